@@ -1,0 +1,4 @@
+test:
+	cargo test --workspace
+repl:
+	cargo build --release

@@ -1,0 +1,3 @@
+//! One module per command; each has `Arguments` and `run`.
+
+pub(crate) mod docs;
