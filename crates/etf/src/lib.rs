@@ -1,0 +1,1 @@
+//! Erlang external term format.

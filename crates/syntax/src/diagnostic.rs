@@ -1,0 +1,83 @@
+//! What is wrong with a source text, as data. Rendering lives with the command line.
+
+use ecow::EcoString;
+
+use crate::span::Span;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Error,
+    Warning,
+    Hint,
+    /// Shown by the linter only.
+    Lint,
+}
+
+/// The key users name in `@expect` and `[diagnostics]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    Syntax,
+    Dnu,
+    Type,
+    TypeAnnotation,
+    Unused,
+    EmptyBody,
+    Lint,
+    DeadAssignment,
+    ExtensionConflict,
+    Deprecation,
+    ActorNew,
+    Visibility,
+    UnresolvedClass,
+    UnresolvedFfi,
+    ArityMismatch,
+    ShadowedClass,
+    Inheritance,
+    Sendability,
+    Dependency,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Such as `E0101`: belongs to one condition for ever.
+    pub code: &'static str,
+    pub severity: Severity,
+    pub category: Option<Category>,
+    pub message: EcoString,
+    pub span: Span,
+    pub hint: Option<EcoString>,
+    /// Other places that explain this one.
+    pub notes: Vec<(Span, EcoString)>,
+}
+
+impl Diagnostic {
+    pub fn new(code: &'static str, severity: Severity, span: Span, message: impl Into<EcoString>) -> Self {
+        Self { code, severity, category: None, message: message.into(), span, hint: None, notes: Vec::new() }
+    }
+
+    pub fn error(code: &'static str, span: Span, message: impl Into<EcoString>) -> Self {
+        Self::new(code, Severity::Error, span, message)
+    }
+
+    pub fn warning(code: &'static str, span: Span, message: impl Into<EcoString>) -> Self {
+        Self::new(code, Severity::Warning, span, message)
+    }
+
+    #[must_use]
+    pub fn with_category(mut self, category: Category) -> Self {
+        self.category = Some(category);
+        self
+    }
+
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<EcoString>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_note(mut self, span: Span, text: impl Into<EcoString>) -> Self {
+        self.notes.push((span, text.into()));
+        self
+    }
+}
