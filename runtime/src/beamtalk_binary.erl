@@ -7,7 +7,7 @@
          'class fromIolist:'/2, 'class fromBytes:'/2, 'class fromBase64:'/2,
          'class fromBase64Url:'/2, 'class fromHex:'/2, size/1, 'do:'/2, 'at:'/2, first/1, last/1,
          'byteAt:'/2, 'part:size:'/3, 'concat:'/2, toBytes/1, asString/1, asBase64/1,
-         asBase64Url/1, asHex/1, printString/1]).
+         asBase64Url/1, asHex/1]).
 -export([elements/1, class_name/1, is_utf8/1, parse_error/4]).
 
 %%% Class side
@@ -184,20 +184,10 @@ from_url_digit(C) -> C.
 
 -spec asHex(binary()) -> binary().
 asHex(Self) ->
-    << <<(hex_digit(Nibble, $a))>> || <<Nibble:4>> <= Self >>.
+    << <<(hex_digit(Nibble))>> || <<Nibble:4>> <= Self >>.
 
--spec printString(binary()) -> binary().
-printString(Self) ->
-    case is_utf8(Self) of
-        true ->
-            <<"\"", (binary:replace(Self, <<"\"">>, <<"\"\"">>, [global]))/binary, "\"">>;
-        false ->
-            Bytes = [[hex_digit(High, $A), hex_digit(Low, $A)] || <<High:4, Low:4>> <= Self],
-            iolist_to_binary(["<<", lists:join($\s, Bytes), ">>"])
-    end.
-
-hex_digit(Nibble, _) when Nibble < 10 -> $0 + Nibble;
-hex_digit(Nibble, Ten) -> Ten + Nibble - 10.
+hex_digit(Nibble) when Nibble < 10 -> $0 + Nibble;
+hex_digit(Nibble) -> $a + Nibble - 10.
 
 %%% Used by the other modules
 

@@ -6,7 +6,7 @@
          'allSatisfy:'/2, sort/1, 'sort:'/2, reversed/1, unique/1, 'indexOf:'/2, 'take:'/2,
          'drop:'/2, 'takeWhile:'/2, 'dropWhile:'/2, 'from:to:'/3, flatten/1, 'flatMap:'/2,
          'zip:'/2, 'groupBy:'/2, 'partition:'/2, 'intersperse:'/2, 'addFirst:'/2, 'add:'/2,
-         '++'/2, join/1, 'join:'/2, atRandom/1, 'class withAll:'/2, 'class new'/1]).
+         '++'/2, join/1, 'join:'/2, atRandom/1, 'class withAll:'/2, 'class new:'/2, 'class new'/1]).
 
 -spec 'class new'(term()) -> list().
 'class new'(_Class) ->
@@ -15,6 +15,10 @@
 -spec 'class withAll:'(term(), term()) -> list().
 'class withAll:'(_Class, List) ->
     beamtalk_argument:list(List, 'List', 'withAll:').
+
+-spec 'class new:'(term(), term()) -> list().
+'class new:'(_Class, List) ->
+    beamtalk_argument:list(List, 'List', 'new:').
 
 -spec first(list()) -> term().
 first([First | _]) -> First;

@@ -275,7 +275,7 @@ to_float(Text, Self) ->
 
 -spec not_a_number(binary(), atom()) -> no_return().
 not_a_number(Self, Selector) ->
-    Hint = <<(beamtalk_binary:printString(Self))/binary, " is not a decimal number">>,
+    Hint = <<(beamtalk_display:native(Self))/binary, " is not a decimal number">>,
     beamtalk_error:raise(argument_error, 'String', Selector, Hint).
 
 -spec asAtom(binary()) -> atom().
