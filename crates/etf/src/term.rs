@@ -34,7 +34,11 @@ impl Term {
 
     /// An Erlang string: a list of code points.
     pub fn string(text: &str) -> Self {
-        Self::List(text.chars().map(|c| Self::Integer(i64::from(u32::from(c)))).collect())
+        Self::List(
+            text.chars()
+                .map(|c| Self::Integer(i64::from(u32::from(c))))
+                .collect(),
+        )
     }
 
     pub fn tuple(elements: impl IntoIterator<Item = Term>) -> Self {
