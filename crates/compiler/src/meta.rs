@@ -170,7 +170,15 @@ fn method_info(file: &SourceFile, lines: &LineIndex, method: &ast::Method) -> Te
         ("parameters", Term::list(parameters)),
         ("return_type", annotation(method.result.as_ref(), file)),
         ("generated", boolean(false)),
+        ("delegate", boolean(is_delegate(method))),
     ])
+}
+
+/// The whole body is `self delegate`.
+fn is_delegate(method: &ast::Method) -> bool {
+    let [statement] = method.body.as_slice() else { return false };
+    matches!(&statement.expression.kind, ast::ExpressionKind::Send(send)
+        if matches!(send.receiver.kind, ast::ExpressionKind::SelfReference) && send.message.selector == "delegate")
 }
 
 fn source(span: Span, file: &SourceFile) -> &str {
@@ -190,7 +198,7 @@ pub(crate) fn extension(
         ("side", Term::atom(side)),
         ("selector", Term::Atom(extension.method.head.selector.clone())),
         ("function", Term::Atom(function.clone())),
-        ("patch", boolean(is_patch)),
+        ("kind", Term::atom(if is_patch { "patch" } else { "extension" })),
         ("info", method_info(file, lines, &extension.method)),
     ])
 }
