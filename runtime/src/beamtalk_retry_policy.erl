@@ -21,6 +21,8 @@ grown(#{initialInterval := Initial, backoffCoefficient := Coefficient}, Exponent
     end.
 
 overflown(Initial, _, _) when Initial =< 0 -> 0;
+overflown(_, Coefficient, Exponent) when abs(Coefficient) < 1, Exponent > 0 -> 0;
+overflown(Initial, Coefficient, _) when Coefficient == 1 -> ceil(Initial);
 overflown(_, Coefficient, Exponent) when Coefficient < 0, Exponent rem 2 =/= 0 -> 0;
 overflown(_, _, _) -> infinite.
 
