@@ -44,6 +44,15 @@ impl<'s> Formatter<'s> {
         self.unit.comments.get(self.next)
     }
 
+    /// Where the last printed comment ends.
+    fn printed_end(&self) -> u32 {
+        let last = self
+            .next
+            .checked_sub(1)
+            .and_then(|index| self.unit.comments.get(index));
+        last.map_or(0, |comment| comment.span.end)
+    }
+
     pub(super) fn has_pending_before(&self, offset: u32) -> bool {
         self.pending().is_some_and(|comment| comment.span.start < offset)
     }
@@ -143,7 +152,7 @@ impl<'s> Formatter<'s> {
             let next_start = items.get(index + 1).map_or(limit, &start_of);
             let (trailing, end) = self.trailing(entry.end, next_start);
             parts.extend(trailing);
-            previous = Some(end);
+            previous = Some(end.max(self.printed_end()));
         }
         let (mut dangling, comment) = self.leading(limit);
         if let Some(begin) = comment {

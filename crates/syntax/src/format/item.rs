@@ -63,7 +63,7 @@ impl Formatter<'_> {
     fn item(&mut self, item: &Item, next: u32) -> Entry {
         let (document, end) = match item {
             Item::Class(class) => (self.class(class, next), class.span.end),
-            Item::Protocol(protocol) => (self.protocol(protocol), protocol.span.end),
+            Item::Protocol(protocol) => (self.protocol(protocol, next), protocol.span.end),
             Item::TypeAlias(alias) => (self.alias(alias), alias.span.end),
             Item::Extension(extension) => (self.extension(extension, next), extension.span.end),
             Item::Statement(statement) => return self.statement(statement),
@@ -82,22 +82,20 @@ impl Formatter<'_> {
         let mut members: Vec<Member> = class.slots.iter().map(Member::Slot).collect();
         members.extend(class.methods.iter().map(Member::Method));
         members.sort_by_key(Member::start);
-        if members.is_empty() {
-            return concat(parts);
-        }
-        let first = members.first().map_or(next, Member::start);
+        let limit = self.inner_limit(class.span.start, class.span.end, next);
+        let first = members.first().map_or(limit, Member::start);
         let (trailing, header_end) = self.trailing(class.header.end, first);
         parts.extend(trailing);
-        let starts: Vec<u32> = members.iter().map(Member::start).chain([next]).collect();
+        let starts: Vec<u32> = members.iter().map(Member::start).collect();
         let mut index = 0;
         let body = self.lines(
             &members,
             Some(header_end),
-            class.span.end,
+            limit,
             Member::start,
             |formatter, member, _| {
                 index += 1;
-                let next = starts.get(index).copied().unwrap_or(next);
+                let next = starts.get(index).copied().unwrap_or(limit);
                 match member {
                     Member::Slot(slot) => formatter.slot(slot),
                     Member::Method(method) => {
@@ -179,31 +177,28 @@ impl Formatter<'_> {
             parts.push(nest(concat(vec![Document::Line, body])));
             return group(concat(parts));
         }
-        let limit = self.body_limit(method, start, next);
+        let limit = self.inner_limit(start, method.span.end, next);
         let body = self.statements(&method.body, None, limit);
         parts.push(nest(concat(vec![Document::HardLine, concat(body)])));
         concat(parts)
     }
 
-    /// Comments below a body that are indented deeper than the method still belong to the body.
-    fn body_limit(&self, method: &Method, start: u32, next: u32) -> u32 {
+    /// Comments below something that are indented deeper than `start` still belong to it.
+    fn inner_limit(&self, start: u32, body_end: u32, next: u32) -> u32 {
         let column = self.column(start);
-        let body_end = method.span.end;
         let mut limit = body_end;
-        let behind = self
-            .unit
-            .comments
+        let comments = self.unit.comments.get(self.next..).unwrap_or(&[]);
+        let behind = comments.partition_point(|comment| comment.span.start < body_end);
+        for comment in comments
             .iter()
-            .skip(self.next)
-            .skip_while(|comment| comment.span.start < body_end);
-        let mut end = body_end;
-        for comment in behind.take_while(|comment| comment.span.start < next) {
-            let is_own_line = !self.is_same_line(end, comment.span.start);
+            .skip(behind)
+            .take_while(|comment| comment.span.start < next)
+        {
+            let is_own_line = !self.is_same_line(limit, comment.span.start);
             if is_own_line && self.column(comment.span.start) <= column {
                 break;
             }
             limit = comment.span.end;
-            end = comment.span.end;
         }
         limit
     }
@@ -233,7 +228,7 @@ impl Formatter<'_> {
         concat(parts)
     }
 
-    fn protocol(&mut self, protocol: &Protocol) -> Document {
+    fn protocol(&mut self, protocol: &Protocol, next: u32) -> Document {
         let mut parts = self.expects(&protocol.expect, protocol.span.start);
         let mut header = format!("Protocol define: {}", protocol.name.text);
         header.push_str(&type_parameters(&protocol.type_parameters));
@@ -247,23 +242,22 @@ impl Formatter<'_> {
             header_end = last.end + close;
         }
         if let Some(extending) = &protocol.extending {
-            header.push_str(&format!(" extending: {}", extending.text));
+            header.push_str(" extending: ");
+            header.push_str(&extending.text);
             header_end = extending.span.end;
         }
         parts.push(self.or_verbatim(Span::new(protocol.span.start, header_end), 2, |_| text(header)));
-        if protocol.signatures.is_empty() {
-            return concat(parts);
-        }
+        let limit = self.inner_limit(protocol.span.start, protocol.span.end, next);
         let first = protocol
             .signatures
             .first()
-            .map_or(header_end, |signature| signature.span.start);
+            .map_or(limit, |signature| signature.span.start);
         let (trailing, header_end) = self.trailing(header_end, first);
         parts.extend(trailing);
         let body = self.lines(
             &protocol.signatures,
             Some(header_end),
-            protocol.span.end,
+            limit,
             |signature| signature.span.start,
             |formatter, signature, _| formatter.signature(signature),
         );
