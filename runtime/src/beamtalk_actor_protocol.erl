@@ -1,0 +1,113 @@
+%% What is special about some messages and methods of actors: which are answered
+%% at the sender, which are delegated to a native process; and the migration of
+%% state to a redefined class.
+-module(beamtalk_actor_protocol).
+
+-export([is_local/1, is_base_method/1, is_delegate/2, has_terminate/1, migrate/2]).
+
+%% Selectors of ProtoObject, Object and Actor that mean the same wherever they
+%% are evaluated. They are answered in the sender's process unless the actor's
+%% class has its own method.
+-spec is_local(atom()) -> boolean().
+is_local(stop) -> true;
+is_local(kill) -> true;
+is_local(isAlive) -> true;
+is_local(pid) -> true;
+is_local(monitor) -> true;
+is_local('onExit:') -> true;
+is_local('registerAs:') -> true;
+is_local(unregister) -> true;
+is_local(registeredName) -> true;
+is_local(isRegistered) -> true;
+is_local('withTimeout:') -> true;
+is_local(class) -> true;
+is_local('perform:') -> true;
+is_local('perform:withArguments:') -> true;
+is_local('perform:withArguments:timeout:') -> true;
+is_local('performLocally:withArguments:') -> true;
+is_local(isNil) -> true;
+is_local(notNil) -> true;
+is_local(isBehaviour) -> true;
+is_local('ifNil:') -> true;
+is_local('ifNotNil:') -> true;
+is_local('ifNil:ifNotNil:') -> true;
+is_local('ifNotNil:ifNil:') -> true;
+is_local(printString) -> true;
+is_local(displayString) -> true;
+is_local(inspect) -> true;
+is_local(yourself) -> true;
+is_local(hash) -> true;
+is_local('equals:') -> true;
+is_local('==') -> true;
+is_local('/=') -> true;
+is_local('=:=') -> true;
+is_local('=/=') -> true;
+is_local('respondsTo:') -> true;
+is_local(fieldNames) -> true;
+is_local('isKindOf:') -> true;
+is_local('asType:') -> true;
+is_local('error:') -> true;
+is_local('show:') -> true;
+is_local('showCr:') -> true;
+is_local(delegate) -> true;
+is_local(_) -> false.
+
+%% Does the method come from the library's roots, not from the actor's class?
+-spec is_base_method(fun()) -> boolean().
+is_base_method(Method) ->
+    {module, Module} = erlang:fun_info(Method, module),
+    case beamtalk_class:of_module(Module) of
+        {ok, Class} -> lists:member(Class, ['ProtoObject', 'Object', 'Actor']);
+        none -> false
+    end.
+
+%% Is the method of a native class a delegation to its process?
+-spec is_delegate(atom(), atom()) -> boolean().
+is_delegate(Class, Sel) ->
+    case beamtalk_class:record(Class) of
+        #{method_info := #{Sel := #{delegate := Delegate}}} -> Delegate;
+        #{superclass := Super, method_info := Infos} when not is_map_key(Sel, Infos), Super =/= nil ->
+            is_delegate(Super, Sel);
+        _ -> false
+    end.
+
+%% Does the class or an ancestor below Actor define `terminate:'?
+-spec has_terminate(atom()) -> boolean().
+has_terminate(Class) ->
+    case beamtalk_dispatch:method(Class, 'terminate:') of
+        none -> false;
+        Method -> not is_base_method(Method)
+    end.
+
+%% Bring the state of an actor to the shape its class has now.
+-spec migrate(map(), map()) -> map().
+migrate(#{'$info' := #{version := Version} = Info}, State) ->
+    case get('$bt_version') of
+        Version -> State;
+        _ ->
+            put('$bt_version', Version),
+            reshape(Info, State)
+    end;
+migrate(_, State) -> State.
+
+reshape(#{name := Class, fields := Fields}, State) ->
+    Old = maps:keys(State) -- ['$beamtalk_class'],
+    Added = Fields -- Old,
+    Removed = Old -- Fields,
+    [logger:warning("~ts: slot ~ts was removed, its value is dropped", [Class, Slot],
+                    #{domain => [beamtalk]}) || Slot <- Removed],
+    Defaults = case Added of
+        [] -> #{};
+        _ -> added_defaults(Class, Added)
+    end,
+    maps:merge(maps:without(Removed, State), Defaults).
+
+added_defaults(Class, Added) ->
+    Nils = maps:from_list([{Slot, nil} || Slot <- Added]),
+    try maps:merge(Nils, maps:with(Added, beamtalk_value:defaults(Class)))
+    catch Kind:Reason:Stack ->
+        Exception = beamtalk_error:from_caught(Kind, Reason, Stack),
+        logger:warning("~ts: the default of a new slot failed: ~ts",
+                       [Class, beamtalk_display:exception(Exception)], #{domain => [beamtalk]}),
+        Nils
+    end.

@@ -1,0 +1,377 @@
+%% The class registry: which classes exist, where their code is, and how they
+%% change.
+%%
+%% Records live in the ETS table `beamtalk_classes'; what a send needs is
+%% published in `persistent_term' by beamtalk_table. Changes are made one at a
+%% time under the lock `registry'; readers never wait.
+-module(beamtalk_class).
+
+-export([load/2, load_all/1, load_forms/1, register_module/1, register_all/1]).
+-export([boot/1, write_image/2]).
+-export([named/1, find/1, record/1, meta/1, exists/1, all/0, of_module/1, inherits/2,
+         subclasses/1, all_subclasses/1, class_object/1]).
+-export([remove_class/1, remove_method/3, update/2, locked/1, recompute/1, reconstitute/1]).
+-export([is_library/1, register_record/1]).
+
+-type name() :: atom().
+
+%%% Loading
+
+%% Load one compiled module and register what it defines.
+-spec load(module(), binary()) -> {ok, module()} | {error, term()}.
+load(Module, Beam) ->
+    case load_all([{Module, Beam}]) of
+        ok -> {ok, Module};
+        {error, _} = Error -> Error
+    end.
+
+%% Load several compiled modules and register them together; their order does
+%% not matter. When one of them is refused nothing changes.
+-spec load_all([{module(), binary()}]) -> ok | {error, term()}.
+load_all(Modules) ->
+    load_units(Modules, fun({Module, Beam}) -> beamtalk_code:prepare_beam(Module, Beam) end).
+
+%% Compile, load and register one module, or several, given as abstract forms.
+-spec load_forms([term()] | [[term()]]) -> ok | {error, term()}.
+load_forms([Form | _] = Forms) when is_tuple(Form) -> load_forms([Forms]);
+load_forms(Units) ->
+    load_units(Units, fun beamtalk_code:prepare_forms/1).
+
+load_units(Units, Prepare) ->
+    locked(fun() ->
+        case each(Prepare, Units, []) of
+            {ok, Prepared} ->
+                Records = [new_record(Code, Meta) || {Code, _, #{} = Meta} <- Prepared],
+                case ordered(Records) of
+                    {error, _} = Error -> Error;
+                    _ -> load_prepared(Prepared)
+                end;
+            Error -> Error
+        end
+    end).
+
+load_prepared(Prepared) ->
+    case each(fun beamtalk_code:load/1, Prepared, []) of
+        {ok, Codes} -> register_all(Codes);
+        Error -> Error
+    end.
+
+each(Function, [Unit | Rest], Done) ->
+    case Function(Unit) of
+        {ok, Result} -> each(Function, Rest, [Result | Done]);
+        {error, _} = Error -> Error
+    end;
+each(_, [], Done) -> {ok, lists:reverse(Done)}.
+
+-spec register_module(module()) -> ok | {error, term()}.
+register_module(Code) ->
+    register_all([Code]).
+
+%% Register the classes, protocols and extensions of loaded modules.
+-spec register_all([module()]) -> ok | {error, term()}.
+register_all(Codes) ->
+    beamtalk_registry:ensure_started(),
+    locked(fun() -> register_units([unit(Code) || Code <- Codes]) end).
+
+unit(Code) ->
+    code:ensure_loaded(Code),
+    Call = fun(Function, Default) ->
+                   case erlang:function_exported(Code, Function, 0) of
+                       true -> Code:Function();
+                       false -> Default
+                   end
+           end,
+    {Code, Call('__beamtalk_meta', none), Call('__beamtalk_protocol', none),
+     Call('__beamtalk_extensions', [])}.
+
+register_units(Units) ->
+    Classes = [new_record(Code, Meta) || {Code, Meta, _, _} <- Units, Meta =/= none],
+    Protocols = [Protocol || {_, _, Protocol, _} <- Units, Protocol =/= none],
+    ProtocolClasses = [beamtalk_protocol:class_record(P) || P <- Protocols],
+    case ordered(Classes ++ ProtocolClasses) of
+        {error, _} = Error -> Error;
+        Ordered ->
+            [beamtalk_protocol:register(P) || P <- Protocols],
+            [store(Record) || Record <- Ordered],
+            Extended = [register_extensions(Code, Extensions) || {Code, _, _, Extensions} <- Units],
+            recompute([Name || #{name := Name} <- Ordered] ++ lists:append(Extended)),
+            [beamtalk_class_state:initialize(Record) || Record <- Ordered],
+            ok
+    end.
+
+%% Register a class that has no module of its own shape (built classes).
+-spec register_record(map()) -> ok | {error, term()}.
+register_record(Record) ->
+    locked(fun() ->
+        case ordered([Record]) of
+            {error, _} = Error -> Error;
+            [Checked] ->
+                store(Checked),
+                recompute([maps:get(name, Checked)]),
+                beamtalk_class_state:initialize(Checked),
+                ok
+        end
+    end).
+
+new_record(Code, Meta) ->
+    Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source], I) end, Infos) end,
+    #{class := Name, superclass := Super, method_info := Methods, class_method_info := ClassMethods} = Meta,
+    #{name => Name,
+      superclass => Super,
+      module => maps:get(module, Meta, Code),
+      code => Code,
+      kind => maps:get(kind, Meta, object),
+      package => maps:get(package, Meta, nil),
+      modifiers => maps:get(modifiers, Meta, []),
+      native => maps:get(native, Meta, nil),
+      source_file => maps:get(source_file, Meta, nil),
+      slots => maps:get(slots, Meta, []),
+      class_slots => maps:get(class_slots, Meta, []),
+      method_info => Light(Methods),
+      class_method_info => Light(ClassMethods),
+      has_defaults => erlang:function_exported(Code, '__defaults', 1),
+      has_class_defaults => erlang:function_exported(Code, '__class_defaults', 0),
+      patches => #{}, removed => [], docs => #{}}.
+
+store(#{name := Name, code := Code} = Record) ->
+    [ets:delete(beamtalk_modules, Old)
+     || #{code := Old} <- [record(Name)], Old =/= Code],
+    ets:insert(beamtalk_classes, {Name, Record}),
+    ets:insert(beamtalk_modules, {Code, Name}),
+    ok.
+
+%% Superclasses before subclasses; refuses unknown or sealed superclasses,
+%% cycles and the names of the library.
+ordered(Records) ->
+    Names = [Name || #{name := Name} <- Records],
+    Problems = [P || Record <- Records, P <- problems(Record, Names)],
+    case Problems of
+        [Problem | _] -> {error, Problem};
+        [] -> order(Records, [], [])
+    end.
+
+problems(#{name := Name, superclass := Super, package := Package}, Names) ->
+    [shadowing(Name) || is_library(Name), Package =/= <<"stdlib">>]
+        ++ [beamtalk_error:new(class_not_found, Super, Name, undefined, nil, #{})
+            || Super =/= nil, not lists:member(Super, Names), not exists(Super)].
+
+shadowing(Name) ->
+    beamtalk_error:new(stdlib_shadowing, Name, nil, undefined, nil, #{}).
+
+order([], [], Done) -> lists:reverse(Done);
+order([], Waiting, Done) when length(Waiting) > 0 ->
+    Names = [Name || #{name := Name} <- Waiting],
+    {Ready, Blocked} = lists:partition(fun(#{superclass := S}) -> not lists:member(S, Names) end, Waiting),
+    case Ready of
+        [] -> {error, {superclass_cycle, Names}};
+        _ -> order([], Blocked, lists:reverse(Ready) ++ Done)
+    end;
+order(Records, [], []) -> order([], Records, []).
+
+%% Extensions registered by a module replace those it registered before. The
+%% affected classes are answered. An entry of kind `patch' replaces a method of
+%% the class body itself.
+register_extensions(Code, Extensions) ->
+    Old = ets:match(beamtalk_extensions, {{'$1', '$2', '$3'}, Code, '_', '_'}),
+    [ets:delete(beamtalk_extensions, {C, Side, Sel}) || [C, Side, Sel] <- Old],
+    [register_extension(Code, E) || E <- Extensions],
+    lists:usort([C || [C, _, _] <- Old] ++ [C || #{class := C} <- Extensions]).
+
+register_extension(Code, #{class := Class, side := Side, selector := Sel, kind := patch} = E) ->
+    #{function := Function, info := Info} = E,
+    case record(Class) of
+        none -> ok;
+        #{patches := Patches, removed := Removed} = Record ->
+            store(Record#{patches := Patches#{{Side, Sel} => {Code, Function, Info}},
+                          removed := Removed -- [{Side, Sel}]})
+    end;
+register_extension(Code, #{class := Class, side := Side, selector := Sel, function := F, info := Info}) ->
+    ets:insert(beamtalk_extensions, {{Class, Side, Sel}, Code, F, Info}).
+
+%% Publish again the tables of the named classes and of all their descendants.
+-spec recompute([name()]) -> ok.
+recompute(Names) ->
+    Roots = [N || N <- lists:usort(Names), exists(N)],
+    Affected = with_descendants(Roots),
+    ClassSide = case lists:member('Class', Affected) of
+        true -> with_descendants(['ProtoObject' | Roots]);
+        false -> Affected
+    end,
+    beamtalk_table:publish([record(N) || N <- Affected], [record(N) || N <- ClassSide]).
+
+%% The classes and their descendants, superclasses first.
+with_descendants(Roots) ->
+    All = [{Name, Super} || {Name, #{superclass := Super}} <- ets:tab2list(beamtalk_classes)],
+    Children = lists:foldl(fun({Name, Super}, Acc) ->
+                                   maps:update_with(Super, fun(L) -> [Name | L] end, [Name], Acc)
+                           end, #{}, All),
+    Supers = maps:from_list(All),
+    Depth = fun(Name) -> depth(Name, Supers, 0) end,
+    Reached = lists:usort(lists:append([reach(R, Children) || R <- Roots, is_map_key(R, Supers)])),
+    [Name || {_, Name} <- lists:sort([{Depth(Name), Name} || Name <- Reached])].
+
+reach(Name, Children) ->
+    [Name | lists:append([reach(C, Children) || C <- maps:get(Name, Children, [])])].
+
+depth(Name, Supers, N) ->
+    case Supers of
+        #{Name := Super} when Super =/= nil -> depth(Super, Supers, N + 1);
+        _ -> N
+    end.
+
+%%% Lookup
+
+-spec named(name()) -> tuple().
+named(Name) ->
+    case persistent_term:get(Name, []) of
+        #{'$info' := #{object := Object}} -> Object;
+        _ -> beamtalk_error:raise(class_not_found, Name, nil)
+    end.
+
+-spec find(name()) -> {ok, tuple()} | none.
+find(Name) ->
+    case beamtalk_dispatch:info(Name) of
+        #{object := Object} -> {ok, Object};
+        none -> none
+    end.
+
+-spec class_object(name()) -> tuple() | nil.
+class_object(nil) -> nil;
+class_object(Name) -> named(Name).
+
+-spec exists(name()) -> boolean().
+exists(Name) -> ets:member(beamtalk_classes, Name).
+
+-spec record(name()) -> map() | none.
+record(Name) ->
+    case ets:lookup(beamtalk_classes, Name) of
+        [{_, Record}] -> Record;
+        [] -> none
+    end.
+
+%% Full metadata as the module has it, documentation and sources included.
+-spec meta(name()) -> map().
+meta(Name) ->
+    case record(Name) of
+        #{meta := Meta} -> Meta;
+        #{code := Code} -> Code:'__beamtalk_meta'();
+        none -> beamtalk_error:raise(class_not_found, Name, nil)
+    end.
+
+-spec all() -> [name()].
+all() ->
+    lists:sort(ets:select(beamtalk_classes, [{{'$1', '_'}, [], ['$1']}])).
+
+%% The class a loaded module defines.
+-spec of_module(module()) -> {ok, name()} | none.
+of_module(Module) ->
+    try ets:lookup(beamtalk_modules, Module) of
+        [{_, Name}] -> {ok, Name};
+        [] -> none
+    catch error:badarg -> none
+    end.
+
+%% Is class `Name' the class `Ancestor' or below it? Both are tags as answered by
+%% `beamtalk_dispatch:class_name/1', so the class side works too.
+-spec inherits(name(), name()) -> boolean().
+inherits(Name, Name) -> true;
+inherits(Name, Ancestor) ->
+    case beamtalk_dispatch:info(Name) of
+        #{ancestors := Ancestors} -> lists:member(Ancestor, Ancestors);
+        none -> false
+    end.
+
+-spec subclasses(name()) -> [name()].
+subclasses(Name) ->
+    lists:sort([C || {C, #{superclass := S}} <- ets:tab2list(beamtalk_classes), S =:= Name]).
+
+%% Breadth first.
+-spec all_subclasses(name()) -> [name()].
+all_subclasses(Name) -> breadth(subclasses(Name)).
+
+breadth([]) -> [];
+breadth(Level) -> Level ++ breadth(lists:append([subclasses(C) || C <- Level])).
+
+-spec is_library(name()) -> boolean().
+is_library(Name) ->
+    case record(Name) of
+        #{package := <<"stdlib">>} -> true;
+        _ -> false
+    end.
+
+%%% Change
+
+%% Change a record in place and publish it.
+-spec update(name(), fun((map()) -> map())) -> ok.
+update(Name, Change) ->
+    locked(fun() ->
+        store(Change(record(Name))),
+        recompute([Name])
+    end).
+
+%% Remove what lookup finds on the class itself: its own method, else an extension.
+-spec remove_method(name(), instance | class, atom()) -> ok | not_found.
+remove_method(Name, Side, Sel) ->
+    locked(fun() ->
+        #{patches := Patches, removed := Removed} = Record = record(Name),
+        Own = case Side of
+            instance -> beamtalk_table:instance_methods(Record);
+            class -> beamtalk_table:class_methods(Record)
+        end,
+        case {Own, ets:member(beamtalk_extensions, {Name, Side, Sel})} of
+            {#{Sel := _}, _} ->
+                store(Record#{patches := maps:remove({Side, Sel}, Patches),
+                              removed := [{Side, Sel} | Removed]}),
+                recompute([Name]);
+            {_, true} ->
+                ets:delete(beamtalk_extensions, {Name, Side, Sel}),
+                recompute([Name]);
+            _ -> not_found
+        end
+    end).
+
+%% Forget a class and its code. The caller has stopped its actors.
+-spec remove_class(name()) -> ok.
+remove_class(Name) ->
+    locked(fun() ->
+        #{code := Code} = record(Name),
+        ets:delete(beamtalk_classes, Name),
+        ets:delete(beamtalk_modules, Code),
+        ets:match_delete(beamtalk_extensions, {{Name, '_', '_'}, '_', '_', '_'}),
+        beamtalk_protocol:forget(Name),
+        beamtalk_class_state:forget(Name),
+        beamtalk_table:retract(Name),
+        beamtalk_code:unload(Code)
+    end).
+
+%% Run a change under the registry's lock; nested calls pass through.
+-spec locked(fun(() -> Result)) -> Result when Result :: term().
+locked(Change) ->
+    beamtalk_registry:ensure_started(),
+    case beamtalk_registry:holder(registry) =:= self() of
+        true -> Change();
+        false ->
+            case beamtalk_registry:acquire(registry, 60000) of
+                ok ->
+                    try Change()
+                    after beamtalk_registry:release(registry)
+                    end;
+                timeout ->
+                    {error, registry_busy}
+            end
+    end.
+
+%%% Boot image
+
+-spec boot(file:filename_all()) -> ok | {error, term()}.
+boot(File) -> beamtalk_image:boot(File).
+
+-spec write_image(file:filename_all(), file:filename_all()) -> ok | {error, term()}.
+write_image(Ebin, File) -> beamtalk_image:write(Ebin, File).
+
+%% Put back records read from an image.
+-spec reconstitute([map()]) -> ok.
+reconstitute(Records) ->
+    ets:insert(beamtalk_classes, [{Name, R} || #{name := Name} = R <- Records]),
+    ets:insert(beamtalk_modules, [{Code, Name} || #{name := Name, code := Code} <- Records]),
+    ok.

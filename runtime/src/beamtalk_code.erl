@@ -1,0 +1,100 @@
+%% Loading the code of a module without ever killing a process.
+%%
+%% The VM keeps two versions of a module and kills processes that still run the
+%% older one when a third is loaded. So before loading, the older version is
+%% purged softly; where that is impossible the new version is loaded under
+%% another name (`bt@geo@rect@1', …): the first such *slot* whose older version
+%% is unused. Slots are reused, so any number of reloads needs only as many
+%% names as there are versions still running.
+-module(beamtalk_code).
+
+-export([prepare_beam/2, prepare_forms/1, load/1, compile_forms/1, unload/1, slot/2]).
+
+-export_type([prepared/0]).
+
+-define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all]).
+
+%% A module ready to be loaded, with its metadata when that is known without
+%% loading it.
+-type prepared() :: {module(), binary(), map() | unknown}.
+
+-spec prepare_beam(module(), binary()) -> {ok, prepared()} | {error, term()}.
+prepare_beam(Module, Beam) ->
+    Forms = case beam_lib:chunks(Beam, [abstract_code]) of
+        {ok, {_, [{abstract_code, {_, Abstract}}]}} -> Abstract;
+        _ -> unknown
+    end,
+    case free_slot(Module, 0) of
+        Module -> {ok, {Module, Beam, metadata(Forms)}};
+        _ when Forms =:= unknown -> {error, {code_in_use, Module}};
+        Slot -> prepare_as(Slot, Forms)
+    end.
+
+-spec prepare_forms([term()]) -> {ok, prepared()} | {error, term()}.
+prepare_forms(Forms) ->
+    case lists:keyfind(module, 3, Forms) of
+        {attribute, _, module, Module} -> prepare_as(free_slot(Module, 0), Forms);
+        false -> {error, missing_module_attribute}
+    end.
+
+prepare_as(Slot, Forms) ->
+    case compile_forms(rename(Slot, Forms)) of
+        {ok, Slot, Beam} -> {ok, {Slot, Beam, metadata(Forms)}};
+        {error, _} = Error -> Error
+    end.
+
+%% The metadata function is a literal, so it can be read without loading.
+metadata(unknown) -> unknown;
+metadata(Forms) ->
+    case [Body || {function, _, '__beamtalk_meta', 0, [{clause, _, [], [], Body}]} <- Forms] of
+        [Body] ->
+            {value, Meta, _} = erl_eval:exprs(Body, erl_eval:new_bindings()),
+            Meta;
+        [] -> unknown
+    end.
+
+-spec compile_forms([term()]) -> {ok, module(), binary()} | {error, term()}.
+compile_forms(Forms) ->
+    case compile:forms(Forms, ?OPTIONS) of
+        {ok, Module, Beam} -> {ok, Module, Beam};
+        {ok, Module, Beam, _Warnings} -> {ok, Module, Beam};
+        {error, Errors, _Warnings} -> {error, {compile_failed, Errors}};
+        error -> {error, {compile_failed, []}}
+    end.
+
+rename(Slot, Forms) ->
+    [case Form of
+         {attribute, Anno, module, _} -> {attribute, Anno, module, Slot};
+         _ -> Form
+     end || Form <- Forms].
+
+%% Load prepared code; answers the name it was loaded under.
+-spec load(prepared()) -> {ok, module()} | {error, term()}.
+load({Module, Beam, _Meta}) ->
+    case code:load_binary(Module, atom_to_list(Module) ++ ".beam", Beam) of
+        {module, Module} -> {ok, Module};
+        {error, Reason} -> {error, {load_failed, Reason}}
+    end.
+
+free_slot(Module, N) ->
+    Slot = slot(Module, N),
+    case code:soft_purge(Slot) of
+        true -> Slot;
+        false -> free_slot(Module, N + 1)
+    end.
+
+-spec slot(module(), non_neg_integer()) -> module().
+slot(Module, 0) -> Module;
+slot(Module, N) ->
+    binary_to_atom(<<(atom_to_binary(Module))/binary, "@", (integer_to_binary(N))/binary>>).
+
+%% Take a module out of service; code that is still running finishes.
+-spec unload(module()) -> ok.
+unload(Module) ->
+    case code:soft_purge(Module) of
+        true ->
+            code:delete(Module),
+            code:soft_purge(Module),
+            ok;
+        false -> ok
+    end.

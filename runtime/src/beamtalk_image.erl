@@ -1,0 +1,56 @@
+%% The boot image: records and tables of the whole standard library in one file.
+%%
+%% Booting from it costs one read and one `binary_to_term'; the library's
+%% modules are loaded by the VM when they are first called.
+-module(beamtalk_image).
+
+-export([boot/1, write/2]).
+
+-define(FORMAT, 1).
+
+-spec boot(file:filename_all()) -> ok | {error, term()}.
+boot(File) ->
+    case file:read_file(File) of
+        {ok, Binary} -> install(binary_to_term(Binary));
+        {error, Reason} -> {error, {File, Reason}}
+    end.
+
+install(#{format := ?FORMAT, records := Records, extensions := Extensions,
+          protocols := Protocols, tables := Tables}) ->
+    erlang:system_flag(backtrace_depth, 64),
+    beamtalk_registry:ensure_started(),
+    beamtalk_class:locked(fun() ->
+        beamtalk_class:reconstitute(Records),
+        ets:insert(beamtalk_extensions, Extensions),
+        ets:insert(beamtalk_protocols, Protocols),
+        [persistent_term:put(Key, Table) || {Key, Table} <- Tables],
+        [beamtalk_class_state:initialize(R) || #{class_slots := [_ | _]} = R <- Records],
+        ok
+    end);
+install(_) -> {error, unknown_image_format}.
+
+%% Register every Beamtalk module of a directory and write the image of the
+%% registry.
+-spec write(file:filename_all(), file:filename_all()) -> ok | {error, term()}.
+write(Ebin, File) ->
+    Beams = filelib:wildcard(filename:join(Ebin, "bt@*.beam")),
+    Modules = [list_to_atom(filename:basename(Beam, ".beam")) || Beam <- Beams],
+    true = code:add_patha(Ebin),
+    case beamtalk_class:register_all(Modules) of
+        ok ->
+            Temporary = [File, ".new"],
+            ok = file:write_file(Temporary, term_to_binary(image())),
+            file:rename(Temporary, File);
+        {error, _} = Error -> Error
+    end.
+
+image() ->
+    Records = [R || {_, R} <- lists:sort(ets:tab2list(beamtalk_classes))],
+    Names = [Name || #{name := Name} <- Records],
+    Tags = [element(2, beamtalk_class:named(Name)) || Name <- Names],
+    Text = [{'$bt_text', T} || T <- [persistent_term:get('$bt_text', none)], T =/= none],
+    #{format => ?FORMAT,
+      records => Records,
+      extensions => lists:sort(ets:tab2list(beamtalk_extensions)),
+      protocols => lists:sort(ets:tab2list(beamtalk_protocols)),
+      tables => [{Key, persistent_term:get(Key)} || Key <- Names ++ Tags] ++ Text}.

@@ -1,0 +1,143 @@
+%% Erlang stack frames as Beamtalk sees them.
+%%
+%% A closure's function is called `-at:put:/3-fun-0-', a lifted loop
+%% `at:put: loop 1'; both belong to the method `at:put:'. Frames of the runtime
+%% and of Erlang's built-in functions are left out, so the first frame is the
+%% Beamtalk code that made the failing send.
+-module(beamtalk_stack).
+
+-export([frames/1, actor_method/2, method_of/1]).
+
+-type side() :: instance | class | function.
+
+%% StackFrame values, innermost first.
+-spec frames([tuple()]) -> [map()].
+frames(Stack) ->
+    join([frame(F) || F <- Stack, is_visible(F)]).
+
+is_visible({Module, Function, Arity, Location}) ->
+    case beamtalk_class:of_module(Module) of
+        {ok, _} -> Function =/= '__beamtalk_meta';
+        none ->
+            is_bt_module(atom_to_list(Module)) orelse
+                (Location =/= [] andalso not is_runtime(Module)
+                 andalso not is_built_in(Module, Function, Arity))
+    end;
+is_visible(_) -> false.
+
+is_bt_module("bt@" ++ _) -> true;
+is_bt_module(_) -> false.
+
+is_runtime(Module) ->
+    case atom_to_list(Module) of
+        "beamtalk_" ++ _ -> true;
+        _ -> lists:member(Module, [gen_server, gen, proc_lib, supervisor, erl_eval, shell, init,
+                                   error_handler, code_server])
+    end.
+
+is_built_in(erlang, _, _) -> true;
+is_built_in(erl_bifs, _, _) -> true;
+is_built_in(Module, Function, Arity) ->
+    N = if is_list(Arity) -> length(Arity); true -> Arity end,
+    erlang:is_builtin(Module, Function, N).
+
+frame({Module, Function, Arity, Location}) ->
+    {Side, Method} = method_of(Function),
+    N = if is_list(Arity) -> length(Arity); true -> Arity end,
+    Class = frame_class(Module, Function, Side),
+    #{'$beamtalk_class' => 'StackFrame',
+      method => Method,
+      receiverClass => Class,
+      arguments => case Class of
+                       nil -> N;
+                       _ -> arity_of(Method)
+                   end,
+      line => proplists:get_value(line, Location, nil),
+      file => case proplists:get_value(file, Location) of
+                  undefined -> nil;
+                  File -> unicode:characters_to_binary(File)
+              end,
+      moduleName => atom_to_binary(Module)}.
+
+%% Several Erlang frames of one activation (a method and its closures on
+%% neighbouring lines) stay apart; only exact repetitions are dropped.
+join([A, A | Rest]) -> join([A | Rest]);
+join([A | Rest]) -> [A | join(Rest)];
+join([]) -> [].
+
+frame_class(Module, Function, Side) ->
+    case {extension_target(Function), beamtalk_class:of_module(Module)} of
+        {{ok, Class}, _} -> sided(Class, Side);
+        {none, {ok, Class}} -> sided(Class, Side);
+        {none, none} -> nil
+    end.
+
+sided(Class, class) -> binary_to_atom(<<(atom_to_binary(Class))/binary, " class">>);
+sided(Class, _) -> Class.
+
+arity_of(Method) ->
+    case atom_to_binary(Method) of
+        <<C, _/binary>> = Name when C >= $a, C =< $z; C >= $A, C =< $Z; C =:= $_ ->
+            length(binary:matches(Name, <<":">>));
+        _ -> 1
+    end.
+
+%% Side and selector of the method an Erlang function belongs to.
+-spec method_of(atom()) -> {side(), atom()}.
+method_of(Function) ->
+    sided_name(without_loop(without_closure(atom_to_binary(Function)))).
+
+without_closure(<<"-", Rest/binary>>) when Rest =/= <<>> ->
+    case re:run(Rest, "^(.*?)/[0-9]+-(fun|lc|lbc|blc|bbc|anonymous|inlined)", [{capture, [1], binary}]) of
+        {match, [Name]} -> without_closure(Name);
+        nomatch -> <<"-", Rest/binary>>
+    end;
+without_closure(Name) -> Name.
+
+without_loop(Name) ->
+    case re:run(Name, "^(.*?) loop [0-9]+$", [{capture, [1], binary}]) of
+        {match, [Method]} -> Method;
+        nomatch -> Name
+    end.
+
+sided_name(Name) ->
+    case binary:split(Name, <<" >> ">>) of
+        [Target, Sel] ->
+            case binary:split(Target, <<" class">>) of
+                [_, <<>>] -> {class, binary_to_atom(Sel)};
+                _ -> {instance, binary_to_atom(Sel)}
+            end;
+        [<<"class ", Sel/binary>>] -> {class, binary_to_atom(Sel)};
+        [Sel] -> {instance, binary_to_atom(Sel)}
+    end.
+
+extension_target(Function) ->
+    case binary:split(without_closure(atom_to_binary(Function)), <<" >> ">>) of
+        [Target, _] ->
+            [Class | _] = binary:split(Target, <<" class">>),
+            {ok, binary_to_atom(Class)};
+        _ -> none
+    end.
+
+%% Selector of the innermost method of an actor of class `Class' on the stack.
+-spec actor_method(atom(), [tuple()]) -> atom() | none.
+actor_method(Class, [{Module, Function, _, _} | Rest]) ->
+    Owner = case extension_target(Function) of
+        {ok, Target} -> {ok, Target};
+        none -> beamtalk_class:of_module(Module)
+    end,
+    case Owner of
+        {ok, Name} ->
+            case beamtalk_class:inherits(Class, Name) andalso is_actor_class(Name) andalso method_of(Function) of
+                {instance, Method} -> Method;
+                _ -> actor_method(Class, Rest)
+            end;
+        none -> actor_method(Class, Rest)
+    end;
+actor_method(_, []) -> none.
+
+is_actor_class(Name) ->
+    case beamtalk_dispatch:info(Name) of
+        #{kind := actor} -> true;
+        _ -> false
+    end.
