@@ -5,10 +5,9 @@ use std::process::Command;
 
 use crate::{Erlang, Runtime};
 
-/// Flags of every node: no distribution, no user start-up file, no break menu, no busy waiting, and
-/// no logger writing raw terms to the terminal.
+/// Flags of every node: no distribution, no user start-up file, no busy waiting, and no logger writing
+/// raw terms to the terminal.
 const FLAGS: &[&str] = &[
-    "+Bd",
     "+sbwt",
     "none",
     "+sbwtdcpu",
@@ -38,6 +37,8 @@ fn add_flags(command: &mut Command, runtime: &Runtime) {
 /// removes once it has read it.
 pub fn script_command(erlang: &Erlang, runtime: &Runtime, job: &Path) -> Command {
     let mut command = Command::new(erlang.program());
+    // An interrupt ends the program.
+    command.arg("+Bd");
     add_flags(&mut command, runtime);
     command.args(["-s", "beamtalk_boot", "script", "-extra"]);
     command.arg(runtime.image()).arg(job);
@@ -49,6 +50,8 @@ pub fn script_command(erlang: &Erlang, runtime: &Runtime, job: &Path) -> Command
 pub(crate) fn worker_command(erlang: &Erlang, runtime: &Runtime) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "exec \"$0\" \"$@\" 3>&1 1>&2"]).arg(erlang.program());
+    // An interrupt is the parent's business; its end closes the pipe.
+    command.arg("+Bi");
     add_flags(&mut command, runtime);
     command.args(["-noinput", "-s", "beamtalk_boot", "worker", "-extra"]);
     command.arg(runtime.image());

@@ -202,27 +202,10 @@ fn compile_classes(
     Ok(good)
 }
 
-/// A test or fixture file; without a manifest the module is named after its class alone.
+/// A test or fixture file. Without a manifest its class gets an unpackaged module name.
 pub(crate) fn parse_test_file(project: &Project, text: Text) -> Parsed {
     let shown = text.shown.clone();
-    match project.name() {
-        Some(package) => text.parse(Some(package), &shown, Origin::Test),
-        None => {
-            let name = declared_name(&text.text).unwrap_or_else(|| {
-                let stem = Path::new(&shown).file_stem();
-                stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
-            });
-            text.parse(None, &name, Origin::Test)
-        }
-    }
-}
-
-fn declared_name(text: &str) -> Option<String> {
-    beamtalk_syntax::parse_file(text).unit.items.iter().find_map(|item| match item {
-        Item::Class(class) => Some(class.name.text.to_string()),
-        Item::Protocol(protocol) => Some(protocol.name.text.to_string()),
-        Item::TypeAlias(_) | Item::Extension(_) | Item::Statement(_) => None,
-    })
+    text.parse(project.name(), &shown, Origin::Test)
 }
 
 fn add_test_classes(
