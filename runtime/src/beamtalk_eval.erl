@@ -10,7 +10,8 @@
 -type outcome() :: nothing
                  | {value, Printed :: binary(), Displayed :: binary() | nil}
                  | {raised, beamtalk_report:report()}
-                 | {refused, binary()}.
+                 | {refused, binary()}
+                 | {ended, Status :: byte()}.
 -export_type([input/0, outcome/0]).
 
 -spec input(input()) -> outcome().
@@ -35,6 +36,7 @@ expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
         beamtalk_cell:set_session('_', Value),
         shown(Value, Input)
     catch
+        throw:{'$bt_exit', Status} -> {ended, Status};
         Class:Reason:Stack ->
             Exception = beamtalk_error:from_caught(Class, Reason, Stack),
             beamtalk_cell:set_session('_error', Exception),

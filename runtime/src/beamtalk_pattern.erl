@@ -7,7 +7,7 @@
 -spec is_kind(term(), atom()) -> boolean().
 is_kind(Value, Class) ->
     Own = beamtalk_dispatch:class_name(Value),
-    Own =:= Class orelse beamtalk_class:inherits_from(Own, Class).
+    Own =:= Class orelse beamtalk_class:inherits(Own, Class).
 
 %% The elements of an Array as a List; `no' for anything else.
 -spec array_elements(term()) -> list() | no.

@@ -25,8 +25,8 @@ exception(#{'$beamtalk_class' := Class} = Exception) ->
 
 %% The first word of the raw Erlang reason behind an exception.
 tag(Exception) ->
-    case beamtalk_error:erlang_tag(Exception) of
-        Tag when is_atom(Tag), Tag =/= undefined, Tag =/= nil -> atom_to_binary(Tag);
+    case beamtalk_error:field(Exception, details) of
+        #{erlang_error := Reason} -> atom_to_binary(beamtalk_error:erlang_tag(Reason));
         _ -> nil
     end.
 

@@ -19,6 +19,7 @@ start(Image, File) ->
 
 run(Image, #{compile := Compile, load := Load, settle := Settle, paths := Paths,
              applications := Applications} = Job) ->
+    _ = [io:setopts(Device, [{encoding, unicode}]) || Device <- [user, standard_error]],
     ok = beamtalk_class:boot(Image),
     code:add_pathsa([unicode:characters_to_list(Path) || Path <- Paths]),
     application:set_env(beamtalk, program, maps:get(program, Job)),
@@ -86,6 +87,7 @@ send(Class, Selector, Arguments) ->
     try beamtalk_dispatch:send_list(beamtalk_class:named(Class), Selector, Arguments) of
         _ -> 0
     catch
+        throw:{'$bt_exit', Status} -> Status;
         Kind:Reason:Stack -> report(beamtalk_report:caught(Kind, Reason, Stack))
     end.
 

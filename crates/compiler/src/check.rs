@@ -1,72 +1,60 @@
 //! Checks of declarations and sends that need the class table but no type inference.
 
-use beamtalk_syntax::ast::{self, ExpressionKind};
+mod declaration;
+mod instantiation;
+mod walk;
+
+use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::Diagnostic;
 
 use crate::SourceFile;
 use crate::table::ClassTable;
 
-pub(crate) fn file(_file: &SourceFile, _table: &ClassTable, _diagnostics: &mut Vec<Diagnostic>) {}
+pub(crate) use walk::{Child, each_child};
 
-/// A part of an expression.
-pub(crate) enum Child<'a> {
-    Expression(&'a ast::Expression),
-    Statements(&'a [ast::Statement]),
+/// Everything that is checked before bodies are resolved.
+pub(crate) fn file(file: &SourceFile, table: &ClassTable, diagnostics: &mut Vec<Diagnostic>) {
+    let mut checker = Checker {
+        file,
+        table,
+        diagnostics,
+    };
+    for item in &file.unit.items {
+        checker.item(item);
+    }
 }
 
-/// Calls `visit` on the direct parts of an expression, in source order.
-pub(crate) fn each_child<'a>(node: &'a ast::Expression, visit: &mut dyn FnMut(Child<'a>)) {
-    match &node.kind {
-        ExpressionKind::Integer(_)
-        | ExpressionKind::Float(_)
-        | ExpressionKind::Character(_)
-        | ExpressionKind::Symbol(_)
-        | ExpressionKind::Nil
-        | ExpressionKind::True
-        | ExpressionKind::False
-        | ExpressionKind::Variable(_)
-        | ExpressionKind::ClassName(_)
-        | ExpressionKind::SelfReference
-        | ExpressionKind::Super
-        | ExpressionKind::Field(_)
-        | ExpressionKind::Primitive { .. }
-        | ExpressionKind::Error => {}
-        ExpressionKind::String(parts) => {
-            for part in parts {
-                if let ast::StringPart::Interpolation(value) = part {
-                    visit(Child::Expression(value));
+struct Checker<'a> {
+    file: &'a SourceFile,
+    table: &'a ClassTable,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Checker<'_> {
+    fn item(&mut self, item: &ast::Item) {
+        match item {
+            ast::Item::Class(class) => {
+                self.class(class);
+                for slot in &class.slots {
+                    slot.default.iter().for_each(|default| self.sends(default));
+                }
+                for method in &class.methods {
+                    self.bodies(&method.body);
                 }
             }
-        }
-        ExpressionKind::ForeignField { object, .. } => visit(Child::Expression(object)),
-        ExpressionKind::List { elements, tail } => {
-            elements.iter().chain(tail.as_deref()).for_each(|e| visit(Child::Expression(e)));
-        }
-        ExpressionKind::Array(elements) => elements.iter().for_each(|e| visit(Child::Expression(e))),
-        ExpressionKind::Dictionary(pairs) => {
-            for (key, value) in pairs {
-                visit(Child::Expression(key));
-                visit(Child::Expression(value));
+            ast::Item::Extension(extension) => {
+                self.extension(extension);
+                self.bodies(&extension.method.body);
             }
+            ast::Item::Protocol(protocol) => self.protocol(protocol),
+            ast::Item::TypeAlias(alias) => self.alias(alias),
+            ast::Item::Statement(statement) => self.sends(&statement.expression),
         }
-        ExpressionKind::Block(block) => visit(Child::Statements(&block.body)),
-        ExpressionKind::Send(send) => {
-            visit(Child::Expression(&send.receiver));
-            send.message.arguments.iter().for_each(|e| visit(Child::Expression(e)));
-        }
-        ExpressionKind::Cascade { receiver, messages } => {
-            visit(Child::Expression(receiver));
-            messages.iter().flat_map(|message| &message.arguments).for_each(|e| visit(Child::Expression(e)));
-        }
-        ExpressionKind::Match { value, arms, .. } => {
-            visit(Child::Expression(value));
-            for arm in arms {
-                arm.guard.iter().for_each(|e| visit(Child::Expression(e)));
-                visit(Child::Expression(&arm.body));
-            }
-        }
-        ExpressionKind::Assign { value, .. } | ExpressionKind::Return(value) | ExpressionKind::Parenthesized(value) => {
-            visit(Child::Expression(value));
+    }
+
+    fn bodies(&mut self, statements: &[ast::Statement]) {
+        for statement in statements {
+            self.sends(&statement.expression);
         }
     }
 }

@@ -40,29 +40,45 @@ pub(crate) fn is_test_case(table: &ClassTable, class: &str) -> bool {
 
 /// The ancestors are known up to the root.
 pub(crate) fn is_closed(table: &ClassTable, class: &str) -> bool {
-    table.chain(class).last().is_some_and(|root| root.superclass.is_none())
+    table
+        .chain(class)
+        .last()
+        .is_some_and(|root| root.superclass.is_none())
 }
 
 /// The fields a Value class declares itself, in order.
 fn own_fields(class: &ast::Class) -> Vec<&ast::Slot> {
-    class.slots.iter().filter(|slot| slot.keyword != ast::SlotKeyword::ClassState).collect()
+    class
+        .slots
+        .iter()
+        .filter(|slot| slot.keyword != ast::SlotKeyword::ClassState)
+        .collect()
 }
 
 /// Selectors generated for a Value class: getters and setters, and the keyword constructor.
-pub(crate) fn generated_selectors(table: &ClassTable, class: &ast::Class) -> (Vec<EcoString>, Option<EcoString>) {
+pub(crate) fn generated_selectors(
+    table: &ClassTable,
+    class: &ast::Class,
+) -> (Vec<EcoString>, Option<EcoString>) {
     let fields = own_fields(class);
     if table.kind(&class.name.text) != Kind::Value || fields.is_empty() {
         return (Vec::new(), None);
     }
     let defines = |is_class: bool, selector: &str| {
-        class.methods.iter().any(|method| method.is_class == is_class && method.head.selector == selector)
+        class
+            .methods
+            .iter()
+            .any(|method| method.is_class == is_class && method.head.selector == selector)
     };
     let accessors = fields
         .iter()
         .flat_map(|field| [field.name.text.clone(), setter_selector(&field.name.text)])
         .filter(|selector| !defines(false, selector))
         .collect();
-    let constructor: EcoString = fields.iter().map(|field| eco_format!("{}:", field.name.text)).collect();
+    let constructor: EcoString = fields
+        .iter()
+        .map(|field| eco_format!("{}:", field.name.text))
+        .collect();
     let constructor = (!defines(true, &constructor)).then_some(constructor);
     (accessors, constructor)
 }
@@ -74,7 +90,14 @@ impl<'a> Module<'a> {
         lines: &'a LineIndex,
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
-        Self { table, file, lines, diagnostics, functions: Vec::new(), exports: Vec::new() }
+        Self {
+            table,
+            file,
+            lines,
+            diagnostics,
+            functions: Vec::new(),
+            exports: Vec::new(),
+        }
     }
 
     fn line(&self, offset: u32) -> u32 {
@@ -90,8 +113,18 @@ impl<'a> Module<'a> {
 
     fn add_expression(&mut self, name: &str, parameters: Vec<Erl>, body: Vec<Erl>, line: u32) {
         let arity = parameters.len();
-        let clause = Clause { patterns: parameters, guards: Vec::new(), body, line };
-        self.add(vec![Function { name: name.into(), arity, clauses: vec![clause], line }]);
+        let clause = Clause {
+            patterns: parameters,
+            guards: Vec::new(),
+            body,
+            line,
+        };
+        self.add(vec![Function {
+            name: name.into(),
+            arity,
+            clauses: vec![clause],
+            line,
+        }]);
     }
 
     // ---- classes ----
@@ -99,7 +132,12 @@ impl<'a> Module<'a> {
     pub(crate) fn class(&mut self, class: &ast::Class, module: &EcoString) {
         let line = self.line(class.header.start);
         let (accessors, constructor) = generated_selectors(self.table, class);
-        let side = |is_class: bool| class.methods.iter().filter(move |method| method.is_class == is_class);
+        let side = |is_class: bool| {
+            class
+                .methods
+                .iter()
+                .filter(move |method| method.is_class == is_class)
+        };
         let mut instance_selectors: FxHashSet<EcoString> =
             side(false).map(|method| method.head.selector.clone()).collect();
         instance_selectors.extend(accessors.iter().cloned());
@@ -109,7 +147,11 @@ impl<'a> Module<'a> {
 
         let mut locked = Vec::new();
         for method in &class.methods {
-            let own = if method.is_class { &class_selectors } else { &instance_selectors };
+            let own = if method.is_class {
+                &class_selectors
+            } else {
+                &instance_selectors
+            };
             let function = if method.is_class {
                 names::class_function(&method.head.selector)
             } else {
@@ -128,7 +170,12 @@ impl<'a> Module<'a> {
         self.defaults(class, false, line);
         self.defaults(class, true, line);
         let meta = meta::class(self.table, self.file, self.lines, class, module, &locked);
-        self.add_expression("__beamtalk_meta", Vec::new(), vec![meta::literal(&meta, line)], line);
+        self.add_expression(
+            "__beamtalk_meta",
+            Vec::new(),
+            vec![meta::literal(&meta, line)],
+            line,
+        );
     }
 
     fn scope(&self, class: &str, native: bool, is_class_side: bool, selector: &EcoString) -> ClassScope {
@@ -227,8 +274,9 @@ impl<'a> Module<'a> {
         let name = &class.name.text;
         let fields = own_fields(class);
         let own = || Erl::var(line, "Self");
-        let variables: Vec<Erl> =
-            (1..=fields.len()).map(|index| Erl::var(line, eco_format!("A{index}"))).collect();
+        let variables: Vec<Erl> = (1..=fields.len())
+            .map(|index| Erl::var(line, eco_format!("A{index}")))
+            .collect();
         let pairs: Vec<(Erl, Erl)> = fields
             .iter()
             .zip(&variables)
@@ -286,7 +334,10 @@ impl<'a> Module<'a> {
             self.add_expression("__class_defaults", Vec::new(), statements, line);
         } else {
             let inherited = Erl::var(line, "Inherited");
-            statements.push(Erl::new(line, ErlKind::MapUpdate(Box::new(inherited.clone()), pairs)));
+            statements.push(Erl::new(
+                line,
+                ErlKind::MapUpdate(Box::new(inherited.clone()), pairs),
+            ));
             self.add_expression("__defaults", vec![inherited], statements, line);
         }
         self.functions.extend(lifted);
@@ -301,7 +352,9 @@ impl<'a> Module<'a> {
         lifted: &mut Vec<Function>,
     ) -> Erl {
         let line = self.line(slot.span.start);
-        let Some(default) = &slot.default else { return Erl::atom(line, "nil") };
+        let Some(default) = &slot.default else {
+            return Erl::atom(line, "nil");
+        };
         let body = Resolver::new(self.table, self.file, None, self.diagnostics).default(default);
         let none = FxHashSet::default();
         let target = Target {
@@ -329,10 +382,21 @@ impl<'a> Module<'a> {
             }
             Err(several) => {
                 // Statements of different defaults may use the same variable names: each in a fun of its own.
-                let clause = Clause { patterns: Vec::new(), guards: Vec::new(), body: several, line };
+                let clause = Clause {
+                    patterns: Vec::new(),
+                    guards: Vec::new(),
+                    body: several,
+                    line,
+                };
                 let function = Box::new(Erl::new(line, ErlKind::Fun(vec![clause])));
                 let name = eco_format!("D{index}");
-                let call = Erl::new(line, ErlKind::Apply { function, arguments: Vec::new() });
+                let call = Erl::new(
+                    line,
+                    ErlKind::Apply {
+                        function,
+                        arguments: Vec::new(),
+                    },
+                );
                 statements.push(Erl::bind(line, name.clone(), call));
                 Erl::var(line, name)
             }
@@ -351,7 +415,9 @@ impl<'a> Module<'a> {
             let function = names::extension_function(target, method.is_class, selector);
             self.any_method(target, None, false, method, function.clone(), &none);
             let is_patch = self.file.origin == Origin::Session;
-            entries.push(meta::extension(self.file, self.lines, extension, &function, is_patch));
+            entries.push(meta::extension(
+                self.file, self.lines, extension, &function, is_patch,
+            ));
         }
         if !entries.is_empty() {
             let body = vec![meta::literal(&Term::List(entries), 1)];
@@ -362,15 +428,20 @@ impl<'a> Module<'a> {
     pub(crate) fn protocol(&mut self, protocol: &ast::Protocol, module: &EcoString) {
         let meta = meta::protocol(self.file, protocol, module);
         let line = self.line(protocol.span.start);
-        self.add_expression("__beamtalk_protocol", Vec::new(), vec![meta::literal(&meta, line)], line);
+        self.add_expression(
+            "__beamtalk_protocol",
+            Vec::new(),
+            vec![meta::literal(&meta, line)],
+            line,
+        );
     }
 
     /// The forms of the module.
     pub(crate) fn forms(self, module: &EcoString) -> Term {
         let exports = Term::list(
-            self.exports.iter().map(|(name, arity)| {
-                Term::tuple([Term::Atom(name.clone()), Term::Integer(*arity as i64)])
-            }),
+            self.exports
+                .iter()
+                .map(|(name, arity)| Term::tuple([Term::Atom(name.clone()), Term::Integer(*arity as i64)])),
         );
         let file = Term::tuple([Term::string(&self.file.path), Term::Integer(1)]);
         let mut forms = vec![

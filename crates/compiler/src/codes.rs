@@ -31,12 +31,9 @@ codes! {
     INHERITS_FROM_ITSELF = "E0219", "The superclass chain comes back to the class.";
     EQUALITY_METHOD = "E0220", "A method is named like an equality operator, which is never dispatched.";
     PRIMITIVE_OUTSIDE_LIBRARY = "E0221", "A primitive is declared outside the standard library.";
-    EMPTY_BODY = "E0222", "A method has no statements.";
     CHARACTER_PATTERN = "E0223", "A pattern tests for Character, which is an Integer at run time.";
     SUPERVISION_POLICY = "E0224", "`supervisionPolicy` answers an unknown policy.";
     NATIVE_ACTOR_STATE = "E0225", "A native actor declares state.";
-    DUPLICATE_METHOD = "E0226", "A class defines a method twice.";
-    UNKNOWN_EXPECT = "E0227", "`@expect` names an unknown category.";
     EXTENSION_CONFLICT = "E0451", "A method is defined twice: by two extensions, or by an extension and the class.";
     DUPLICATE_NAME = "E0228", "A class, protocol or alias has a name that is taken.";
     UNKNOWN_PROTOCOL = "E0229", "`extending:` names an unknown protocol.";

@@ -32,11 +32,24 @@ pub(crate) enum ErlKind {
     BinaryPattern(Vec<BinaryElement>),
     /// `P1 = P2`, in patterns and as an expression.
     Match(Box<Erl>, Box<Erl>),
-    Call { module: EcoString, function: EcoString, arguments: Vec<Erl> },
-    LocalCall { function: EcoString, arguments: Vec<Erl> },
-    Apply { function: Box<Erl>, arguments: Vec<Erl> },
+    Call {
+        module: EcoString,
+        function: EcoString,
+        arguments: Vec<Erl>,
+    },
+    LocalCall {
+        function: EcoString,
+        arguments: Vec<Erl>,
+    },
+    Apply {
+        function: Box<Erl>,
+        arguments: Vec<Erl>,
+    },
     Operator(&'static str, Box<Erl>, Box<Erl>),
-    Case { value: Box<Erl>, clauses: Vec<Clause> },
+    Case {
+        value: Box<Erl>,
+        clauses: Vec<Clause>,
+    },
     Block(Vec<Erl>),
     Fun(Vec<Clause>),
     NamedFun(EcoString, Vec<Clause>),
@@ -98,15 +111,31 @@ impl Erl {
         function: impl Into<EcoString>,
         arguments: Vec<Erl>,
     ) -> Self {
-        Self::new(line, ErlKind::Call { module: module.into(), function: function.into(), arguments })
+        Self::new(
+            line,
+            ErlKind::Call {
+                module: module.into(),
+                function: function.into(),
+                arguments,
+            },
+        )
     }
 
     pub(crate) fn bind(line: u32, name: impl Into<EcoString>, value: Erl) -> Self {
-        Self::new(line, ErlKind::Match(Box::new(Erl::var(line, name)), Box::new(value)))
+        Self::new(
+            line,
+            ErlKind::Match(Box::new(Erl::var(line, name)), Box::new(value)),
+        )
     }
 
     pub(crate) fn case(line: u32, value: Erl, clauses: Vec<Clause>) -> Self {
-        Self::new(line, ErlKind::Case { value: Box::new(value), clauses })
+        Self::new(
+            line,
+            ErlKind::Case {
+                value: Box::new(value),
+                clauses,
+            },
+        )
     }
 
     pub(crate) fn operator(line: u32, operator: &'static str, left: Erl, right: Erl) -> Self {
@@ -130,22 +159,37 @@ impl Erl {
 
 impl Clause {
     pub(crate) fn new(line: u32, pattern: Erl, body: Vec<Erl>) -> Self {
-        Self { patterns: vec![pattern], guards: Vec::new(), body, line }
+        Self {
+            patterns: vec![pattern],
+            guards: Vec::new(),
+            body,
+            line,
+        }
     }
 
     pub(crate) fn guarded(line: u32, pattern: Erl, guards: Vec<Erl>, body: Vec<Erl>) -> Self {
-        Self { patterns: vec![pattern], guards, body, line }
+        Self {
+            patterns: vec![pattern],
+            guards,
+            body,
+            line,
+        }
     }
 }
 
 /// Variables that occur in `body` without being bound there. Every name is bound once in a function, so
 /// "bound anywhere inside" is enough.
 pub(crate) fn free_variables(body: &[Erl], parameters: &[EcoString]) -> Vec<EcoString> {
-    let mut scan = FreeScan { bound: parameters.iter().cloned().collect(), seen: Vec::new() };
+    let mut scan = FreeScan {
+        bound: parameters.iter().cloned().collect(),
+        seen: Vec::new(),
+    };
     body.iter().for_each(|e| scan.expression(e));
     let FreeScan { bound, seen } = scan;
     let mut once = FxHashSet::default();
-    seen.into_iter().filter(|name| !bound.contains(name) && once.insert(name.clone())).collect()
+    seen.into_iter()
+        .filter(|name| !bound.contains(name) && once.insert(name.clone()))
+        .collect()
 }
 
 struct FreeScan {
@@ -256,12 +300,16 @@ pub(crate) fn has_loop(body: &[Erl]) -> bool {
     body.iter().any(|erl| match &erl.kind {
         ErlKind::NamedFun(..) => true,
         ErlKind::Fun(inner) => clauses(inner),
-        ErlKind::Case { value, clauses: inner } => {
-            has_loop(std::slice::from_ref(&**value)) || clauses(inner)
-        }
+        ErlKind::Case {
+            value,
+            clauses: inner,
+        } => has_loop(std::slice::from_ref(&**value)) || clauses(inner),
         ErlKind::Tuple(elements) | ErlKind::Block(elements) => has_loop(elements),
         ErlKind::List(elements, tail) => {
-            has_loop(elements) || tail.as_ref().is_some_and(|tail| has_loop(std::slice::from_ref(&**tail)))
+            has_loop(elements)
+                || tail
+                    .as_ref()
+                    .is_some_and(|tail| has_loop(std::slice::from_ref(&**tail)))
         }
         ErlKind::Match(_, value) => has_loop(std::slice::from_ref(&**value)),
         ErlKind::Call { arguments, .. } | ErlKind::LocalCall { arguments, .. } => has_loop(arguments),
@@ -271,7 +319,9 @@ pub(crate) fn has_loop(body: &[Erl]) -> bool {
         ErlKind::Operator(_, left, right) => {
             has_loop(std::slice::from_ref(&**left)) || has_loop(std::slice::from_ref(&**right))
         }
-        ErlKind::Map(pairs) => pairs.iter().any(|(_, value)| has_loop(std::slice::from_ref(value))),
+        ErlKind::Map(pairs) => pairs
+            .iter()
+            .any(|(_, value)| has_loop(std::slice::from_ref(value))),
         _ => false,
     })
 }
@@ -302,19 +352,34 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
         ErlKind::Binary(text) => binary_term(line, text),
         ErlKind::Tuple(elements) => node("tuple", line, [terms(elements)]),
         ErlKind::List(elements, tail) => {
-            let end = tail.as_ref().map_or_else(|| node("nil", line, []), |tail| to_term(tail));
-            elements.iter().rev().fold(end, |rest, element| node("cons", line, [to_term(element), rest]))
+            let end = tail
+                .as_ref()
+                .map_or_else(|| node("nil", line, []), |tail| to_term(tail));
+            elements
+                .iter()
+                .rev()
+                .fold(end, |rest, element| node("cons", line, [to_term(element), rest]))
         }
         ErlKind::Map(pairs) => node("map", line, [map_fields(line, "map_field_assoc", pairs)]),
-        ErlKind::MapUpdate(base, pairs) => {
-            node("map", line, [to_term(base), map_fields(line, "map_field_assoc", pairs)])
-        }
+        ErlKind::MapUpdate(base, pairs) => node(
+            "map",
+            line,
+            [to_term(base), map_fields(line, "map_field_assoc", pairs)],
+        ),
         ErlKind::MapPattern(pairs) => node("map", line, [map_fields(line, "map_field_exact", pairs)]),
-        ErlKind::BinaryPattern(elements) => {
-            node("bin", line, [Term::list(elements.iter().map(|element| binary_element(line, element)))])
-        }
+        ErlKind::BinaryPattern(elements) => node(
+            "bin",
+            line,
+            [Term::list(
+                elements.iter().map(|element| binary_element(line, element)),
+            )],
+        ),
         ErlKind::Match(left, right) => node("match", line, [to_term(left), to_term(right)]),
-        ErlKind::Call { module, function, arguments } => {
+        ErlKind::Call {
+            module,
+            function,
+            arguments,
+        } => {
             let function = node(
                 "remote",
                 line,
@@ -325,21 +390,30 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
             );
             node("call", line, [function, terms(arguments)])
         }
-        ErlKind::LocalCall { function, arguments } => {
-            node("call", line, [node("atom", line, [Term::Atom(function.clone())]), terms(arguments)])
-        }
+        ErlKind::LocalCall { function, arguments } => node(
+            "call",
+            line,
+            [
+                node("atom", line, [Term::Atom(function.clone())]),
+                terms(arguments),
+            ],
+        ),
         ErlKind::Apply { function, arguments } => node("call", line, [to_term(function), terms(arguments)]),
         ErlKind::Operator(operator, left, right) => {
             node("op", line, [Term::atom(*operator), to_term(left), to_term(right)])
         }
         ErlKind::Case { value, clauses } => node("case", line, [to_term(value), clause_terms(clauses)]),
         ErlKind::Block(body) => node("block", line, [terms(body)]),
-        ErlKind::Fun(clauses) => {
-            node("fun", line, [Term::tuple([Term::atom("clauses"), clause_terms(clauses)])])
-        }
-        ErlKind::NamedFun(name, clauses) => {
-            node("named_fun", line, [Term::Atom(name.clone()), clause_terms(clauses)])
-        }
+        ErlKind::Fun(clauses) => node(
+            "fun",
+            line,
+            [Term::tuple([Term::atom("clauses"), clause_terms(clauses)])],
+        ),
+        ErlKind::NamedFun(name, clauses) => node(
+            "named_fun",
+            line,
+            [Term::Atom(name.clone()), clause_terms(clauses)],
+        ),
     }
 }
 
@@ -349,29 +423,55 @@ fn binary_term(line: u32, text: &str) -> Term {
         return node("bin", line, [Term::nil()]);
     }
     let bytes = Term::list(text.bytes().map(|byte| Term::Integer(i64::from(byte))));
-    let element =
-        node("bin_element", line, [node("string", line, [bytes]), Term::atom("default"), Term::atom("default")]);
+    let element = node(
+        "bin_element",
+        line,
+        [
+            node("string", line, [bytes]),
+            Term::atom("default"),
+            Term::atom("default"),
+        ],
+    );
     node("bin", line, [Term::list([element])])
 }
 
 fn binary_element(line: u32, element: &BinaryElement) -> Term {
-    let size = element.size.as_ref().map_or_else(|| Term::atom("default"), to_term);
+    let size = element
+        .size
+        .as_ref()
+        .map_or_else(|| Term::atom("default"), to_term);
     let mut specifiers: Vec<Term> = element.specifiers.iter().map(|name| Term::atom(*name)).collect();
     if let Some(unit) = element.unit {
         specifiers.push(Term::tuple([Term::atom("unit"), Term::Integer(i64::from(unit))]));
     }
-    let specifiers = if specifiers.is_empty() { Term::atom("default") } else { Term::List(specifiers) };
+    let specifiers = if specifiers.is_empty() {
+        Term::atom("default")
+    } else {
+        Term::List(specifiers)
+    };
     node("bin_element", line, [to_term(&element.value), size, specifiers])
 }
 
 fn map_fields(line: u32, tag: &str, pairs: &[(Erl, Erl)]) -> Term {
-    Term::list(pairs.iter().map(|(key, value)| node(tag, line, [to_term(key), to_term(value)])))
+    Term::list(
+        pairs
+            .iter()
+            .map(|(key, value)| node(tag, line, [to_term(key), to_term(value)])),
+    )
 }
 
 fn clause_terms(clauses: &[Clause]) -> Term {
     Term::list(clauses.iter().map(|clause| {
-        let guards = if clause.guards.is_empty() { Term::nil() } else { Term::list([terms(&clause.guards)]) };
-        node("clause", clause.line, [terms(&clause.patterns), guards, terms(&clause.body)])
+        let guards = if clause.guards.is_empty() {
+            Term::nil()
+        } else {
+            Term::list([terms(&clause.guards)])
+        };
+        node(
+            "clause",
+            clause.line,
+            [terms(&clause.patterns), guards, terms(&clause.body)],
+        )
     }))
 }
 
@@ -379,7 +479,11 @@ pub(crate) fn function_term(function: &Function) -> Term {
     node(
         "function",
         function.line,
-        [Term::Atom(function.name.clone()), Term::Integer(function.arity as i64), clause_terms(&function.clauses)],
+        [
+            Term::Atom(function.name.clone()),
+            Term::Integer(function.arity as i64),
+            clause_terms(&function.clauses),
+        ],
     )
 }
 

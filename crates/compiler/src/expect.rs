@@ -34,29 +34,21 @@ struct Directive {
     is_used: bool,
 }
 
-/// Remove what directives suppress; report unknown and stale ones.
+/// Remove what directives suppress; report stale ones. Unknown categories are the parser's to report.
 pub(crate) fn apply(file: &SourceFile, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut directives = collect(&file.unit);
     let mut out = Vec::with_capacity(diagnostics.len());
     for diagnostic in diagnostics {
-        let suppressing = directives.iter_mut().find(|directive| suppresses(directive, &diagnostic));
+        let suppressing = directives
+            .iter_mut()
+            .find(|directive| suppresses(directive, &diagnostic));
         match suppressing {
             Some(directive) => directive.is_used = true,
             None => out.push(diagnostic),
         }
     }
     for directive in directives {
-        if !CATEGORIES.iter().any(|(name, _)| *name == directive.category) {
-            let known: Vec<&str> = CATEGORIES.iter().map(|(name, _)| *name).collect();
-            out.push(
-                Diagnostic::error(
-                    codes::UNKNOWN_EXPECT,
-                    directive.span,
-                    eco_format!("unknown @expect category '{}'", directive.category),
-                )
-                .with_hint(eco_format!("Valid categories: {}.", known.join(", "))),
-            );
-        } else if !directive.is_used && !needs_inference(&directive.category) {
+        if !directive.is_used && !needs_inference(&directive.category) {
             out.push(Diagnostic::warning(
                 codes::STALE_EXPECT,
                 directive.span,
@@ -72,22 +64,33 @@ pub(crate) fn apply(file: &SourceFile, diagnostics: Vec<Diagnostic>) -> Vec<Diag
 fn needs_inference(category: &str) -> bool {
     matches!(
         category,
-        "dnu" | "type" | "dead_assignment" | "type_annotation" | "sendability" | "arity_mismatch" | "unresolved_ffi"
-            | "visibility" | "deprecation" | "all"
+        "dnu"
+            | "type"
+            | "dead_assignment"
+            | "type_annotation"
+            | "sendability"
+            | "arity_mismatch"
+            | "unresolved_ffi"
+            | "visibility"
+            | "deprecation"
+            | "all"
     )
 }
 
 fn suppresses(directive: &Directive, diagnostic: &Diagnostic) -> bool {
-    let inside =
-        directive.scope.start <= diagnostic.span.start && diagnostic.span.end <= directive.scope.end;
+    let inside = directive.scope.start <= diagnostic.span.start && diagnostic.span.end <= directive.scope.end;
     if !inside {
         return false;
     }
     if directive.category == "all" {
         return true;
     }
-    let Some(category) = diagnostic.category else { return false };
-    CATEGORIES.iter().any(|(name, suppressed)| *name == directive.category && suppressed.contains(&category))
+    let Some(category) = diagnostic.category else {
+        return false;
+    };
+    CATEGORIES
+        .iter()
+        .any(|(name, suppressed)| *name == directive.category && suppressed.contains(&category))
 }
 
 fn collect(unit: &ast::Unit) -> Vec<Directive> {

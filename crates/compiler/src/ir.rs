@@ -60,25 +60,58 @@ pub(crate) enum NodeKind {
     /// A class by name.
     Class(EcoString),
     Field(EcoString),
-    List { elements: Vec<Node>, tail: Option<Box<Node>> },
+    List {
+        elements: Vec<Node>,
+        tail: Option<Box<Node>>,
+    },
     Array(Vec<Node>),
     Dictionary(Vec<(Node, Node)>),
     Closure(Closure),
-    Send { receiver: Box<Node>, selector: EcoString, arguments: Vec<Node> },
-    Cast { receiver: Box<Node>, selector: EcoString, arguments: Vec<Node> },
-    SuperSend { selector: EcoString, arguments: Vec<Node> },
+    Send {
+        receiver: Box<Node>,
+        selector: EcoString,
+        arguments: Vec<Node>,
+    },
+    Cast {
+        receiver: Box<Node>,
+        selector: EcoString,
+        arguments: Vec<Node>,
+    },
+    SuperSend {
+        selector: EcoString,
+        arguments: Vec<Node>,
+    },
     /// `Erlang module function: a with: b`.
-    ErlangCall { module: EcoString, function: EcoString, arguments: Vec<Node> },
+    ErlangCall {
+        module: EcoString,
+        function: EcoString,
+        arguments: Vec<Node>,
+    },
     Inline(Inline),
-    Match { value: Box<Node>, arms: Vec<Arm> },
-    Assign { variable: VariableId, value: Box<Node> },
-    AssignField { field: EcoString, value: Box<Node> },
-    Destructure { pattern: Pattern, value: Box<Node> },
+    Match {
+        value: Box<Node>,
+        arms: Vec<Arm>,
+    },
+    Assign {
+        variable: VariableId,
+        value: Box<Node>,
+    },
+    AssignField {
+        field: EcoString,
+        value: Box<Node>,
+    },
+    Destructure {
+        pattern: Pattern,
+        value: Box<Node>,
+    },
     Return(Box<Node>),
     /// Statements in a row; the value is that of the last.
     Sequence(Vec<Node>),
     /// `@primitive "module:function"`, already turned into the function to call.
-    Primitive { module: EcoString, function: EcoString },
+    Primitive {
+        module: EcoString,
+        function: EcoString,
+    },
     /// `self delegate` as the whole body of a method of a native class.
     Delegate,
 }
@@ -104,13 +137,37 @@ pub(crate) struct Closure {
 #[derive(Clone, Debug)]
 pub(crate) enum Inline {
     /// A missing branch answers the receiver.
-    If { selector: EcoString, condition: Box<Node>, when_true: Option<Vec<Node>>, when_false: Option<Vec<Node>> },
+    If {
+        selector: EcoString,
+        condition: Box<Node>,
+        when_true: Option<Vec<Node>>,
+        when_false: Option<Vec<Node>>,
+    },
     /// A missing nil branch answers the receiver, a missing other branch nil.
-    IfNil { value: Box<Node>, when_nil: Option<Vec<Node>>, otherwise: Option<(Option<VariableId>, Vec<Node>)> },
-    While { condition: Vec<Node>, body: Vec<Node>, until: bool },
-    Repeat { body: Vec<Node> },
-    Times { count: Box<Node>, body: Vec<Node> },
-    Range { from: Box<Node>, to: Box<Node>, by: Option<Box<Node>>, variable: VariableId, body: Vec<Node> },
+    IfNil {
+        value: Box<Node>,
+        when_nil: Option<Vec<Node>>,
+        otherwise: Option<(Option<VariableId>, Vec<Node>)>,
+    },
+    While {
+        condition: Vec<Node>,
+        body: Vec<Node>,
+        until: bool,
+    },
+    Repeat {
+        body: Vec<Node>,
+    },
+    Times {
+        count: Box<Node>,
+        body: Vec<Node>,
+    },
+    Range {
+        from: Box<Node>,
+        to: Box<Node>,
+        by: Option<Box<Node>>,
+        variable: VariableId,
+        body: Vec<Node>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -134,10 +191,19 @@ pub(crate) enum PatternKind {
     Text(EcoString),
     Atom(EcoString),
     Variable(VariableId),
-    Typed { variable: Option<VariableId>, class: EcoString },
+    Typed {
+        variable: Option<VariableId>,
+        class: EcoString,
+    },
     Tuple(Vec<Pattern>),
-    List { elements: Vec<Pattern>, rest: Option<Rest> },
-    Array { elements: Vec<Pattern>, rest: Option<Rest> },
+    List {
+        elements: Vec<Pattern>,
+        rest: Option<Rest>,
+    },
+    Array {
+        elements: Vec<Pattern>,
+        rest: Option<Rest>,
+    },
     Dictionary(Vec<(ast::PatternKey, Pattern)>),
     ResultOk(Box<Pattern>),
     ResultError(Box<Pattern>),
@@ -202,7 +268,12 @@ impl Node {
                     visit(value);
                 }
             }
-            NodeKind::Send { receiver, arguments, .. } | NodeKind::Cast { receiver, arguments, .. } => {
+            NodeKind::Send {
+                receiver, arguments, ..
+            }
+            | NodeKind::Cast {
+                receiver, arguments, ..
+            } => {
                 visit(receiver);
                 arguments.iter().for_each(visit);
             }
@@ -226,12 +297,21 @@ impl Node {
 impl Inline {
     fn for_each_child<'a>(&'a self, visit: &mut impl FnMut(&'a Node)) {
         match self {
-            Inline::If { condition, when_true, when_false, .. } => {
+            Inline::If {
+                condition,
+                when_true,
+                when_false,
+                ..
+            } => {
                 visit(condition);
                 when_true.iter().flatten().for_each(&mut *visit);
                 when_false.iter().flatten().for_each(visit);
             }
-            Inline::IfNil { value, when_nil, otherwise } => {
+            Inline::IfNil {
+                value,
+                when_nil,
+                otherwise,
+            } => {
                 visit(value);
                 when_nil.iter().flatten().for_each(&mut *visit);
                 otherwise.iter().flat_map(|(_, body)| body).for_each(visit);
@@ -245,7 +325,9 @@ impl Inline {
                 visit(count);
                 body.iter().for_each(visit);
             }
-            Inline::Range { from, to, by, body, .. } => {
+            Inline::Range {
+                from, to, by, body, ..
+            } => {
                 visit(from);
                 visit(to);
                 if let Some(by) = by {

@@ -55,7 +55,11 @@ impl SourceFile {
     }
 
     fn module_of(&self, name: &str) -> EcoString {
-        if self.package.is_some() { self.module.clone() } else { module_name(None, name).into() }
+        if self.package.is_some() {
+            self.module.clone()
+        } else {
+            module_name(None, name).into()
+        }
     }
 }
 
@@ -101,7 +105,9 @@ pub struct CompiledExpression {
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
-    diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
 /// Check and compile one file. Its own declarations must be in the table.
@@ -111,7 +117,11 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     check::file(file, table, &mut diagnostics);
     let modules = definitions(file, table, &lines, &mut diagnostics);
     let diagnostics = expect::apply(file, diagnostics);
-    let modules = if has_errors(&diagnostics) { Vec::new() } else { modules };
+    let modules = if has_errors(&diagnostics) {
+        Vec::new()
+    } else {
+        modules
+    };
     Compiled { modules, diagnostics }
 }
 
@@ -130,7 +140,10 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
             _ => None,
         })
         .collect();
-    let mut input = CompiledInput { echo: echo(&file.unit), ..CompiledInput::default() };
+    let mut input = CompiledInput {
+        echo: echo(&file.unit),
+        ..CompiledInput::default()
+    };
     if !statements.is_empty() {
         let (expression, assigns) = expression(file, table, &lines, &statements, bound, &mut diagnostics);
         input.assigns = assigns;
@@ -170,11 +183,22 @@ fn expression(
         function: "session".into(),
         is_expression: true,
     };
-    let is_character = body.statements.last().is_some_and(|last| resolve::is_static_character(last, &body.variables));
+    let is_character = body
+        .statements
+        .last()
+        .is_some_and(|last| resolve::is_static_character(last, &body.variables));
     let erl = lower::lower_expression(&target, &body, 1);
     let has_loop = erl::has_loop(&erl);
     let forms = encode(&Term::list(erl.iter().map(erl::to_term)));
-    (CompiledExpression { forms, is_cast, is_character, has_loop }, assigns)
+    (
+        CompiledExpression {
+            forms,
+            is_cast,
+            is_character,
+            has_loop,
+        },
+        assigns,
+    )
 }
 
 /// The classes, protocols and extensions of a text, each with its module.
@@ -207,7 +231,10 @@ fn definitions(
                     forms: encode(&module.forms(&name)),
                     name,
                     class: Some(class.name.text.clone()),
-                    superclass: class.superclass.as_ref().map(|superclass| superclass.name.text.clone()),
+                    superclass: class
+                        .superclass
+                        .as_ref()
+                        .map(|superclass| superclass.name.text.clone()),
                 });
             }
             ast::Item::Protocol(protocol) => {
@@ -215,7 +242,12 @@ fn definitions(
                 let mut module = Module::new(table, file, lines, diagnostics);
                 module.protocol(protocol, &name);
                 let forms = encode(&module.forms(&name));
-                modules.push(CompiledModule { forms, name, class: None, superclass: None });
+                modules.push(CompiledModule {
+                    forms,
+                    name,
+                    class: None,
+                    superclass: None,
+                });
             }
             ast::Item::TypeAlias(_) | ast::Item::Extension(_) | ast::Item::Statement(_) => {}
         }
@@ -224,7 +256,12 @@ fn definitions(
         let mut module = Module::new(table, file, lines, diagnostics);
         module.extensions(&group);
         let forms = encode(&module.forms(&name));
-        modules.push(CompiledModule { forms, name, class: None, superclass: None });
+        modules.push(CompiledModule {
+            forms,
+            name,
+            class: None,
+            superclass: None,
+        });
     }
     modules
 }
@@ -241,7 +278,10 @@ fn extension_modules<'a>(
     if file.origin != Origin::Session {
         return vec![(file.module.clone(), extensions.to_vec())];
     }
-    extensions.iter().map(|extension| (names::patch_module(extension), vec![*extension])).collect()
+    extensions
+        .iter()
+        .map(|extension| (names::patch_module(extension), vec![*extension]))
+        .collect()
 }
 
 /// What a session prints for definitions (language reference 12.5).
@@ -252,7 +292,11 @@ fn echo(unit: &ast::Unit) -> Option<EcoString> {
         ast::Item::TypeAlias(alias) => Some(alias.name.text.clone()),
         ast::Item::Extension(extension) => {
             let side = if extension.method.is_class { " class" } else { "" };
-            Some(eco_format!("{}{side}>>{}", extension.target.name.text, extension.method.head.selector))
+            Some(eco_format!(
+                "{}{side}>>{}",
+                extension.target.name.text,
+                extension.method.head.selector
+            ))
         }
         ast::Item::Statement(_) => None,
     })

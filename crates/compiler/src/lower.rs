@@ -96,9 +96,19 @@ pub(crate) fn lower_method(target: &Target, body: &Body, line: u32) -> Vec<Funct
     let statements = lowerer.method_body(body, line);
     let mut patterns = vec![Erl::var(line, "Self")];
     patterns.extend(parameters);
-    clauses.push(Clause { patterns, guards: Vec::new(), body: statements, line });
+    clauses.push(Clause {
+        patterns,
+        guards: Vec::new(),
+        body: statements,
+        line,
+    });
     let name = target.function.clone();
-    let mut functions = vec![Function { name, arity: body.parameters.len() + 1, clauses, line }];
+    let mut functions = vec![Function {
+        name,
+        arity: body.parameters.len() + 1,
+        clauses,
+        line,
+    }];
     functions.append(&mut lowerer.lifted);
     functions
 }
@@ -131,11 +141,19 @@ fn specialized_clause(
     let receiver = if target.is_sealed {
         own
     } else {
-        Erl::new(line, ErlKind::Match(Box::new(lowerer.exact_pattern(line)), Box::new(own)))
+        Erl::new(
+            line,
+            ErlKind::Match(Box::new(lowerer.exact_pattern(line)), Box::new(own)),
+        )
     };
     let mut patterns = vec![receiver];
     patterns.extend(parameters);
-    Clause { patterns, guards, body: statements, line }
+    Clause {
+        patterns,
+        guards,
+        body: statements,
+        line,
+    }
 }
 
 fn size(node: &Node) -> usize {
@@ -150,12 +168,17 @@ fn size(node: &Node) -> usize {
 /// Plain parameters that are the receiver of an arithmetic or ordering operator.
 fn numeric_parameters(body: &Body) -> Vec<VariableId> {
     fn scan(node: &Node, body: &Body, out: &mut Vec<VariableId>) {
-        if let NodeKind::Send { receiver, selector, .. } = &node.kind
+        if let NodeKind::Send {
+            receiver, selector, ..
+        } = &node.kind
             && let NodeKind::Variable(variable) = receiver.kind
             && send::is_numeric_operator(selector)
             && body.parameters.contains(&variable)
             && !out.contains(&variable)
-            && body.variables.get(variable.0 as usize).is_some_and(|v| v.storage == Storage::Plain)
+            && body
+                .variables
+                .get(variable.0 as usize)
+                .is_some_and(|v| v.storage == Storage::Plain)
         {
             out.push(variable);
         }
@@ -208,7 +231,9 @@ impl<'a> Lowerer<'a> {
     }
 
     fn variable(&self, id: VariableId) -> &'a Variable {
-        self.variables.get(id.0 as usize).expect("resolve numbered the variables")
+        self.variables
+            .get(id.0 as usize)
+            .expect("resolve numbered the variables")
     }
 
     /// Parameter variables; those that live in cells get their cell at once.
@@ -217,7 +242,14 @@ impl<'a> Lowerer<'a> {
             .iter()
             .map(|&id| {
                 let name = self.fresh(&self.variable(id).name);
-                self.declare(id, Value { erl: Erl::var(line, name.clone()), fact: Fact::Unknown }, line);
+                self.declare(
+                    id,
+                    Value {
+                        erl: Erl::var(line, name.clone()),
+                        fact: Fact::Unknown,
+                    },
+                    line,
+                );
                 Erl::var(line, name)
             })
             .collect()
@@ -236,7 +268,12 @@ impl<'a> Lowerer<'a> {
             statements = vec![Erl::call(line, "beamtalk_return", "run", vec![run, selector])];
         }
         if body.assigns_class_state {
-            let clause = Clause { patterns: Vec::new(), guards: Vec::new(), body: statements, line };
+            let clause = Clause {
+                patterns: Vec::new(),
+                guards: Vec::new(),
+                body: statements,
+                line,
+            };
             let run = Erl::new(line, ErlKind::Fun(vec![clause]));
             let own = Erl::var(line, self.self_name.clone());
             statements = vec![Erl::call(line, "beamtalk_class_state", "locked", vec![own, run])];
@@ -251,7 +288,10 @@ impl<'a> Lowerer<'a> {
     /// Lower statements whose last value is used.
     fn sequence(&mut self, nodes: &[Node], line: u32) -> Value {
         let Some((last, before)) = nodes.split_last() else {
-            return Value { erl: Erl::atom(line, "nil"), fact: Fact::Unknown };
+            return Value {
+                erl: Erl::atom(line, "nil"),
+                fact: Fact::Unknown,
+            };
         };
         before.iter().for_each(|node| self.effect(node));
         self.node(last)
@@ -361,7 +401,10 @@ impl<'a> Lowerer<'a> {
                 Erl::call(line, "beamtalk_cell", "session", vec![name])
             }
             Some(Place::Plain(_)) | None => {
-                let nil = Value { erl: Erl::atom(line, "nil"), fact: Fact::Unknown };
+                let nil = Value {
+                    erl: Erl::atom(line, "nil"),
+                    fact: Fact::Unknown,
+                };
                 self.declare(id, nil, line);
                 self.cell(id, line)
             }
@@ -382,7 +425,8 @@ impl<'a> Lowerer<'a> {
                 self.places.insert(id, Place::Cell(name));
             }
             Storage::Session => {
-                self.places.insert(id, Place::Session(self.variable(id).name.clone()));
+                self.places
+                    .insert(id, Place::Session(self.variable(id).name.clone()));
                 self.write_cell(id, value, line);
             }
         }
@@ -401,19 +445,32 @@ impl<'a> Lowerer<'a> {
     fn write_cell(&mut self, id: VariableId, value: Value, line: u32) -> Erl {
         let arguments = match self.places.get(&id) {
             Some(Place::Environment(name, index)) => {
-                vec![Erl::var(line, name.clone()), Erl::integer(line, *index), value.erl]
+                vec![
+                    Erl::var(line, name.clone()),
+                    Erl::integer(line, *index),
+                    value.erl,
+                ]
             }
             _ => vec![self.cell(id, line), value.erl],
         };
         let written = Erl::call(line, "beamtalk_cell", "write", arguments);
-        self.name(Value { erl: written, fact: value.fact }, line)
+        self.name(
+            Value {
+                erl: written,
+                fact: value.fact,
+            },
+            line,
+        )
     }
 
     fn assign(&mut self, id: VariableId, value_node: &Node, line: u32) -> Value {
         let captures_itself =
             matches!(&value_node.kind, NodeKind::Closure(closure) if closure.captures.contains(&id));
         if captures_itself && !self.places.contains_key(&id) && self.variable(id).storage == Storage::Cell {
-            let nil = Value { erl: Erl::atom(line, "nil"), fact: Fact::Unknown };
+            let nil = Value {
+                erl: Erl::atom(line, "nil"),
+                fact: Fact::Unknown,
+            };
             self.declare(id, nil, line);
         }
         let value = self.node(value_node);
@@ -431,10 +488,20 @@ impl<'a> Lowerer<'a> {
             }
             Storage::Cell if is_new => {
                 let named = self.name(value, line);
-                self.declare(id, Value { erl: named.clone(), fact }, line);
+                self.declare(
+                    id,
+                    Value {
+                        erl: named.clone(),
+                        fact,
+                    },
+                    line,
+                );
                 Value { erl: named, fact }
             }
-            Storage::Cell | Storage::Session => Value { erl: self.write_cell(id, value, line), fact },
+            Storage::Cell | Storage::Session => Value {
+                erl: self.write_cell(id, value, line),
+                fact,
+            },
         }
     }
 
@@ -442,13 +509,23 @@ impl<'a> Lowerer<'a> {
 
     fn node(&mut self, node: &Node) -> Value {
         let line = self.line(node.span);
-        let unknown = |erl| Value { erl, fact: Fact::Unknown };
+        let unknown = |erl| Value {
+            erl,
+            fact: Fact::Unknown,
+        };
         match &node.kind {
-            NodeKind::Integer(value) => Value { erl: Erl::integer(line, value.clone()), fact: Fact::Number },
-            NodeKind::Float(value) => Value { erl: Erl::new(line, ErlKind::Float(*value)), fact: Fact::Number },
-            NodeKind::Character(value) => {
-                Value { erl: Erl::integer(line, u32::from(*value)), fact: Fact::Number }
-            }
+            NodeKind::Integer(value) => Value {
+                erl: Erl::integer(line, value.clone()),
+                fact: Fact::Number,
+            },
+            NodeKind::Float(value) => Value {
+                erl: Erl::new(line, ErlKind::Float(*value)),
+                fact: Fact::Number,
+            },
+            NodeKind::Character(value) => Value {
+                erl: Erl::integer(line, u32::from(*value)),
+                fact: Fact::Number,
+            },
             NodeKind::Atom(name) => {
                 let erl = Erl::atom(line, name.clone());
                 let fact = self.fact_of(&erl);
@@ -458,9 +535,19 @@ impl<'a> Lowerer<'a> {
             NodeKind::Variable(id) => self.read(*id, line),
             NodeKind::SelfReference => {
                 let is_number = !self.target.is_class_side
-                    && matches!(self.target.class.as_str(), "Integer" | "Float" | "Number" | "Character");
-                let fact = if is_number && !self.rebinds_self { Fact::Number } else { Fact::Unknown };
-                Value { erl: self.own(line), fact }
+                    && matches!(
+                        self.target.class.as_str(),
+                        "Integer" | "Float" | "Number" | "Character"
+                    );
+                let fact = if is_number && !self.rebinds_self {
+                    Fact::Number
+                } else {
+                    Fact::Unknown
+                };
+                Value {
+                    erl: self.own(line),
+                    fact,
+                }
             }
             NodeKind::Class(name) => unknown(self.class_object(name, line)),
             NodeKind::Field(name) => unknown(self.read_field(name, line)),
@@ -468,16 +555,32 @@ impl<'a> Lowerer<'a> {
             NodeKind::Array(elements) => unknown(self.array(elements, line)),
             NodeKind::Dictionary(pairs) => unknown(self.dictionary(pairs, line)),
             NodeKind::Closure(closure) => unknown(self.closure(closure, line)),
-            NodeKind::Send { receiver, selector, arguments } => self.send(receiver, selector, arguments, line),
-            NodeKind::Cast { receiver, selector, arguments } => {
+            NodeKind::Send {
+                receiver,
+                selector,
+                arguments,
+            } => self.send(receiver, selector, arguments, line),
+            NodeKind::Cast {
+                receiver,
+                selector,
+                arguments,
+            } => {
                 let mut values = self.operand_expressions(std::iter::once(&**receiver).chain(arguments));
                 let receiver = values.remove(0);
-                let arguments = vec![receiver, Erl::atom(line, selector.clone()), Erl::list(line, values)];
+                let arguments = vec![
+                    receiver,
+                    Erl::atom(line, selector.clone()),
+                    Erl::list(line, values),
+                ];
                 unknown(Erl::call(line, "beamtalk_dispatch", "cast", arguments))
             }
             NodeKind::SuperSend { selector, arguments } => {
                 let values = self.operand_expressions(arguments);
-                let side = if self.target.is_class_side { "class" } else { "instance" };
+                let side = if self.target.is_class_side {
+                    "class"
+                } else {
+                    "instance"
+                };
                 let arguments = vec![
                     self.own(line),
                     Erl::atom(line, self.target.class.clone()),
@@ -487,7 +590,11 @@ impl<'a> Lowerer<'a> {
                 ];
                 unknown(Erl::call(line, "beamtalk_dispatch", "super", arguments))
             }
-            NodeKind::ErlangCall { module, function, arguments } => {
+            NodeKind::ErlangCall {
+                module,
+                function,
+                arguments,
+            } => {
                 let values = self.operand_expressions(arguments);
                 let arguments = vec![
                     Erl::atom(line, module.clone()),
@@ -502,7 +609,10 @@ impl<'a> Lowerer<'a> {
             NodeKind::AssignField { field, value } => {
                 let value = self.node(value);
                 let fact = value.fact;
-                Value { erl: self.write_field(field, value, line), fact }
+                Value {
+                    erl: self.write_field(field, value, line),
+                    fact,
+                }
             }
             NodeKind::Destructure { pattern, value } => self.destructure(pattern, value, line),
             NodeKind::Return(value) => unknown(self.throw_return(value, line)),
@@ -562,19 +672,26 @@ impl<'a> Lowerer<'a> {
 
     fn list(&mut self, elements: &[Node], tail: Option<&Node>, line: u32) -> Erl {
         let mut values = self.operand_expressions(elements.iter().chain(tail));
-        match tail {
-            None => Erl::list(line, values),
-            Some(_) => {
-                let rest = values.pop().expect("the tail is the last operand");
-                Erl::call(line, "beamtalk_pattern", "cons", vec![Erl::list(line, values), rest])
-            }
+        if let None = tail {
+            Erl::list(line, values)
+        } else {
+            let rest = values.pop().expect("the tail is the last operand");
+            Erl::call(
+                line,
+                "beamtalk_pattern",
+                "cons",
+                vec![Erl::list(line, values), rest],
+            )
         }
     }
 
     fn array(&mut self, elements: &[Node], line: u32) -> Erl {
         let values = self.operand_expressions(elements);
-        let indexed =
-            values.into_iter().enumerate().map(|(index, value)| (Erl::integer(line, index + 1), value)).collect();
+        let indexed = values
+            .into_iter()
+            .enumerate()
+            .map(|(index, value)| (Erl::integer(line, index + 1), value))
+            .collect();
         let data = Erl::new(line, ErlKind::Map(indexed));
         Erl::new(
             line,
@@ -601,7 +718,12 @@ impl<'a> Lowerer<'a> {
         let name = Erl::atom(line, field.clone());
         let own = self.own(line);
         if self.rebinds_self {
-            return Erl::call(line, "beamtalk_dispatch", "send", vec![own, Erl::atom(line, "fieldAt:"), name]);
+            return Erl::call(
+                line,
+                "beamtalk_dispatch",
+                "send",
+                vec![own, Erl::atom(line, "fieldAt:"), name],
+            );
         }
         if self.target.is_class_side {
             return Erl::call(line, "beamtalk_class_state", "get", vec![own, name]);
@@ -610,11 +732,18 @@ impl<'a> Lowerer<'a> {
             return Erl::call(line, "beamtalk_test", "get_field", vec![own, name]);
         }
         if self.target.kind == Kind::Actor {
-            let arguments = if self.closure_depth == 0 { vec![name] } else { vec![own, name] };
+            let arguments = if self.closure_depth == 0 {
+                vec![name]
+            } else {
+                vec![own, name]
+            };
             return Erl::call(line, "beamtalk_actor", "get_field", arguments);
         }
         let bound = self.fresh("f");
-        let found = Erl::new(line, ErlKind::MapPattern(vec![(name.clone(), Erl::var(line, bound.clone()))]));
+        let found = Erl::new(
+            line,
+            ErlKind::MapPattern(vec![(name.clone(), Erl::var(line, bound.clone()))]),
+        );
         let missing = Erl::call(line, "beamtalk_value", "missing_field", vec![own.clone(), name]);
         let wildcard = Erl::var(line, "_");
         Erl::case(
@@ -632,9 +761,18 @@ impl<'a> Lowerer<'a> {
         let own = self.own(line);
         let written = if self.rebinds_self {
             let selector = Erl::atom(line, "fieldAt:put:");
-            Erl::call(line, "beamtalk_dispatch", "send", vec![own, selector, name, value.erl])
+            Erl::call(
+                line,
+                "beamtalk_dispatch",
+                "send",
+                vec![own, selector, name, value.erl],
+            )
         } else if self.target.is_class_side {
-            let function = if self.closure_depth == 0 { "put" } else { "locked_put" };
+            let function = if self.closure_depth == 0 {
+                "put"
+            } else {
+                "locked_put"
+            };
             Erl::call(line, "beamtalk_class_state", function, vec![own, name, value.erl])
         } else if self.target.is_test {
             Erl::call(line, "beamtalk_test", "put_field", vec![own, name, value.erl])
@@ -644,7 +782,13 @@ impl<'a> Lowerer<'a> {
             Erl::call(line, "beamtalk_actor", "put_field", vec![own, name, value.erl])
         };
         // Named, so that it runs here even when nobody uses the value.
-        self.name(Value { erl: written, fact: value.fact }, line)
+        self.name(
+            Value {
+                erl: written,
+                fact: value.fact,
+            },
+            line,
+        )
     }
 
     // ---- bodies made by the runtime ----
@@ -674,7 +818,19 @@ impl<'a> Lowerer<'a> {
             return Erl::call(line, "beamtalk_actor", "delegate", vec![own, selector, arguments]);
         }
         let module = Erl::atom(line, self.target.native.clone().unwrap_or_default());
-        let side = Erl::atom(line, if self.target.is_class_side { "class" } else { "instance" });
-        Erl::call(line, "beamtalk_erlang", "delegate", vec![module, side, own, selector, arguments])
+        let side = Erl::atom(
+            line,
+            if self.target.is_class_side {
+                "class"
+            } else {
+                "instance"
+            },
+        );
+        Erl::call(
+            line,
+            "beamtalk_erlang",
+            "delegate",
+            vec![module, side, own, selector, arguments],
+        )
     }
 }

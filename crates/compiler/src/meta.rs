@@ -24,11 +24,19 @@ fn boolean(value: bool) -> Term {
 }
 
 fn map(pairs: Vec<(&str, Term)>) -> Term {
-    Term::Map(pairs.into_iter().map(|(key, value)| (Term::atom(key), value)).collect())
+    Term::Map(
+        pairs
+            .into_iter()
+            .map(|(key, value)| (Term::atom(key), value))
+            .collect(),
+    )
 }
 
 fn annotation(annotation: Option<&ast::Type>, file: &SourceFile) -> Term {
-    annotation.map_or_else(|| Term::atom("nil"), |annotation| text(&types::text(annotation, &file.text)))
+    annotation.map_or_else(
+        || Term::atom("nil"),
+        |annotation| text(&types::text(annotation, &file.text)),
+    )
 }
 
 fn visibility(is_internal: bool) -> Term {
@@ -57,7 +65,10 @@ pub(crate) fn class(
         (class.modifiers.is_typed, "typed"),
         (class.modifiers.is_internal, "internal"),
     ];
-    let modifiers = modifiers.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| Term::atom(name));
+    let modifiers = modifiers
+        .into_iter()
+        .filter(|(is_set, _)| *is_set)
+        .map(|(_, name)| Term::atom(name));
     let kind = match table.kind(&class.name.text) {
         Kind::Value => "value",
         Kind::Actor => "actor",
@@ -66,23 +77,43 @@ pub(crate) fn class(
     let atom_or_nil = |name: Option<&EcoString>| Term::Atom(name.cloned().unwrap_or_else(|| "nil".into()));
     map(vec![
         ("class", Term::Atom(class.name.text.clone())),
-        ("superclass", atom_or_nil(class.superclass.as_ref().map(|superclass| &superclass.name.text))),
+        (
+            "superclass",
+            atom_or_nil(class.superclass.as_ref().map(|superclass| &superclass.name.text)),
+        ),
         ("kind", Term::atom(kind)),
         ("module", Term::Atom(module.clone())),
         ("package", optional(file.package.as_ref())),
         ("modifiers", Term::list(modifiers)),
         ("visibility", visibility(class.modifiers.is_internal)),
-        ("native", atom_or_nil(class.native.as_ref().map(|native| &native.text))),
-        ("handle_scope", atom_or_nil(class.handle_scope.as_ref().map(|scope| &scope.text))),
+        (
+            "native",
+            atom_or_nil(class.native.as_ref().map(|native| &native.text)),
+        ),
+        (
+            "handle_scope",
+            atom_or_nil(class.handle_scope.as_ref().map(|scope| &scope.text)),
+        ),
         ("doc", optional(class.doc.as_ref())),
         ("source_file", source_file(file)),
         ("line", Term::Integer(i64::from(lines.line(class.header.start)))),
-        ("type_parameters", Term::list(class.type_parameters.iter().map(|parameter| text(&parameter.name.text)))),
+        (
+            "type_parameters",
+            Term::list(
+                class
+                    .type_parameters
+                    .iter()
+                    .map(|parameter| text(&parameter.name.text)),
+            ),
+        ),
         ("slots", slots(file, class, false)),
         ("class_slots", slots(file, class, true)),
         ("method_info", method_infos(table, file, lines, class, false)),
         ("class_method_info", method_infos(table, file, lines, class, true)),
-        ("locked", Term::list(locked.iter().map(|selector| Term::Atom(selector.clone())))),
+        (
+            "locked",
+            Term::list(locked.iter().map(|selector| Term::Atom(selector.clone()))),
+        ),
         ("version", Term::Integer(1)),
     ])
 }
@@ -92,7 +123,10 @@ fn slots(file: &SourceFile, class: &ast::Class, is_class_side: bool) -> Term {
     Term::list(class.slots.iter().filter(of_side).map(|slot| {
         let is_required =
             slot.default.is_none() && slot.annotation.as_ref().is_some_and(|a| !types::includes_nil(a));
-        let default = slot.default.as_ref().map(|default| EcoString::from(default.span.text(&file.text)));
+        let default = slot
+            .default
+            .as_ref()
+            .map(|default| EcoString::from(default.span.text(&file.text)));
         map(vec![
             ("name", Term::Atom(slot.name.text.clone())),
             ("type", annotation(slot.annotation.as_ref(), file)),
@@ -115,11 +149,19 @@ fn method_infos(
         .methods
         .iter()
         .filter(|method| method.is_class == is_class_side)
-        .map(|method| (Term::Atom(method.head.selector.clone()), method_info(file, lines, method)))
+        .map(|method| {
+            (
+                Term::Atom(method.head.selector.clone()),
+                method_info(file, lines, method),
+            )
+        })
         .collect();
     let (accessors, constructor) = generated_selectors(table, class);
-    let generated: Vec<EcoString> =
-        if is_class_side { constructor.into_iter().collect() } else { accessors };
+    let generated: Vec<EcoString> = if is_class_side {
+        constructor.into_iter().collect()
+    } else {
+        accessors
+    };
     for selector in generated {
         let info = generated_info(file, lines, class, &selector);
         pairs.push((Term::Atom(selector), info));
@@ -138,9 +180,12 @@ fn generated_info(file: &SourceFile, lines: &LineIndex, class: &ast::Class, sele
     let parameters = if arity == 1 && slot.is_some() {
         Term::list([Term::tuple([text("value"), slot_type.clone()])])
     } else {
-        Term::list(selector.split_terminator(':').take(arity).map(|name| {
-            Term::tuple([text(name), Term::atom("nil")])
-        }))
+        Term::list(
+            selector
+                .split_terminator(':')
+                .take(arity)
+                .map(|name| Term::tuple([text(name), Term::atom("nil")])),
+        )
     };
     let return_type = if arity == 0 { slot_type } else { text("Self") };
     map(vec![
@@ -158,19 +203,35 @@ fn generated_info(file: &SourceFile, lines: &LineIndex, class: &ast::Class, sele
 
 fn method_info(file: &SourceFile, lines: &LineIndex, method: &ast::Method) -> Term {
     let parameters = method.head.parameters.iter().map(|parameter| {
-        Term::tuple([text(&parameter.name.text), annotation(parameter.annotation.as_ref(), file)])
+        Term::tuple([
+            text(&parameter.name.text),
+            annotation(parameter.annotation.as_ref(), file),
+        ])
     });
     map(vec![
         ("arity", Term::Integer(method.head.parameters.len() as i64)),
         ("visibility", visibility(method.is_internal)),
         ("sealed", boolean(method.is_sealed)),
         ("doc", optional(method.doc.as_ref())),
-        ("line", Term::Integer(i64::from(lines.line(method.head.span.start)))),
+        (
+            "line",
+            Term::Integer(i64::from(lines.line(method.head.span.start))),
+        ),
         ("source", text(source(method.span, file))),
         ("parameters", Term::list(parameters)),
         ("return_type", annotation(method.result.as_ref(), file)),
         ("generated", boolean(false)),
+        ("delegate", boolean(is_delegate(method))),
     ])
+}
+
+/// The whole body is `self delegate`.
+fn is_delegate(method: &ast::Method) -> bool {
+    let [statement] = method.body.as_slice() else {
+        return false;
+    };
+    matches!(&statement.expression.kind, ast::ExpressionKind::Send(send)
+        if matches!(send.receiver.kind, ast::ExpressionKind::SelfReference) && send.message.selector == "delegate")
 }
 
 fn source(span: Span, file: &SourceFile) -> &str {
@@ -184,13 +245,17 @@ pub(crate) fn extension(
     function: &EcoString,
     is_patch: bool,
 ) -> Term {
-    let side = if extension.method.is_class { "class" } else { "instance" };
+    let side = if extension.method.is_class {
+        "class"
+    } else {
+        "instance"
+    };
     map(vec![
         ("class", Term::Atom(extension.target.name.text.clone())),
         ("side", Term::atom(side)),
         ("selector", Term::Atom(extension.method.head.selector.clone())),
         ("function", Term::Atom(function.clone())),
-        ("patch", boolean(is_patch)),
+        ("kind", Term::atom(if is_patch { "patch" } else { "extension" })),
         ("info", method_info(file, lines, &extension.method)),
     ])
 }
@@ -200,7 +265,10 @@ pub(crate) fn protocol(file: &SourceFile, protocol: &ast::Protocol, module: &Eco
         let side = if signature.is_class { "class" } else { "instance" };
         Term::tuple([Term::atom(side), Term::Atom(signature.head.selector.clone())])
     });
-    let extending = protocol.extending.as_ref().map_or_else(|| "nil".into(), |name| name.text.clone());
+    let extending = protocol
+        .extending
+        .as_ref()
+        .map_or_else(|| "nil".into(), |name| name.text.clone());
     map(vec![
         ("name", Term::Atom(protocol.name.text.clone())),
         ("extending", Term::Atom(extending)),
@@ -226,9 +294,12 @@ pub(crate) fn literal(term: &Term, line: u32) -> Erl {
             elements.iter().map(|e| literal(e, line)).collect(),
             Some(Box::new(literal(tail, line))),
         ),
-        Term::Map(pairs) => {
-            ErlKind::Map(pairs.iter().map(|(key, value)| (literal(key, line), literal(value, line))).collect())
-        }
+        Term::Map(pairs) => ErlKind::Map(
+            pairs
+                .iter()
+                .map(|(key, value)| (literal(key, line), literal(value, line)))
+                .collect(),
+        ),
     };
     Erl::new(line, kind)
 }

@@ -7,7 +7,11 @@ use ecow::{EcoString, eco_format};
 /// `path` is relative to `src/`, with or without its extension.
 pub fn module_name(package: Option<&str>, path: &str) -> String {
     let stem = path.strip_suffix(".bt").unwrap_or(path);
-    let path: Vec<String> = stem.split('/').filter(|part| !part.is_empty()).map(snake_case).collect();
+    let path: Vec<String> = stem
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .map(snake_case)
+        .collect();
     match package {
         Some(package) => format!("bt@{package}@{}", path.join("@")),
         None => format!("bt@{}", path.last().cloned().unwrap_or_default()),
@@ -49,7 +53,11 @@ pub(crate) fn class_function(selector: &str) -> EcoString {
 
 /// The Erlang function of an extension.
 pub(crate) fn extension_function(target: &str, is_class: bool, selector: &str) -> EcoString {
-    atom(if is_class { eco_format!("{target} class >> {selector}") } else { eco_format!("{target} >> {selector}") })
+    atom(if is_class {
+        eco_format!("{target} class >> {selector}")
+    } else {
+        eco_format!("{target} >> {selector}")
+    })
 }
 
 /// The module of a method defined in a session: one for each class, side and selector.
@@ -57,16 +65,26 @@ pub(crate) fn patch_module(extension: &beamtalk_syntax::ast::Extension) -> EcoSt
     let target = &extension.target.name.text;
     let side = if extension.method.is_class { "class " } else { "" };
     let method = format!("{side}{}", extension.method.head.selector);
-    eco_format!("bt@patch@{}@{:016x}", snake_case(target), fnv1a(method.as_bytes()))
+    eco_format!(
+        "bt@patch@{}@{:016x}",
+        snake_case(target),
+        fnv1a(method.as_bytes())
+    )
 }
 
 /// Atoms hold 255 characters; a longer name becomes its hash.
 fn atom(name: EcoString) -> EcoString {
-    if name.len() <= 255 { name } else { eco_format!("kw_{:016x}", fnv1a(name.as_bytes())) }
+    if name.len() <= 255 {
+        name
+    } else {
+        eco_format!("kw_{:016x}", fnv1a(name.as_bytes()))
+    }
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]
@@ -89,7 +107,10 @@ mod tests {
 
     #[test]
     fn modules_carry_package_and_path() {
-        assert_eq!(module_name(Some("orbit"), "util/OrbitMath.bt"), "bt@orbit@util@orbit_math");
+        assert_eq!(
+            module_name(Some("orbit"), "util/OrbitMath.bt"),
+            "bt@orbit@util@orbit_math"
+        );
         assert_eq!(module_name(None, "test/fixtures/Kettle.bt"), "bt@kettle");
     }
 

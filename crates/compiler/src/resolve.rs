@@ -45,14 +45,25 @@ impl<'a> Resolver<'a> {
         class: Option<ClassScope>,
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
-        Self { table, file, class, diagnostics, scopes: Scopes::new(), assigns_class_state: false }
+        Self {
+            table,
+            file,
+            class,
+            diagnostics,
+            scopes: Scopes::new(),
+            assigns_class_state: false,
+        }
     }
 
     /// A method: its parameters and statements.
     pub(crate) fn method(mut self, method: &ast::Method) -> Body {
         let quiet = is_placeholder(&method.body);
-        let parameters =
-            method.head.parameters.iter().map(|parameter| self.declare_parameter(parameter, quiet)).collect();
+        let parameters = method
+            .head
+            .parameters
+            .iter()
+            .map(|parameter| self.declare_parameter(parameter, quiet))
+            .collect();
         let statements = self.statements(&method.body);
         self.finish(parameters, statements)
     }
@@ -64,7 +75,11 @@ impl<'a> Resolver<'a> {
     }
 
     /// A session or script input: unknown names are session variables.
-    pub(crate) fn input(mut self, statements: &[ast::Statement], bound: &[EcoString]) -> (Body, Vec<EcoString>) {
+    pub(crate) fn input(
+        mut self,
+        statements: &[ast::Statement],
+        bound: &[EcoString],
+    ) -> (Body, Vec<EcoString>) {
         self.scopes.open_session(bound);
         let statements = self.statements(statements);
         let assigned = self.scopes.session_assignments();
@@ -79,11 +94,18 @@ impl<'a> Resolver<'a> {
                 self.diagnostics.push(
                     Diagnostic::warning(codes::UNUSED, span, eco_format!("Unused {what} `{name}`"))
                         .with_category(Category::Unused)
-                        .with_hint(eco_format!("Remove it, or name it `_{name}` to say that it is not needed.")),
+                        .with_hint(eco_format!(
+                            "Remove it, or name it `_{name}` to say that it is not needed."
+                        )),
                 );
             }
         }
-        Body { variables, parameters, statements, assigns_class_state: self.assigns_class_state }
+        Body {
+            variables,
+            parameters,
+            statements,
+            assigns_class_state: self.assigns_class_state,
+        }
     }
 
     fn error(&mut self, code: &'static str, span: Span, message: impl Into<EcoString>) {
@@ -97,9 +119,16 @@ impl<'a> Resolver<'a> {
     fn declare_parameter(&mut self, parameter: &ast::Parameter, quiet: bool) -> VariableId {
         let name = &parameter.name;
         if self.scopes.is_outer(&name.text) && name.text != "_" {
-            self.warn(codes::SHADOWED, name.span, eco_format!("Variable `{}` shadows outer variable", name.text));
+            self.warn(
+                codes::SHADOWED,
+                name.span,
+                eco_format!("Variable `{}` shadows outer variable", name.text),
+            );
         }
-        let is_character = parameter.annotation.as_ref().is_some_and(crate::types::is_character);
+        let is_character = parameter
+            .annotation
+            .as_ref()
+            .is_some_and(crate::types::is_character);
         let variable = self.scopes.declare(&name.text, name.span, "parameter");
         self.scopes.set_character(variable, is_character);
         if quiet {
@@ -115,8 +144,11 @@ impl<'a> Resolver<'a> {
         let mut returned = false;
         for statement in statements {
             if returned {
-                self.warn(codes::UNREACHABLE, statement.span, "Unreachable code after early return");
-                returned = false;
+                self.warn(
+                    codes::UNREACHABLE,
+                    statement.span,
+                    "Unreachable code after early return",
+                );
             }
             out.push(self.statement(statement));
             returned = matches!(statement.expression.kind, ExpressionKind::Return(_));
@@ -125,7 +157,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn statement(&mut self, statement: &ast::Statement) -> Node {
-        if statement.is_cast { self.cast(&statement.expression) } else { self.expression(&statement.expression) }
+        if statement.is_cast {
+            self.cast(&statement.expression)
+        } else {
+            self.expression(&statement.expression)
+        }
     }
 
     fn cast(&mut self, expression: &ast::Expression) -> Node {
@@ -135,7 +171,14 @@ impl<'a> Resolver<'a> {
                 let receiver = Box::new(self.expression(&send.receiver));
                 let arguments = self.expressions(&send.message.arguments);
                 let span = send.message.parts.first().copied().unwrap_or(expression.span);
-                Node { kind: NodeKind::Cast { receiver, selector: send.message.selector.clone(), arguments }, span }
+                Node {
+                    kind: NodeKind::Cast {
+                        receiver,
+                        selector: send.message.selector.clone(),
+                        arguments,
+                    },
+                    span,
+                }
             }
             ExpressionKind::Parenthesized(inner) => self.cast(inner),
             // The parser has reported it.
@@ -166,7 +209,10 @@ impl<'a> Resolver<'a> {
     // ---- expressions ----
 
     pub(crate) fn expressions(&mut self, expressions: &[ast::Expression]) -> Vec<Node> {
-        expressions.iter().map(|expression| self.expression(expression)).collect()
+        expressions
+            .iter()
+            .map(|expression| self.expression(expression))
+            .collect()
     }
 
     pub(crate) fn expression(&mut self, expression: &ast::Expression) -> Node {
@@ -196,7 +242,10 @@ impl<'a> Resolver<'a> {
                         span,
                         eco_format!("`{object}.{}` reads another object's state", field.text),
                     )
-                    .with_hint(eco_format!("Send the message instead: `{object} {}`.", field.text)),
+                    .with_hint(eco_format!(
+                        "Send the message instead: `{object} {}`.",
+                        field.text
+                    )),
                 );
                 NodeKind::Atom("nil".into())
             }
@@ -206,13 +255,20 @@ impl<'a> Resolver<'a> {
             },
             ExpressionKind::Array(elements) => NodeKind::Array(self.expressions(elements)),
             ExpressionKind::Dictionary(pairs) => NodeKind::Dictionary(
-                pairs.iter().map(|(key, value)| (self.expression(key), self.expression(value))).collect(),
+                pairs
+                    .iter()
+                    .map(|(key, value)| (self.expression(key), self.expression(value)))
+                    .collect(),
             ),
             ExpressionKind::Block(block) => NodeKind::Closure(self.closure(block)),
             ExpressionKind::Send(send) => return self.send(send, span),
             ExpressionKind::Cascade { receiver, messages } => self.cascade(receiver, messages),
             ExpressionKind::Match { value, arms, .. } => self.match_expression(value, arms, span),
-            ExpressionKind::Assign { target, annotation, value } => {
+            ExpressionKind::Assign {
+                target,
+                annotation,
+                value,
+            } => {
                 return self.assign(target, annotation.as_ref(), value, span);
             }
             ExpressionKind::Return(value) => NodeKind::Return(Box::new(self.expression(value))),
@@ -244,8 +300,12 @@ impl<'a> Resolver<'a> {
             _ => "Check the spelling, or assign it first.".into(),
         };
         self.diagnostics.push(
-            Diagnostic::error(codes::UNDEFINED_VARIABLE, span, eco_format!("Undefined variable: {name}"))
-                .with_hint(hint),
+            Diagnostic::error(
+                codes::UNDEFINED_VARIABLE,
+                span,
+                eco_format!("Undefined variable: {name}"),
+            )
+            .with_hint(hint),
         );
         NodeKind::Atom("nil".into())
     }
@@ -254,7 +314,10 @@ impl<'a> Resolver<'a> {
         if class.is_class_side {
             self.table.has_class_slot(&class.name, name)
         } else {
-            self.table.all_slots(&class.name).iter().any(|slot| slot.name == name)
+            self.table
+                .all_slots(&class.name)
+                .iter()
+                .any(|slot| slot.name == name)
         }
     }
 
@@ -266,9 +329,12 @@ impl<'a> Resolver<'a> {
         let known = self.table.class(name).is_some() || self.table.protocol(name).is_some();
         if !known && self.file.origin != Origin::Session && !is_workspace_global(name) {
             let suggestion = crate::suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
-            let mut diagnostic =
-                Diagnostic::warning(codes::UNRESOLVED_CLASS, class.span, eco_format!("Unresolved class `{name}`"))
-                    .with_category(Category::UnresolvedClass);
+            let mut diagnostic = Diagnostic::warning(
+                codes::UNRESOLVED_CLASS,
+                class.span,
+                eco_format!("Unresolved class `{name}`"),
+            )
+            .with_category(Category::UnresolvedClass);
             if let Some(suggestion) = suggestion {
                 diagnostic = diagnostic.with_hint(eco_format!("Did you mean `{suggestion}`?"));
             }
@@ -279,14 +345,22 @@ impl<'a> Resolver<'a> {
 
     fn self_reference(&mut self, span: Span) -> NodeKind {
         if self.class.is_none() && !self.scopes.has_self_parameter() {
-            self.error(codes::SELF_OUTSIDE, span, "self can only be used inside a method body");
+            self.error(
+                codes::SELF_OUTSIDE,
+                span,
+                "self can only be used inside a method body",
+            );
         }
         NodeKind::SelfReference
     }
 
     fn check_super(&mut self, span: Span) {
         if self.class.is_none() && !self.scopes.has_self_parameter() {
-            self.error(codes::SUPER_OUTSIDE, span, "super can only be used inside a method body");
+            self.error(
+                codes::SUPER_OUTSIDE,
+                span,
+                "super can only be used inside a method body",
+            );
         }
     }
 
@@ -301,13 +375,23 @@ impl<'a> Resolver<'a> {
             return;
         }
         let Some(class) = self.class.clone() else {
-            self.error(codes::SELF_OUTSIDE, name.span, "self can only be used inside a method body");
+            self.error(
+                codes::SELF_OUTSIDE,
+                name.span,
+                "self can only be used inside a method body",
+            );
             return;
         };
         if self.has_slot(&class, &name.text) || !class.is_closed {
             return;
         }
-        if class.is_class_side && self.table.all_slots(&class.name).iter().any(|slot| slot.name == name.text) {
+        if class.is_class_side
+            && self
+                .table
+                .all_slots(&class.name)
+                .iter()
+                .any(|slot| slot.name == name.text)
+        {
             self.error(
                 codes::INSTANCE_FIELD_IN_CLASS_METHOD,
                 name.span,
@@ -315,7 +399,12 @@ impl<'a> Resolver<'a> {
             );
             return;
         }
-        let slots: Vec<&str> = self.table.all_slots(&class.name).iter().map(|slot| slot.name.as_str()).collect();
+        let slots: Vec<&str> = self
+            .table
+            .all_slots(&class.name)
+            .iter()
+            .map(|slot| slot.name.as_str())
+            .collect();
         let mut diagnostic = Diagnostic::error(
             codes::UNDECLARED_SLOT,
             name.span,
@@ -333,12 +422,23 @@ impl<'a> Resolver<'a> {
 
     pub(crate) fn closure(&mut self, block: &ast::Block) -> Closure {
         self.scopes.open_closure();
-        let rebinds_self = block.parameters.first().is_some_and(|first| first.name.text == "self");
-        let parameters =
-            block.parameters.iter().map(|parameter| self.declare_parameter(parameter, rebinds_self)).collect();
+        let rebinds_self = block
+            .parameters
+            .first()
+            .is_some_and(|first| first.name.text == "self");
+        let parameters = block
+            .parameters
+            .iter()
+            .map(|parameter| self.declare_parameter(parameter, rebinds_self))
+            .collect();
         let body = self.statements(&block.body);
         let captures = self.scopes.close_closure();
-        Closure { parameters, body, captures, rebinds_self }
+        Closure {
+            parameters,
+            body,
+            captures,
+            rebinds_self,
+        }
     }
 
     fn cascade(&mut self, receiver: &ast::Expression, messages: &[ast::Message]) -> NodeKind {
@@ -346,7 +446,13 @@ impl<'a> Resolver<'a> {
             self.check_super(receiver.span);
             let sends = messages.iter().map(|message| {
                 let arguments = self.expressions(&message.arguments);
-                Node { kind: NodeKind::SuperSend { selector: message.selector.clone(), arguments }, span: message.span }
+                Node {
+                    kind: NodeKind::SuperSend {
+                        selector: message.selector.clone(),
+                        arguments,
+                    },
+                    span: message.span,
+                }
             });
             return NodeKind::Sequence(sends.collect());
         }
@@ -355,9 +461,18 @@ impl<'a> Resolver<'a> {
         let variable = self.scopes.temporary();
         self.scopes.set_character(variable, is_character);
         let span = receiver.span;
-        let mut nodes = vec![Node { kind: NodeKind::Assign { variable, value: Box::new(value) }, span }];
+        let mut nodes = vec![Node {
+            kind: NodeKind::Assign {
+                variable,
+                value: Box::new(value),
+            },
+            span,
+        }];
         for message in messages {
-            let receiver = Node { kind: NodeKind::Variable(variable), span };
+            let receiver = Node {
+                kind: NodeKind::Variable(variable),
+                span,
+            };
             nodes.push(self.plain_send(receiver, message));
         }
         NodeKind::Sequence(nodes)
@@ -377,7 +492,10 @@ impl<'a> Resolver<'a> {
             ast::Target::Variable(name) => self.assign_variable(name, annotation, value),
             ast::Target::Field(name) => {
                 self.check_field_assignment(name);
-                NodeKind::AssignField { field: name.text.clone(), value: Box::new(self.expression(value)) }
+                NodeKind::AssignField {
+                    field: name.text.clone(),
+                    value: Box::new(self.expression(value)),
+                }
             }
             ast::Target::Pattern(pattern) => {
                 let value = Box::new(self.expression(value));
@@ -399,18 +517,25 @@ impl<'a> Resolver<'a> {
             self.warn(codes::REDUNDANT_ASSIGNMENT, name.span, message);
         }
         // A block may mention the variable it is assigned to: it runs later.
-        let declared_early = matches!(value.kind, ExpressionKind::Block(_)) && !self.scopes.is_visible(&name.text);
+        let declared_early =
+            matches!(value.kind, ExpressionKind::Block(_)) && !self.scopes.is_visible(&name.text);
         if declared_early {
             let variable = self.scopes.assign(&name.text, name.span);
             let value = self.expression(value);
             self.scopes.assigned_while_captured(variable);
-            return NodeKind::Assign { variable, value: Box::new(value) };
+            return NodeKind::Assign {
+                variable,
+                value: Box::new(value),
+            };
         }
         let value = self.expression(value);
         let is_character = annotation.is_some_and(crate::types::is_character) || self.is_character(&value);
         let variable = self.scopes.assign(&name.text, name.span);
         self.scopes.note_character(variable, is_character);
-        NodeKind::Assign { variable, value: Box::new(value) }
+        NodeKind::Assign {
+            variable,
+            value: Box::new(value),
+        }
     }
 
     fn check_field_assignment(&mut self, name: &ast::Name) {
@@ -442,39 +567,51 @@ impl<'a> Resolver<'a> {
             self.check_super(send.receiver.span);
             self.check_super_initialize(message);
             let arguments = self.expressions(&message.arguments);
-            let kind = NodeKind::SuperSend { selector: message.selector.clone(), arguments };
+            let kind = NodeKind::SuperSend {
+                selector: message.selector.clone(),
+                arguments,
+            };
             return Node { kind, span: place };
         }
         if let Some(kind) = self.erlang_call(send) {
             return Node { kind, span: place };
         }
         if let Some(inline) = self.inline(send) {
-            return Node { kind: NodeKind::Inline(inline), span: place };
+            return Node {
+                kind: NodeKind::Inline(inline),
+                span: place,
+            };
         }
         let receiver = self.expression(&send.receiver);
         if message.selector == "delegate" && message.arguments.is_empty() && self.is_delegate(&receiver) {
-            return Node { kind: NodeKind::Delegate, span: place };
+            return Node {
+                kind: NodeKind::Delegate,
+                span: place,
+            };
         }
         self.plain_send(receiver, message)
     }
 
     fn is_delegate(&self, receiver: &Node) -> bool {
-        matches!(receiver.kind, NodeKind::SelfReference) && self.class.as_ref().is_some_and(|class| class.is_native)
+        matches!(receiver.kind, NodeKind::SelfReference)
+            && self.class.as_ref().is_some_and(|class| class.is_native)
     }
 
     fn plain_send(&mut self, receiver: Node, message: &ast::Message) -> Node {
         let arguments = self.expressions(&message.arguments);
         let span = message.parts.first().copied().unwrap_or(message.span);
-        let kind =
-            NodeKind::Send { receiver: Box::new(receiver), selector: message.selector.clone(), arguments };
+        let kind = NodeKind::Send {
+            receiver: Box::new(receiver),
+            selector: message.selector.clone(),
+            arguments,
+        };
         Node { kind, span }
     }
 
     fn check_super_initialize(&mut self, message: &ast::Message) {
-        let is_actor_initialize = self
-            .class
-            .as_ref()
-            .is_some_and(|class| class.kind == Kind::Actor && class.selector == "initialize" && !class.is_class_side);
+        let is_actor_initialize = self.class.as_ref().is_some_and(|class| {
+            class.kind == Kind::Actor && class.selector == "initialize" && !class.is_class_side
+        });
         if message.selector == "initialize" && is_actor_initialize {
             self.warn(
                 codes::SUPER_INITIALIZE,
@@ -486,8 +623,12 @@ impl<'a> Resolver<'a> {
 
     /// `Erlang module function: a …` where neither word belongs to the protocol of the two proxies.
     fn erlang_call(&mut self, send: &ast::Send) -> Option<NodeKind> {
-        let ExpressionKind::Send(inner) = &unparenthesized(&send.receiver).kind else { return None };
-        let ExpressionKind::ClassName(class) = &inner.receiver.kind else { return None };
+        let ExpressionKind::Send(inner) = &unparenthesized(&send.receiver).kind else {
+            return None;
+        };
+        let ExpressionKind::ClassName(class) = &inner.receiver.kind else {
+            return None;
+        };
         let module = &inner.message.selector;
         let selector = &send.message.selector;
         if class.name.text != "Erlang" || class.package.is_some() || !inner.message.arguments.is_empty() {
@@ -495,7 +636,11 @@ impl<'a> Resolver<'a> {
         }
         let is_known = |class: &str, is_class, selector: &str| {
             self.table.find_method(class, is_class, selector).is_some()
-                || self.table.chain(class).iter().any(|c| !self.table.extensions(&c.name, is_class, selector).is_empty())
+                || self
+                    .table
+                    .chain(class)
+                    .iter()
+                    .any(|c| !self.table.extensions(&c.name, is_class, selector).is_empty())
         };
         let starts_like_name = selector.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
         if is_known("Class", false, module)
@@ -509,7 +654,11 @@ impl<'a> Resolver<'a> {
         }
         let function = selector.split(':').next().unwrap_or_default().into();
         let arguments = self.expressions(&send.message.arguments);
-        Some(NodeKind::ErlangCall { module: module.clone(), function, arguments })
+        Some(NodeKind::ErlangCall {
+            module: module.clone(),
+            function,
+            arguments,
+        })
     }
 
     fn is_character(&self, node: &Node) -> bool {
@@ -517,7 +666,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn primitive(&mut self, name: Option<&EcoString>) -> NodeKind {
-        let Some(class) = &self.class else { return NodeKind::Atom("nil".into()) };
+        let Some(class) = &self.class else {
+            return NodeKind::Atom("nil".into());
+        };
         let own_module = eco_format!("beamtalk_{}", crate::names::snake_case(&class.name));
         let (module, function) = match name {
             None if class.is_class_side => (own_module, crate::names::class_function(&class.selector)),
@@ -535,7 +686,11 @@ impl<'a> Resolver<'a> {
 
 /// Whether the value is statically a Character (language reference 12.4). The one place that decides it.
 pub(crate) fn is_static_character(node: &Node, variables: &[crate::ir::Variable]) -> bool {
-    let is_variable = |id: VariableId| variables.get(id.0 as usize).is_some_and(|variable| variable.is_character);
+    let is_variable = |id: VariableId| {
+        variables
+            .get(id.0 as usize)
+            .is_some_and(|variable| variable.is_character)
+    };
     is_character_with(node, &is_variable)
 }
 
@@ -544,7 +699,9 @@ fn is_character_with(node: &Node, is_variable: &dyn Fn(VariableId) -> bool) -> b
         NodeKind::Character(_) => true,
         NodeKind::Variable(variable) => is_variable(*variable),
         NodeKind::Assign { value, .. } => is_character_with(value, is_variable),
-        NodeKind::Send { receiver, selector, .. } => match selector.as_str() {
+        NodeKind::Send {
+            receiver, selector, ..
+        } => match selector.as_str() {
             "uppercase" | "lowercase" | "yourself" => is_character_with(receiver, is_variable),
             "value:" => matches!(&receiver.kind, NodeKind::Class(name) if name == "Character"),
             _ => false,
@@ -572,7 +729,10 @@ fn is_placeholder(body: &[ast::Statement]) -> bool {
         ExpressionKind::Primitive { .. } => true,
         ExpressionKind::Send(send) => {
             matches!(send.receiver.kind, ExpressionKind::SelfReference)
-                && matches!(send.message.selector.as_str(), "delegate" | "subclassResponsibility" | "notImplemented")
+                && matches!(
+                    send.message.selector.as_str(),
+                    "delegate" | "subclassResponsibility" | "notImplemented"
+                )
         }
         _ => false,
     }

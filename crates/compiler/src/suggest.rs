@@ -18,7 +18,11 @@ fn distance(left: &str, right: &str) -> usize {
         let mut diagonal = i;
         let mut previous = i + 1;
         for (cell, b) in row.iter_mut().skip(1).zip(&right) {
-            let cost = if a == *b { diagonal } else { 1 + diagonal.min(previous).min(*cell) };
+            let cost = if a == *b {
+                diagonal
+            } else {
+                1 + diagonal.min(previous).min(*cell)
+            };
             diagonal = *cell;
             *cell = cost;
             previous = cost;
@@ -44,7 +48,10 @@ mod tests {
 
     #[test]
     fn nearest_ignores_far_names() {
-        assert_eq!(nearest("Intger", ["Integer", "Float"].into_iter()), Some("Integer"));
+        assert_eq!(
+            nearest("Intger", ["Integer", "Float"].into_iter()),
+            Some("Integer")
+        );
         assert_eq!(nearest("Zebra", ["Integer", "Float"].into_iter()), None);
     }
 }

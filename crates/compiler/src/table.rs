@@ -110,23 +110,36 @@ impl ClassTable {
                     let module = file.module_of_protocol(protocol);
                     tables.protocols.insert(
                         protocol.name.text.clone(),
-                        ProtocolEntry { module, path: file.path.clone(), span: protocol.name.span },
+                        ProtocolEntry {
+                            module,
+                            path: file.path.clone(),
+                            span: protocol.name.span,
+                        },
                     );
                 }
                 ast::Item::TypeAlias(alias) => {
-                    tables.aliases.entry(alias.name.text.clone()).or_insert_with(|| AliasEntry {
-                        path: file.path.clone(),
-                        span: alias.name.span,
-                        definition: alias.definition.clone(),
-                    });
+                    tables
+                        .aliases
+                        .entry(alias.name.text.clone())
+                        .or_insert_with(|| AliasEntry {
+                            path: file.path.clone(),
+                            span: alias.name.span,
+                            definition: alias.definition.clone(),
+                        });
                 }
                 ast::Item::Extension(extension) => {
                     let method = &extension.method;
-                    let key =
-                        (extension.target.name.text.clone(), method.is_class, method.head.selector.clone());
+                    let key = (
+                        extension.target.name.text.clone(),
+                        method.is_class,
+                        method.head.selector.clone(),
+                    );
                     let entries = tables.extensions.entry(key).or_default();
                     entries.retain(|entry| entry.path != file.path || entry.span != extension.span);
-                    entries.push(ExtensionEntry { path: file.path.clone(), span: extension.span });
+                    entries.push(ExtensionEntry {
+                        path: file.path.clone(),
+                        span: extension.span,
+                    });
                     if file.origin != Origin::Library && !method.is_class {
                         tables.user_selectors.insert(method.head.selector.clone());
                     }
@@ -213,13 +226,24 @@ impl ClassTable {
     }
 
     pub(crate) fn has_class_slot(&self, name: &str, slot: &str) -> bool {
-        self.chain(name).iter().any(|class| class.class_slots.iter().any(|known| known == slot))
+        self.chain(name)
+            .iter()
+            .any(|class| class.class_slots.iter().any(|known| known == slot))
     }
 
     /// The nearest definition of a method, walking up from `name`: the defining class and the method.
-    pub(crate) fn find_method(&self, name: &str, is_class: bool, selector: &str) -> Option<(&ClassEntry, MethodEntry)> {
+    pub(crate) fn find_method(
+        &self,
+        name: &str,
+        is_class: bool,
+        selector: &str,
+    ) -> Option<(&ClassEntry, MethodEntry)> {
         self.chain(name).into_iter().find_map(|class| {
-            let methods = if is_class { &class.class_methods } else { &class.methods };
+            let methods = if is_class {
+                &class.class_methods
+            } else {
+                &class.methods
+            };
             methods.get(selector).map(|method| (class, *method))
         })
     }
@@ -236,13 +260,24 @@ fn declare_class(tables: &mut Tables, file: &SourceFile, class: &ast::Class) {
             may_be_nil: slot.annotation.as_ref().is_none_or(crate::types::includes_nil),
         })
         .collect();
-    let class_slots =
-        class.slots.iter().filter(|slot| !is_instance_slot(slot)).map(|slot| slot.name.text.clone()).collect();
+    let class_slots = class
+        .slots
+        .iter()
+        .filter(|slot| !is_instance_slot(slot))
+        .map(|slot| slot.name.text.clone())
+        .collect();
     let mut methods = FxHashMap::default();
     let mut class_methods = FxHashMap::default();
     for method in &class.methods {
-        let side = if method.is_class { &mut class_methods } else { &mut methods };
-        let entry = MethodEntry { is_sealed: method.is_sealed, is_internal: method.is_internal };
+        let side = if method.is_class {
+            &mut class_methods
+        } else {
+            &mut methods
+        };
+        let entry = MethodEntry {
+            is_sealed: method.is_sealed,
+            is_internal: method.is_internal,
+        };
         side.insert(method.head.selector.clone(), entry);
         if file.origin != Origin::Library && !method.is_class {
             tables.user_selectors.insert(method.head.selector.clone());
@@ -250,7 +285,10 @@ fn declare_class(tables: &mut Tables, file: &SourceFile, class: &ast::Class) {
     }
     let entry = ClassEntry {
         name: class.name.text.clone(),
-        superclass: class.superclass.as_ref().map(|superclass| superclass.name.text.clone()),
+        superclass: class
+            .superclass
+            .as_ref()
+            .map(|superclass| superclass.name.text.clone()),
         module: file.module_of_class(class),
         package: file.package.clone(),
         origin: file.origin,
@@ -263,5 +301,12 @@ fn declare_class(tables: &mut Tables, file: &SourceFile, class: &ast::Class) {
         path: file.path.clone(),
         span: class.name.span,
     };
-    tables.classes.insert(entry.name.clone(), Arc::new(entry));
+    // A library class cannot be redefined: loading the other one is refused.
+    let is_protected = tables
+        .classes
+        .get(&entry.name)
+        .is_some_and(|known| known.origin == Origin::Library);
+    if !is_protected || entry.origin == Origin::Library {
+        tables.classes.insert(entry.name.clone(), Arc::new(entry));
+    }
 }

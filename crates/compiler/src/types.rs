@@ -8,8 +8,10 @@ pub(crate) fn includes_nil(annotation: &Type) -> bool {
     match &annotation.kind {
         TypeKind::Nil => true,
         TypeKind::Named { class, .. } => {
-            matches!(class.name.text.as_str(), "Nil" | "UndefinedObject" | "Object" | "ProtoObject" | "Dynamic")
-                || class.name.text.len() == 1
+            matches!(
+                class.name.text.as_str(),
+                "Nil" | "UndefinedObject" | "Object" | "ProtoObject" | "Dynamic"
+            ) || class.name.text.len() == 1
         }
         TypeKind::Union(members) => members.iter().any(includes_nil),
         TypeKind::Error => true,
@@ -30,5 +32,11 @@ pub(crate) fn is_character(annotation: &Type) -> bool {
 
 /// The annotation as written.
 pub(crate) fn text(annotation: &Type, source: &str) -> EcoString {
-    annotation.span.text(source).split_whitespace().collect::<Vec<_>>().join(" ").into()
+    annotation
+        .span
+        .text(source)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .into()
 }

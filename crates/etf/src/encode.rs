@@ -107,7 +107,7 @@ fn write_list(out: &mut Vec<u8>, elements: &[Term], tail: Option<&Term>) {
         return;
     }
     if tail.is_none()
-        && elements.len() <= usize::from(u16::MAX)
+        && u16::try_from(elements.len()).is_ok()
         && let Some(bytes) = all_bytes(elements)
     {
         out.push(STRING);

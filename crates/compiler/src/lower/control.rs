@@ -38,7 +38,9 @@ impl Lowerer<'_> {
                 {
                     return self.tail_conditional(inline, rest, line);
                 }
-                NodeKind::Match { value, arms } if rest.is_empty() => return self.tail_match(value, arms, line),
+                NodeKind::Match { value, arms } if rest.is_empty() => {
+                    return self.tail_match(value, arms, line);
+                }
                 NodeKind::Sequence(inner) if rest.is_empty() => return self.tail(inner, line),
                 _ if rest.is_empty() => {
                     let value = self.node(node);
@@ -53,11 +55,17 @@ impl Lowerer<'_> {
     /// A conditional at the end of a method, or one that may return before `rest`.
     fn tail_conditional(&mut self, inline: &Inline, rest: &[Node], line: u32) {
         let (value, clauses) = match inline {
-            Inline::If { selector, condition, when_true, when_false } => {
+            Inline::If {
+                selector,
+                condition,
+                when_true,
+                when_false,
+            } => {
                 let condition = self.node(condition);
                 let fact = condition.fact;
                 let subject = self.subject(condition, when_true.is_none() || when_false.is_none(), line);
-                let continuation = self.continuation(&[when_true.as_deref(), when_false.as_deref()], rest, line);
+                let continuation =
+                    self.continuation(&[when_true.as_deref(), when_false.as_deref()], rest, line);
                 let branches = [("true", when_true), ("false", when_false)];
                 let mut clauses: Vec<Clause> = branches
                     .into_iter()
@@ -75,7 +83,11 @@ impl Lowerer<'_> {
                 }
                 (subject, clauses)
             }
-            Inline::IfNil { value, when_nil, otherwise } => {
+            Inline::IfNil {
+                value,
+                when_nil,
+                otherwise,
+            } => {
                 let value = self.node(value);
                 let subject = self.name(value, line);
                 let other = otherwise.as_ref().map(|(_, body)| body.as_slice());
@@ -97,11 +109,19 @@ impl Lowerer<'_> {
     }
 
     /// How the branches of a conditional go on.
-    fn continuation<'n>(&mut self, branches: &[Option<&[Node]>], rest: &'n [Node], line: u32) -> Continuation<'n> {
+    fn continuation<'n>(
+        &mut self,
+        branches: &[Option<&[Node]>],
+        rest: &'n [Node],
+        line: u32,
+    ) -> Continuation<'n> {
         if rest.is_empty() {
             return Continuation::End;
         }
-        let falling = branches.iter().filter(|nodes| !nodes.is_some_and(always_returns)).count();
+        let falling = branches
+            .iter()
+            .filter(|nodes| !nodes.is_some_and(always_returns))
+            .count();
         if falling <= 1 || rest.iter().map(super::size).sum::<usize>() <= SMALL_REST {
             return Continuation::Inline(rest);
         }
@@ -110,16 +130,24 @@ impl Lowerer<'_> {
         let variables = self.assigned_outside(assigned);
         let name = self.lifted_name("rest");
         let saved = (self.places.clone(), std::mem::take(&mut self.out));
-        let parameters: Vec<EcoString> = variables.iter().map(|id| self.fresh(&self.variable(*id).name)).collect();
+        let parameters: Vec<EcoString> = variables
+            .iter()
+            .map(|id| self.fresh(&self.variable(*id).name))
+            .collect();
         for (id, parameter) in variables.iter().zip(&parameters) {
-            self.places.insert(*id, Place::Plain(Erl::var(line, parameter.clone())));
+            self.places
+                .insert(*id, Place::Plain(Erl::var(line, parameter.clone())));
         }
         self.tail(rest, line);
         let body = std::mem::replace(&mut self.out, saved.1);
         self.places = saved.0;
         let free = erl::free_variables(&body, &parameters);
         self.lift(&name, &parameters, &free, body, line);
-        Continuation::Function { name, variables, free }
+        Continuation::Function {
+            name,
+            variables,
+            free,
+        }
     }
 
     fn tail_branch(&mut self, branch: &Branch, continuation: &Continuation, line: u32) -> Vec<Erl> {
@@ -128,7 +156,14 @@ impl Lowerer<'_> {
             Branch::Nodes(nodes) => nodes,
             Branch::Bound(id, value, nodes) => {
                 if let Some(id) = id {
-                    self.declare(*id, Value { erl: value.clone(), fact: Fact::Unknown }, line);
+                    self.declare(
+                        *id,
+                        Value {
+                            erl: value.clone(),
+                            fact: Fact::Unknown,
+                        },
+                        line,
+                    );
                 }
                 nodes
             }
@@ -174,10 +209,20 @@ impl Lowerer<'_> {
         match continuation {
             Continuation::End => {}
             Continuation::Inline(rest) => self.tail(rest, line),
-            Continuation::Function { name, variables, free } => {
+            Continuation::Function {
+                name,
+                variables,
+                free,
+            } => {
                 let mut arguments: Vec<Erl> = variables.iter().map(|id| self.read(*id, line).erl).collect();
                 arguments.extend(free.iter().map(|name| Erl::var(line, name.clone())));
-                self.out.push(Erl::new(line, ErlKind::LocalCall { function: name.clone(), arguments }));
+                self.out.push(Erl::new(
+                    line,
+                    ErlKind::LocalCall {
+                        function: name.clone(),
+                        arguments,
+                    },
+                ));
             }
         }
     }
@@ -186,24 +231,47 @@ impl Lowerer<'_> {
 
     pub(super) fn inline(&mut self, inline: &Inline, line: u32) -> Value {
         match inline {
-            Inline::If { selector, condition, when_true, when_false } => {
-                self.if_value(selector, condition, when_true.as_deref(), when_false.as_deref(), line)
-            }
-            Inline::IfNil { value, when_nil, otherwise } => {
-                self.if_nil_value(value, when_nil.as_deref(), otherwise.as_ref(), line)
-            }
-            Inline::While { condition, body, until } => self.while_loop(condition, body, *until, line),
+            Inline::If {
+                selector,
+                condition,
+                when_true,
+                when_false,
+            } => self.if_value(
+                selector,
+                condition,
+                when_true.as_deref(),
+                when_false.as_deref(),
+                line,
+            ),
+            Inline::IfNil {
+                value,
+                when_nil,
+                otherwise,
+            } => self.if_nil_value(value, when_nil.as_deref(), otherwise.as_ref(), line),
+            Inline::While {
+                condition,
+                body,
+                until,
+            } => self.while_loop(condition, body, *until, line),
             Inline::Repeat { body } => self.repeat_loop(body, line),
             Inline::Times { count, body } => self.times_loop(count, body, line),
-            Inline::Range { from, to, by, variable, body } => {
-                self.range_loop([from, to], by.as_deref(), *variable, body, line)
-            }
+            Inline::Range {
+                from,
+                to,
+                by,
+                variable,
+                body,
+            } => self.range_loop([from, to], by.as_deref(), *variable, body, line),
         }
     }
 
     /// The value a conditional tests, named when a missing branch answers it.
     fn subject(&mut self, value: Value, is_answered: bool, line: u32) -> Erl {
-        if is_answered { self.name(value, line) } else { value.erl }
+        if is_answered {
+            self.name(value, line)
+        } else {
+            value.erl
+        }
     }
 
     fn if_value(
@@ -256,7 +324,12 @@ impl Lowerer<'_> {
             Clause::new(line, Erl::var(line, "_"), other),
         ];
         self.meet(&meeting, line);
-        self.conditional(Erl::case(line, subject, clauses), join(&[nil_fact, other_fact]), &meeting, line)
+        self.conditional(
+            Erl::case(line, subject, clauses),
+            join(&[nil_fact, other_fact]),
+            &meeting,
+            line,
+        )
     }
 
     fn nil_branches<'n>(
@@ -283,7 +356,11 @@ impl Lowerer<'_> {
             line,
             "beamtalk_error",
             "not_boolean",
-            vec![Erl::var(line, other.clone()), Erl::atom(line, selector.clone()), Erl::list(line, Vec::new())],
+            vec![
+                Erl::var(line, other.clone()),
+                Erl::atom(line, selector.clone()),
+                Erl::list(line, Vec::new()),
+            ],
         );
         let mut body = before.to_vec();
         body.push(call);
@@ -311,15 +388,18 @@ impl Lowerer<'_> {
         assigned.sort_unstable();
         assigned.dedup();
         assigned.retain(|id| {
-            self.variable(*id).storage == Storage::Plain && matches!(self.places.get(id), Some(Place::Plain(_)))
+            self.variable(*id).storage == Storage::Plain
+                && matches!(self.places.get(id), Some(Place::Plain(_)))
         });
         assigned
     }
 
     pub(super) fn meeting<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>) -> Meeting {
         let assigned = self.assigned_outside(nodes);
-        let variables: Vec<(VariableId, EcoString)> =
-            assigned.into_iter().map(|id| (id, self.fresh(&self.variable(id).name))).collect();
+        let variables: Vec<(VariableId, EcoString)> = assigned
+            .into_iter()
+            .map(|id| (id, self.fresh(&self.variable(id).name)))
+            .collect();
         let facts = vec![None; variables.len()];
         Meeting { variables, facts }
     }
@@ -340,7 +420,8 @@ impl Lowerer<'_> {
     pub(super) fn meet(&mut self, meeting: &Meeting, line: u32) {
         for ((id, name), fact) in meeting.variables.iter().zip(&meeting.facts) {
             self.facts.insert(name.clone(), fact.unwrap_or(Fact::Unknown));
-            self.places.insert(*id, Place::Plain(Erl::var(line, name.clone())));
+            self.places
+                .insert(*id, Place::Plain(Erl::var(line, name.clone())));
         }
     }
 
@@ -351,13 +432,23 @@ impl Lowerer<'_> {
             Branch::Nodes(nodes) => self.sequence(nodes, line),
             Branch::Bound(id, value, nodes) => {
                 if let Some(id) = id {
-                    self.declare(*id, Value { erl: value.clone(), fact: Fact::Unknown }, line);
+                    self.declare(
+                        *id,
+                        Value {
+                            erl: value.clone(),
+                            fact: Fact::Unknown,
+                        },
+                        line,
+                    );
                 }
                 self.sequence(nodes, line)
             }
             Branch::Value(erl) => {
                 let fact = self.fact_of(erl);
-                Value { erl: erl.clone(), fact }
+                Value {
+                    erl: erl.clone(),
+                    fact,
+                }
             }
         };
         let fact = value.fact;
@@ -374,7 +465,9 @@ impl Lowerer<'_> {
         }
         let answer = self.name(value, line);
         for index in 0..meeting.variables.len() {
-            let Some((id, name)) = meeting.variables.get(index).cloned() else { continue };
+            let Some((id, name)) = meeting.variables.get(index).cloned() else {
+                continue;
+            };
             let current = self.read(id, line);
             if let Some(known) = meeting.facts.get_mut(index) {
                 *known = Some(known.map_or(current.fact, |fact| join(&[fact, current.fact])));
@@ -390,7 +483,12 @@ impl Lowerer<'_> {
     pub(super) fn throw_return(&mut self, value: &Node, line: u32) -> Erl {
         let value = self.node(value);
         self.uses_home = true;
-        Erl::call(line, "beamtalk_return", "return", vec![Erl::var(line, "Home"), value.erl])
+        Erl::call(
+            line,
+            "beamtalk_return",
+            "return",
+            vec![Erl::var(line, "Home"), value.erl],
+        )
     }
 
     // ---- loops ----
@@ -400,7 +498,11 @@ impl Lowerer<'_> {
         self.looped(&variables, None, line, |lowerer, _, again| {
             let value = lowerer.sequence(condition, line);
             let fact = value.fact;
-            let (go_on, stop) = if until { ("false", "true") } else { ("true", "false") };
+            let (go_on, stop) = if until {
+                ("false", "true")
+            } else {
+                ("true", "false")
+            };
             let saved = (lowerer.places.clone(), std::mem::take(&mut lowerer.out));
             body.iter().for_each(|node| lowerer.effect(node));
             again(lowerer, None);
@@ -413,13 +515,20 @@ impl Lowerer<'_> {
             ];
             if fact != Fact::Boolean {
                 let other = lowerer.fresh("other");
-                let fault =
-                    Erl::call(line, "beamtalk_error", "bad_condition", vec![Erl::var(line, other.clone())]);
+                let fault = Erl::call(
+                    line,
+                    "beamtalk_error",
+                    "bad_condition",
+                    vec![Erl::var(line, other.clone())],
+                );
                 clauses.push(Clause::new(line, Erl::var(line, other), vec![fault]));
             }
             lowerer.out.push(Erl::case(line, value.erl, clauses));
         });
-        Value { erl: Erl::atom(line, "nil"), fact: Fact::Unknown }
+        Value {
+            erl: Erl::atom(line, "nil"),
+            fact: Fact::Unknown,
+        }
     }
 
     fn repeat_loop(&mut self, body: &[Node], line: u32) -> Value {
@@ -428,7 +537,10 @@ impl Lowerer<'_> {
             body.iter().for_each(|node| lowerer.effect(node));
             again(lowerer, None);
         });
-        Value { erl: Erl::atom(line, "nil"), fact: Fact::Unknown }
+        Value {
+            erl: Erl::atom(line, "nil"),
+            fact: Fact::Unknown,
+        }
     }
 
     fn times_loop(&mut self, count: &Node, body: &[Node], line: u32) -> Value {
@@ -443,7 +555,10 @@ impl Lowerer<'_> {
                 body.iter().for_each(|node| lowerer.effect(node));
             });
         });
-        Value { erl: Erl::atom(line, "nil"), fact: Fact::Unknown }
+        Value {
+            erl: Erl::atom(line, "nil"),
+            fact: Fact::Unknown,
+        }
     }
 
     fn range_loop(
@@ -468,11 +583,21 @@ impl Lowerer<'_> {
             let going = range_test(counter, &to, &step, line);
             let next = Erl::operator(line, "+", counter.clone(), step.clone());
             lowerer.counted(going, next, &variables, line, again, |lowerer| {
-                lowerer.declare(variable, Value { erl: counter.clone(), fact: Fact::Number }, line);
+                lowerer.declare(
+                    variable,
+                    Value {
+                        erl: counter.clone(),
+                        fact: Fact::Number,
+                    },
+                    line,
+                );
                 body.iter().for_each(|node| lowerer.effect(node));
             });
         });
-        Value { erl: Erl::atom(line, "nil"), fact: Fact::Unknown }
+        Value {
+            erl: Erl::atom(line, "nil"),
+            fact: Fact::Unknown,
+        }
     }
 
     /// One turn of a counted loop: `case Going of true -> body, again(Next); false -> result end`.
@@ -500,13 +625,24 @@ impl Lowerer<'_> {
 
     /// Anything but Integers is sent the real message, which says what is wrong.
     fn require_integers(&mut self, values: &[Erl], selector: &str, arity: usize, line: u32) {
-        let unknown: Vec<&Erl> = values.iter().filter(|v| !matches!(v.kind, ErlKind::Integer(_))).collect();
-        let (false, Some((first, rest))) = (unknown.is_empty(), values.split_first()) else { return };
-        let guards =
-            unknown.iter().map(|v| Erl::call(line, "erlang", "is_integer", vec![(*v).clone()])).collect();
+        let unknown: Vec<&Erl> = values
+            .iter()
+            .filter(|v| !matches!(v.kind, ErlKind::Integer(_)))
+            .collect();
+        let (false, Some((first, rest))) = (unknown.is_empty(), values.split_first()) else {
+            return;
+        };
+        let guards = unknown
+            .iter()
+            .map(|v| Erl::call(line, "erlang", "is_integer", vec![(*v).clone()]))
+            .collect();
         let parameters = (0..arity).map(|_| Erl::var(line, "_")).collect();
-        let clause =
-            Clause { patterns: parameters, guards: Vec::new(), body: vec![Erl::atom(line, "nil")], line };
+        let clause = Clause {
+            patterns: parameters,
+            guards: Vec::new(),
+            body: vec![Erl::atom(line, "nil")],
+            line,
+        };
         let mut arguments = rest.to_vec();
         arguments.push(Erl::new(line, ErlKind::Fun(vec![clause])));
         let send = super::send::dispatched(first.clone(), &selector.into(), arguments, line).erl;
@@ -539,8 +675,10 @@ impl Lowerer<'_> {
     ) {
         let name = self.lifted_name("loop");
         let initial: Vec<Value> = variables.iter().map(|id| self.read(*id, line)).collect();
-        let parameters: Vec<EcoString> =
-            variables.iter().map(|id| self.fresh(&self.variable(*id).name)).collect();
+        let parameters: Vec<EcoString> = variables
+            .iter()
+            .map(|id| self.fresh(&self.variable(*id).name))
+            .collect();
         let counter_name = self.fresh("i");
         self.facts.insert(counter_name.clone(), Fact::Number);
         let counter_variable = Erl::var(line, counter_name.clone());
@@ -549,26 +687,35 @@ impl Lowerer<'_> {
         // First suppose that numbers stay numbers; when a turn shows otherwise, lower again without.
         let mut facts: Vec<Fact> = initial.iter().map(|value| value.fact).collect();
         let body = loop {
-            let mark = (self.lifted.len(), self.places.clone(), std::mem::take(&mut self.out));
+            let mark = (
+                self.lifted.len(),
+                self.places.clone(),
+                std::mem::take(&mut self.out),
+            );
             for ((id, parameter), fact) in variables.iter().zip(&parameters).zip(&facts) {
                 self.facts.insert(parameter.clone(), *fact);
-                self.places.insert(*id, Place::Plain(Erl::var(line, parameter.clone())));
+                self.places
+                    .insert(*id, Place::Plain(Erl::var(line, parameter.clone())));
             }
             let seen = std::cell::RefCell::new(facts.clone());
             let call_name = name.clone();
-            turn(self, &counter_variable, &|lowerer: &mut Self, next: Option<Erl>| {
-                let mut arguments = Vec::new();
-                for (index, id) in variables.iter().enumerate() {
-                    let value = lowerer.read(*id, line);
-                    if let Some(known) = seen.borrow_mut().get_mut(index) {
-                        *known = join(&[*known, value.fact]);
+            turn(
+                self,
+                &counter_variable,
+                &|lowerer: &mut Self, next: Option<Erl>| {
+                    let mut arguments = Vec::new();
+                    for (index, id) in variables.iter().enumerate() {
+                        let value = lowerer.read(*id, line);
+                        if let Some(known) = seen.borrow_mut().get_mut(index) {
+                            *known = join(&[*known, value.fact]);
+                        }
+                        arguments.push(value.erl);
                     }
-                    arguments.push(value.erl);
-                }
-                arguments.extend(next);
-                let again = lowerer.loop_call(&call_name, arguments, line);
-                lowerer.out.push(again);
-            });
+                    arguments.extend(next);
+                    let again = lowerer.loop_call(&call_name, arguments, line);
+                    lowerer.out.push(again);
+                },
+            );
             let body = std::mem::replace(&mut self.out, mark.2);
             self.places = mark.1;
             let seen = seen.into_inner();
@@ -589,7 +736,13 @@ impl Lowerer<'_> {
             let function = Box::new(Erl::var(line, loop_variable(name)));
             Erl::new(line, ErlKind::Apply { function, arguments })
         } else {
-            Erl::new(line, ErlKind::LocalCall { function: name.clone(), arguments })
+            Erl::new(
+                line,
+                ErlKind::LocalCall {
+                    function: name.clone(),
+                    arguments,
+                },
+            )
         }
     }
 
@@ -603,19 +756,36 @@ impl Lowerer<'_> {
     ) -> Erl {
         if self.target.is_expression {
             let patterns = parameters.iter().map(|p| Erl::var(line, p.clone())).collect();
-            let clause = Clause { patterns, guards: Vec::new(), body, line };
-            let function = Box::new(Erl::new(line, ErlKind::NamedFun(loop_variable(name), vec![clause])));
+            let clause = Clause {
+                patterns,
+                guards: Vec::new(),
+                body,
+                line,
+            };
+            let function = Box::new(Erl::new(
+                line,
+                ErlKind::NamedFun(loop_variable(name), vec![clause]),
+            ));
             return Erl::new(line, ErlKind::Apply { function, arguments });
         }
         let free = erl::free_variables(&body, parameters);
         body.iter_mut().for_each(|e| append_arguments(e, name, &free));
         self.lift(name, parameters, &free, body, line);
         arguments.extend(free.iter().map(|name| Erl::var(line, name.clone())));
-        Erl::new(line, ErlKind::LocalCall { function: name.clone(), arguments })
+        Erl::new(
+            line,
+            ErlKind::LocalCall {
+                function: name.clone(),
+                arguments,
+            },
+        )
     }
 
     fn after_loop(&mut self, variables: &[VariableId], facts: &[Fact], call: Erl, line: u32) {
-        let names: Vec<EcoString> = variables.iter().map(|id| self.fresh(&self.variable(*id).name)).collect();
+        let names: Vec<EcoString> = variables
+            .iter()
+            .map(|id| self.fresh(&self.variable(*id).name))
+            .collect();
         let statement = match names.as_slice() {
             [] => call,
             [only] => Erl::bind(line, only.clone(), call),
@@ -636,12 +806,32 @@ impl Lowerer<'_> {
         eco_format!("{} {what} {}", self.target.function, self.next)
     }
 
-    fn lift(&mut self, name: &EcoString, parameters: &[EcoString], free: &[EcoString], body: Vec<Erl>, line: u32) {
-        let patterns: Vec<Erl> =
-            parameters.iter().chain(free).map(|parameter| Erl::var(line, parameter.clone())).collect();
+    fn lift(
+        &mut self,
+        name: &EcoString,
+        parameters: &[EcoString],
+        free: &[EcoString],
+        body: Vec<Erl>,
+        line: u32,
+    ) {
+        let patterns: Vec<Erl> = parameters
+            .iter()
+            .chain(free)
+            .map(|parameter| Erl::var(line, parameter.clone()))
+            .collect();
         let arity = patterns.len();
-        let clause = Clause { patterns, guards: Vec::new(), body, line };
-        self.lifted.push(Function { name: name.clone(), arity, clauses: vec![clause], line });
+        let clause = Clause {
+            patterns,
+            guards: Vec::new(),
+            body,
+            line,
+        };
+        self.lifted.push(Function {
+            name: name.clone(),
+            arity,
+            clauses: vec![clause],
+            line,
+        });
     }
 }
 
@@ -652,7 +842,11 @@ const SMALL_REST: usize = 6;
 enum Continuation<'n> {
     End,
     Inline(&'n [Node]),
-    Function { name: EcoString, variables: Vec<VariableId>, free: Vec<EcoString> },
+    Function {
+        name: EcoString,
+        variables: Vec<VariableId>,
+        free: Vec<EcoString>,
+    },
 }
 
 /// The Erlang variable of a named fun.
@@ -671,10 +865,18 @@ fn range_test(counter: &Erl, to: &Erl, step: &Erl, line: u32) -> Erl {
         };
     }
     let zero = || Erl::integer(line, 0);
-    let ascending =
-        Erl::operator(line, "andalso", Erl::operator(line, ">", step.clone(), zero()), up());
-    let descending =
-        Erl::operator(line, "andalso", Erl::operator(line, "<", step.clone(), zero()), down());
+    let ascending = Erl::operator(
+        line,
+        "andalso",
+        Erl::operator(line, ">", step.clone(), zero()),
+        up(),
+    );
+    let descending = Erl::operator(
+        line,
+        "andalso",
+        Erl::operator(line, "<", step.clone(), zero()),
+        down(),
+    );
     Erl::operator(line, "orelse", ascending, descending)
 }
 
@@ -699,12 +901,14 @@ fn returns_directly(node: &Node) -> bool {
     let any = |nodes: &[Node]| nodes.iter().any(returns_directly);
     match &node.kind {
         NodeKind::Return(_) => true,
-        NodeKind::Inline(Inline::If { when_true, when_false, .. }) => {
-            when_true.as_deref().is_some_and(any) || when_false.as_deref().is_some_and(any)
-        }
-        NodeKind::Inline(Inline::IfNil { when_nil, otherwise, .. }) => {
-            when_nil.as_deref().is_some_and(any) || otherwise.as_ref().is_some_and(|(_, body)| any(body))
-        }
+        NodeKind::Inline(Inline::If {
+            when_true,
+            when_false,
+            ..
+        }) => when_true.as_deref().is_some_and(any) || when_false.as_deref().is_some_and(any),
+        NodeKind::Inline(Inline::IfNil {
+            when_nil, otherwise, ..
+        }) => when_nil.as_deref().is_some_and(any) || otherwise.as_ref().is_some_and(|(_, body)| any(body)),
         _ => false,
     }
 }
@@ -713,9 +917,11 @@ fn returns_directly(node: &Node) -> bool {
 fn always_returns(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match &node.kind {
         NodeKind::Return(_) => true,
-        NodeKind::Inline(Inline::If { when_true: Some(yes), when_false: Some(no), .. }) => {
-            always_returns(yes) && always_returns(no)
-        }
+        NodeKind::Inline(Inline::If {
+            when_true: Some(yes),
+            when_false: Some(no),
+            ..
+        }) => always_returns(yes) && always_returns(no),
         _ => false,
     })
 }
@@ -735,11 +941,17 @@ fn append_arguments(erl: &mut Erl, name: &EcoString, free: &[EcoString]) {
 fn each_child(erl: &mut Erl, visit: &mut impl FnMut(&mut Erl)) {
     fn clauses(clauses: &mut [Clause], visit: &mut impl FnMut(&mut Erl)) {
         for clause in clauses {
-            clause.patterns.iter_mut().chain(&mut clause.guards).chain(&mut clause.body).for_each(&mut *visit);
+            clause
+                .patterns
+                .iter_mut()
+                .chain(&mut clause.guards)
+                .chain(&mut clause.body)
+                .for_each(&mut *visit);
         }
     }
     match &mut erl.kind {
-        ErlKind::Var(_) | ErlKind::Atom(_) | ErlKind::Integer(_) | ErlKind::Float(_) | ErlKind::Binary(_) => {}
+        ErlKind::Var(_) | ErlKind::Atom(_) | ErlKind::Integer(_) | ErlKind::Float(_) | ErlKind::Binary(_) => {
+        }
         ErlKind::Tuple(elements) | ErlKind::Block(elements) => elements.iter_mut().for_each(visit),
         ErlKind::List(elements, tail) => {
             elements.iter_mut().for_each(&mut *visit);

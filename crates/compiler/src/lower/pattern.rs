@@ -78,7 +78,12 @@ impl Lowerer<'_> {
         body: &mut dyn FnMut(&mut Self, &Arm) -> Vec<Erl>,
     ) -> Result<Erl, Erl> {
         let Some((arm, rest)) = arms.split_first() else {
-            return Err(Erl::call(line, "beamtalk_error", "no_match", vec![subject.clone()]));
+            return Err(Erl::call(
+                line,
+                "beamtalk_error",
+                "no_match",
+                vec![subject.clone()],
+            ));
         };
         let arm_line = self.line(arm.pattern.span);
         let saved = self.places.clone();
@@ -90,7 +95,10 @@ impl Lowerer<'_> {
             self.places = saved;
             let mut clauses = vec![Clause::guarded(arm_line, pattern, compiled.guards, body_erl)];
             match self.arms(subject, rest, line, body) {
-                Ok(Erl { kind: ErlKind::Case { value, clauses: more }, .. }) if *value == *subject => {
+                Ok(Erl {
+                    kind: ErlKind::Case { value, clauses: more },
+                    ..
+                }) if *value == *subject => {
                     clauses.extend(more);
                 }
                 Ok(other) | Err(other) => clauses.push(Clause::new(line, Erl::var(line, "_"), vec![other])),
@@ -102,7 +110,8 @@ impl Lowerer<'_> {
         let mut taken = vec![Erl::atom(arm_line, "yes")];
         for id in &bound {
             let name = self.fresh(&self.variable(*id).name);
-            self.places.insert(*id, Place::Plain(Erl::var(arm_line, name.clone())));
+            self.places
+                .insert(*id, Place::Plain(Erl::var(arm_line, name.clone())));
             taken.push(Erl::var(arm_line, name));
         }
         let body_erl = self.arm_body(arm, &bound, arm_line, body);
@@ -131,7 +140,14 @@ impl Lowerer<'_> {
                 && self.variable(*id).storage.is_cell()
             {
                 self.places.remove(id);
-                self.declare(*id, Value { erl, fact: Fact::Unknown }, line);
+                self.declare(
+                    *id,
+                    Value {
+                        erl,
+                        fact: Fact::Unknown,
+                    },
+                    line,
+                );
             }
         }
         let mut prologue = std::mem::take(&mut self.out);
@@ -162,8 +178,12 @@ impl Lowerer<'_> {
                 ];
                 if condition.fact != Fact::Boolean {
                     let other = self.fresh("other");
-                    let fault =
-                        Erl::call(line, "beamtalk_error", "bad_condition", vec![Erl::var(line, other.clone())]);
+                    let fault = Erl::call(
+                        line,
+                        "beamtalk_error",
+                        "bad_condition",
+                        vec![Erl::var(line, other.clone())],
+                    );
                     clauses.push(Clause::new(line, Erl::var(line, other), vec![fault]));
                 }
                 let case = Erl::case(line, condition.erl, clauses);
@@ -179,24 +199,50 @@ impl Lowerer<'_> {
                 Test::Kind { value, class } => {
                     let arguments = vec![Erl::var(line, value), Erl::atom(line, class)];
                     let is_kind = Erl::call(line, "beamtalk_pattern", "is_kind", arguments);
-                    vec![Erl::case(line, is_kind, vec![Clause::new(line, Erl::atom(line, "true"), inner), no()])]
+                    vec![Erl::case(
+                        line,
+                        is_kind,
+                        vec![Clause::new(line, Erl::atom(line, "true"), inner), no()],
+                    )]
                 }
                 Test::Array { value, pattern } => {
-                    let elements = Erl::call(line, "beamtalk_pattern", "array_elements", vec![Erl::var(line, value)]);
-                    vec![Erl::case(line, elements, vec![Clause::new(line, pattern, inner), no()])]
+                    let elements = Erl::call(
+                        line,
+                        "beamtalk_pattern",
+                        "array_elements",
+                        vec![Erl::var(line, value)],
+                    );
+                    vec![Erl::case(
+                        line,
+                        elements,
+                        vec![Clause::new(line, pattern, inner), no()],
+                    )]
                 }
                 Test::Guard(guard) => {
-                    vec![Erl::case(line, guard, vec![Clause::new(line, Erl::atom(line, "true"), inner), no()])]
+                    vec![Erl::case(
+                        line,
+                        guard,
+                        vec![Clause::new(line, Erl::atom(line, "true"), inner), no()],
+                    )]
                 }
                 Test::MakeArray { elements, name } => {
-                    let array = Erl::call(line, "beamtalk_pattern", "make_array", vec![Erl::var(line, elements)]);
+                    let array = Erl::call(
+                        line,
+                        "beamtalk_pattern",
+                        "make_array",
+                        vec![Erl::var(line, elements)],
+                    );
                     let mut statements = vec![Erl::bind(line, name, array)];
                     statements.extend(inner);
                     statements
                 }
             };
         }
-        Erl::case(line, subject.clone(), vec![Clause::guarded(line, pattern, compiled.guards, inner), no()])
+        Erl::case(
+            line,
+            subject.clone(),
+            vec![Clause::guarded(line, pattern, compiled.guards, inner), no()],
+        )
     }
 
     fn yes(&mut self, bound: &[VariableId], line: u32) -> Erl {
@@ -230,10 +276,15 @@ impl Lowerer<'_> {
             PatternKind::Variable(id) => self.bind_pattern(*id, line),
             PatternKind::Typed { variable, class } => self.typed(*variable, class, compiled, line),
             PatternKind::Tuple(elements) => {
-                let elements = elements.iter().map(|element| self.pattern(element, compiled, line)).collect();
+                let elements = elements
+                    .iter()
+                    .map(|element| self.pattern(element, compiled, line))
+                    .collect();
                 Erl::tuple(line, elements)
             }
-            PatternKind::List { elements, rest } => self.list_pattern(elements, rest.as_ref(), compiled, line),
+            PatternKind::List { elements, rest } => {
+                self.list_pattern(elements, rest.as_ref(), compiled, line)
+            }
             PatternKind::Array { elements, rest } => {
                 let value = self.fresh("array");
                 let mut inner = Compiled::default();
@@ -241,16 +292,26 @@ impl Lowerer<'_> {
                     Some(Rest::Variable(id)) => {
                         let elements = self.fresh("rest");
                         let name = self.fresh(&self.variable(*id).name);
-                        self.places.insert(*id, Place::Plain(Erl::var(line, name.clone())));
-                        inner.tests.push(Test::MakeArray { elements: elements.clone(), name });
+                        self.places
+                            .insert(*id, Place::Plain(Erl::var(line, name.clone())));
+                        inner.tests.push(Test::MakeArray {
+                            elements: elements.clone(),
+                            name,
+                        });
                         Some(Erl::var(line, elements))
                     }
                     Some(Rest::Ignored) => Some(Erl::var(line, "_")),
                     None => None,
                 };
-                let elements = elements.iter().map(|element| self.pattern(element, &mut inner, line)).collect();
+                let elements = elements
+                    .iter()
+                    .map(|element| self.pattern(element, &mut inner, line))
+                    .collect();
                 let list = Erl::new(line, ErlKind::List(elements, rest_elements.map(Box::new)));
-                compiled.tests.push(Test::Array { value: value.clone(), pattern: list });
+                compiled.tests.push(Test::Array {
+                    value: value.clone(),
+                    pattern: list,
+                });
                 // Guards of inner elements can only be checked once the elements are there.
                 compiled.tests.extend(inner.tests);
                 compiled.tests.extend(inner.guards.into_iter().map(Test::Guard));
@@ -270,7 +331,10 @@ impl Lowerer<'_> {
                     .collect();
                 compiled.guards.push(not_tagged(&name, line));
                 let map = Erl::new(line, ErlKind::MapPattern(pairs));
-                Erl::new(line, ErlKind::Match(Box::new(map), Box::new(Erl::var(line, name))))
+                Erl::new(
+                    line,
+                    ErlKind::Match(Box::new(map), Box::new(Erl::var(line, name))),
+                )
             }
             PatternKind::ResultOk(inner) => self.result(true, inner, compiled, line),
             PatternKind::ResultError(inner) => self.result(false, inner, compiled, line),
@@ -278,8 +342,17 @@ impl Lowerer<'_> {
         }
     }
 
-    fn list_pattern(&mut self, elements: &[Pattern], rest: Option<&Rest>, compiled: &mut Compiled, line: u32) -> Erl {
-        let elements = elements.iter().map(|element| self.pattern(element, compiled, line)).collect();
+    fn list_pattern(
+        &mut self,
+        elements: &[Pattern],
+        rest: Option<&Rest>,
+        compiled: &mut Compiled,
+        line: u32,
+    ) -> Erl {
+        let elements = elements
+            .iter()
+            .map(|element| self.pattern(element, compiled, line))
+            .collect();
         let tail = match rest {
             None => None,
             Some(Rest::Ignored) => Some(Erl::var(line, "_")),
@@ -295,19 +368,27 @@ impl Lowerer<'_> {
             line,
             ErlKind::MapPattern(vec![
                 (Erl::atom(line, "$beamtalk_class"), Erl::atom(line, "Result")),
-                (Erl::atom(line, "isOk"), Erl::atom(line, if is_ok { "true" } else { "false" })),
+                (
+                    Erl::atom(line, "isOk"),
+                    Erl::atom(line, if is_ok { "true" } else { "false" }),
+                ),
                 (Erl::atom(line, payload), inner),
             ]),
         )
     }
 
-    fn typed(&mut self, variable: Option<VariableId>, class: &EcoString, compiled: &mut Compiled, line: u32) -> Erl {
-        let erl = match variable {
-            Some(id) => self.bind_pattern(id, line),
-            None => {
-                let name = self.fresh("v");
-                Erl::var(line, name)
-            }
+    fn typed(
+        &mut self,
+        variable: Option<VariableId>,
+        class: &EcoString,
+        compiled: &mut Compiled,
+        line: u32,
+    ) -> Erl {
+        let erl = if let Some(id) = variable {
+            self.bind_pattern(id, line)
+        } else {
+            let name = self.fresh("v");
+            Erl::var(line, name)
         };
         let ErlKind::Var(name) = &erl.kind else { return erl };
         let guard = |function: &str| Erl::call(line, "erlang", function, vec![erl.clone()]);
@@ -323,7 +404,10 @@ impl Lowerer<'_> {
                 compiled.guards.push(guard("is_map"));
                 compiled.guards.push(not_tagged(name, line));
             }
-            _ => compiled.tests.push(Test::Kind { value: name.clone(), class: class.clone() }),
+            _ => compiled.tests.push(Test::Kind {
+                value: name.clone(),
+                class: class.clone(),
+            }),
         }
         erl
     }
@@ -355,7 +439,12 @@ impl Lowerer<'_> {
                     Endian::Native => specifiers.push("native"),
                 }
                 let unit = (segment.kind == SegmentKind::Binary).then_some(8);
-                BinaryElement { value, size, specifiers, unit }
+                BinaryElement {
+                    value,
+                    size,
+                    specifiers,
+                    unit,
+                }
             })
             .collect();
         Erl::new(line, ErlKind::BinaryPattern(elements))
@@ -367,7 +456,10 @@ impl Lowerer<'_> {
         let value = self.node(value);
         let whole = self.name(value, line);
         self.take_apart(pattern, &whole, &whole, line);
-        Value { erl: whole, fact: Fact::Unknown }
+        Value {
+            erl: whole,
+            fact: Fact::Unknown,
+        }
     }
 
     /// Bind the names of `pattern` to the parts of `value`; a mismatch names the `whole` value.
@@ -375,7 +467,14 @@ impl Lowerer<'_> {
         match &pattern.kind {
             PatternKind::Wildcard => {}
             PatternKind::Variable(id) => {
-                self.assign_value(*id, Value { erl: value.clone(), fact: Fact::Unknown }, line);
+                self.assign_value(
+                    *id,
+                    Value {
+                        erl: value.clone(),
+                        fact: Fact::Unknown,
+                    },
+                    line,
+                );
             }
             PatternKind::Tuple(elements) => {
                 let names: Vec<Erl> = elements.iter().map(|_| Erl::var(line, self.fresh("e"))).collect();
@@ -388,16 +487,29 @@ impl Lowerer<'_> {
             PatternKind::List { elements, rest } | PatternKind::Array { elements, rest } => {
                 let count = Erl::integer(line, elements.len());
                 let has_rest = Erl::atom(line, if rest.is_some() { "true" } else { "false" });
-                let parts = Erl::call(line, "beamtalk_pattern", "elements", vec![value.clone(), count, has_rest]);
+                let parts = Erl::call(
+                    line,
+                    "beamtalk_pattern",
+                    "elements",
+                    vec![value.clone(), count, has_rest],
+                );
                 let names: Vec<Erl> = elements.iter().map(|_| Erl::var(line, self.fresh("e"))).collect();
                 let tail = Erl::var(line, self.fresh("rest"));
                 let shape = Erl::new(line, ErlKind::List(names.clone(), Some(Box::new(tail.clone()))));
-                self.out.push(Erl::new(line, ErlKind::Match(Box::new(shape), Box::new(parts))));
+                self.out
+                    .push(Erl::new(line, ErlKind::Match(Box::new(shape), Box::new(parts))));
                 for (element, name) in elements.iter().zip(&names) {
                     self.take_apart(element, name, whole, line);
                 }
                 if let Some(Rest::Variable(id)) = rest {
-                    self.assign_value(*id, Value { erl: tail, fact: Fact::Unknown }, line);
+                    self.assign_value(
+                        *id,
+                        Value {
+                            erl: tail,
+                            fact: Fact::Unknown,
+                        },
+                        line,
+                    );
                 }
             }
             PatternKind::Dictionary(pairs) => {
@@ -407,7 +519,13 @@ impl Lowerer<'_> {
                         PatternKey::String(text) => Erl::new(line, ErlKind::Binary(text.clone())),
                     };
                     let found = Erl::call(line, "beamtalk_pattern", "value_at", vec![value.clone(), key]);
-                    let named = self.name(Value { erl: found, fact: Fact::Unknown }, line);
+                    let named = self.name(
+                        Value {
+                            erl: found,
+                            fact: Fact::Unknown,
+                        },
+                        line,
+                    );
                     self.take_apart(inner, &named, whole, line);
                 }
             }
@@ -438,7 +556,8 @@ impl Lowerer<'_> {
                 Clause::new(line, Erl::var(line, "_"), vec![fault]),
             ],
         );
-        self.out.push(Erl::new(line, ErlKind::Match(Box::new(found), Box::new(case))));
+        self.out
+            .push(Erl::new(line, ErlKind::Match(Box::new(found), Box::new(case))));
     }
 
     /// Patterns that a match arm would understand: decide, then assign what they bound.
@@ -450,10 +569,17 @@ impl Lowerer<'_> {
         }
         let mut compiled = Compiled::default();
         let erl_pattern = self.pattern(pattern, &mut compiled, line);
-        let arm = Arm { pattern: pattern.clone(), guard: None, body: Vec::new() };
+        let arm = Arm {
+            pattern: pattern.clone(),
+            guard: None,
+            body: Vec::new(),
+        };
         let decision = self.decision(value, erl_pattern, compiled, &arm, &bound, line);
         self.places = outer;
-        let names: Vec<Erl> = bound.iter().map(|id| Erl::var(line, self.fresh(&self.variable(*id).name))).collect();
+        let names: Vec<Erl> = bound
+            .iter()
+            .map(|id| Erl::var(line, self.fresh(&self.variable(*id).name)))
+            .collect();
         let fresh: Vec<Erl> = bound.iter().map(|_| Erl::var(line, self.fresh("e"))).collect();
         let mut taken = vec![Erl::atom(line, "yes")];
         taken.extend(fresh.clone());
@@ -467,9 +593,19 @@ impl Lowerer<'_> {
             ],
         );
         let names_tuple = Erl::tuple(line, names.clone());
-        self.out.push(Erl::new(line, ErlKind::Match(Box::new(names_tuple), Box::new(case))));
+        self.out.push(Erl::new(
+            line,
+            ErlKind::Match(Box::new(names_tuple), Box::new(case)),
+        ));
         for (id, name) in bound.iter().zip(names) {
-            self.assign_value(*id, Value { erl: name, fact: Fact::Unknown }, line);
+            self.assign_value(
+                *id,
+                Value {
+                    erl: name,
+                    fact: Fact::Unknown,
+                },
+                line,
+            );
         }
     }
 }
@@ -477,14 +613,17 @@ impl Lowerer<'_> {
 /// `not is_map_key('$beamtalk_class', Name)`, as a guard.
 fn not_tagged(name: &EcoString, line: u32) -> Erl {
     let key = Erl::atom(line, "$beamtalk_class");
-    let tagged = Erl::call(line, "erlang", "is_map_key", vec![key, Erl::var(line, name.clone())]);
+    let tagged = Erl::call(
+        line,
+        "erlang",
+        "is_map_key",
+        vec![key, Erl::var(line, name.clone())],
+    );
     Erl::call(line, "erlang", "not", vec![tagged])
 }
 
 fn prepend_to_no_match(erl: &mut Erl, statements: &[Erl]) {
-    let is_no_match = |erl: &Erl| {
-        matches!(&erl.kind, ErlKind::Call { module, function, .. } if module == "beamtalk_error" && function == "no_match")
-    };
+    let is_no_match = |erl: &Erl| matches!(&erl.kind, ErlKind::Call { module, function, .. } if module == "beamtalk_error" && function == "no_match");
     if is_no_match(erl) {
         let mut block = statements.to_vec();
         block.push(erl.clone());

@@ -45,7 +45,13 @@ pub(super) fn is_numeric_operator(selector: &str) -> bool {
 }
 
 impl Lowerer<'_> {
-    pub(super) fn send(&mut self, receiver: &Node, selector: &EcoString, arguments: &[Node], line: u32) -> Value {
+    pub(super) fn send(
+        &mut self,
+        receiver: &Node,
+        selector: &EcoString,
+        arguments: &[Node],
+        line: u32,
+    ) -> Value {
         if let [argument] = arguments
             && let Some(value) = self.operator(receiver, selector, argument, line)
         {
@@ -66,10 +72,17 @@ impl Lowerer<'_> {
         match (selector.as_str(), arguments.len()) {
             ("not", 0) if receiver.fact == Fact::Boolean => {
                 let not = Erl::call(line, "erlang", "not", vec![receiver.erl]);
-                Value { erl: not, fact: Fact::Boolean }
+                Value {
+                    erl: not,
+                    fact: Fact::Boolean,
+                }
             }
-            ("isNil", 0) if !self.target.table.is_user_selector(selector) => self.nil_test("=:=", receiver, line),
-            ("notNil", 0) if !self.target.table.is_user_selector(selector) => self.nil_test("=/=", receiver, line),
+            ("isNil", 0) if !self.target.table.is_user_selector(selector) => {
+                self.nil_test("=:=", receiver, line)
+            }
+            ("notNil", 0) if !self.target.table.is_user_selector(selector) => {
+                self.nil_test("=/=", receiver, line)
+            }
             ("value", 0) | ("value:", 1) | ("value:value:", 2) | ("value:value:value:", 3) => {
                 self.block_call(receiver, selector, arguments, line)
             }
@@ -79,7 +92,10 @@ impl Lowerer<'_> {
 
     fn nil_test(&mut self, operator: &'static str, receiver: Value, line: u32) -> Value {
         let erl = Erl::operator(line, operator, receiver.erl, Erl::atom(line, "nil"));
-        Value { erl, fact: Fact::Boolean }
+        Value {
+            erl,
+            fact: Fact::Boolean,
+        }
     }
 
     /// `block value: x`: a call when it is a fun of that arity, else a send, which finds what is wrong.
@@ -93,10 +109,19 @@ impl Lowerer<'_> {
                 self.name(Value { erl, fact }, line)
             })
             .collect();
-        let test =
-            Erl::call(line, "erlang", "is_function", vec![block.clone(), Erl::integer(line, arity)]);
-        let call =
-            Erl::new(line, ErlKind::Apply { function: Box::new(block.clone()), arguments: arguments.clone() });
+        let test = Erl::call(
+            line,
+            "erlang",
+            "is_function",
+            vec![block.clone(), Erl::integer(line, arity)],
+        );
+        let call = Erl::new(
+            line,
+            ErlKind::Apply {
+                function: Box::new(block.clone()),
+                arguments: arguments.clone(),
+            },
+        );
         let send = dispatched(block.clone(), selector, arguments, line).erl;
         let wildcard = || Erl::var(line, "_");
         let erl = Erl::case(
@@ -107,18 +132,33 @@ impl Lowerer<'_> {
                 Clause::new(line, wildcard(), vec![send]),
             ],
         );
-        Value { erl, fact: Fact::Unknown }
+        Value {
+            erl,
+            fact: Fact::Unknown,
+        }
     }
 
-    fn operator(&mut self, receiver: &Node, selector: &EcoString, argument: &Node, line: u32) -> Option<Value> {
+    fn operator(
+        &mut self,
+        receiver: &Node,
+        selector: &EcoString,
+        argument: &Node,
+        line: u32,
+    ) -> Option<Value> {
         if let Some(operator) = equality(selector) {
             let [left, right] = self.two(receiver, argument);
-            return Some(Value { erl: Erl::operator(line, operator, left.erl, right.erl), fact: Fact::Boolean });
+            return Some(Value {
+                erl: Erl::operator(line, operator, left.erl, right.erl),
+                fact: Fact::Boolean,
+            });
         }
         if selector == "++" {
             let [left, right] = self.two(receiver, argument);
             let erl = Erl::call(line, "beamtalk_dispatch", "concat", vec![left.erl, right.erl]);
-            return Some(Value { erl, fact: Fact::Unknown });
+            return Some(Value {
+                erl,
+                fact: Fact::Unknown,
+            });
         }
         let (operator, is_ordering) = match (arithmetic(selector), ordering(selector)) {
             (Some(operator), _) => (operator, false),
@@ -138,7 +178,12 @@ impl Lowerer<'_> {
         let native = Erl::operator(line, operator, left.clone(), right.clone());
         let fallback = if is_ordering {
             let name = Erl::atom(line, selector.clone());
-            Erl::call(line, "beamtalk_dispatch", "compare", vec![name, left.clone(), right])
+            Erl::call(
+                line,
+                "beamtalk_dispatch",
+                "compare",
+                vec![name, left.clone(), right],
+            )
         } else {
             dispatched(left.clone(), selector, vec![right], line).erl
         };
@@ -151,7 +196,10 @@ impl Lowerer<'_> {
                 Clause::new(line, wildcard(), vec![fallback]),
             ],
         );
-        Some(Value { erl, fact: Fact::Unknown })
+        Some(Value {
+            erl,
+            fact: Fact::Unknown,
+        })
     }
 
     fn two(&mut self, left: &Node, right: &Node) -> [Value; 2] {
@@ -162,7 +210,13 @@ impl Lowerer<'_> {
     }
 
     /// Messages whose receiver is a literal block.
-    fn known_block(&mut self, receiver: &Node, selector: &str, arguments: &[Node], line: u32) -> Option<Value> {
+    fn known_block(
+        &mut self,
+        receiver: &Node,
+        selector: &str,
+        arguments: &[Node],
+        line: u32,
+    ) -> Option<Value> {
         if !matches!(receiver.kind, NodeKind::Closure(_)) {
             return None;
         }
@@ -172,14 +226,23 @@ impl Lowerer<'_> {
             _ => return None,
         };
         let values = self.operand_expressions(std::iter::once(receiver).chain(arguments));
-        Some(Value { erl: Erl::call(line, "beamtalk_block", function, values), fact: Fact::Unknown })
+        Some(Value {
+            erl: Erl::call(line, "beamtalk_block", function, values),
+            fact: Fact::Unknown,
+        })
     }
 
     fn is_character(&self, node: &Node) -> bool {
         crate::resolve::is_static_character(node, self.variables)
     }
 
-    fn character_send(&mut self, receiver: &Node, selector: &EcoString, arguments: &[Node], line: u32) -> Value {
+    fn character_send(
+        &mut self,
+        receiver: &Node,
+        selector: &EcoString,
+        arguments: &[Node],
+        line: u32,
+    ) -> Value {
         let mut values = self.operand_expressions(std::iter::once(receiver).chain(arguments));
         let receiver = values.remove(0);
         let arguments = vec![
@@ -188,7 +251,10 @@ impl Lowerer<'_> {
             Erl::atom(line, selector.clone()),
             Erl::list(line, values),
         ];
-        Value { erl: Erl::call(line, "beamtalk_dispatch", "send_as", arguments), fact: Fact::Unknown }
+        Value {
+            erl: Erl::call(line, "beamtalk_dispatch", "send_as", arguments),
+            fact: Fact::Unknown,
+        }
     }
 
     /// A pattern that matches exactly the instances of this class (or the class itself).
@@ -196,7 +262,15 @@ impl Lowerer<'_> {
         let class = &self.target.class;
         let any = || Erl::var(line, "_");
         let reference = |name: EcoString| {
-            Erl::tuple(line, vec![Erl::atom(line, "beamtalk_object"), Erl::atom(line, name), any(), any()])
+            Erl::tuple(
+                line,
+                vec![
+                    Erl::atom(line, "beamtalk_object"),
+                    Erl::atom(line, name),
+                    any(),
+                    any(),
+                ],
+            )
         };
         if self.target.is_class_side {
             reference(ecow::eco_format!("{class} class"))
@@ -205,7 +279,10 @@ impl Lowerer<'_> {
         } else {
             Erl::new(
                 line,
-                ErlKind::MapPattern(vec![(Erl::atom(line, "$beamtalk_class"), Erl::atom(line, class.clone()))]),
+                ErlKind::MapPattern(vec![(
+                    Erl::atom(line, "$beamtalk_class"),
+                    Erl::atom(line, class.clone()),
+                )]),
             )
         }
     }
@@ -229,8 +306,17 @@ impl Lowerer<'_> {
         let mut direct = vec![own.clone()];
         if self.self_is_exact {
             direct.extend(values);
-            let erl = Erl::new(line, ErlKind::LocalCall { function, arguments: direct });
-            return Value { erl, fact: Fact::Unknown };
+            let erl = Erl::new(
+                line,
+                ErlKind::LocalCall {
+                    function,
+                    arguments: direct,
+                },
+            );
+            return Value {
+                erl,
+                fact: Fact::Unknown,
+            };
         }
         let values: Vec<Erl> = values
             .into_iter()
@@ -240,13 +326,22 @@ impl Lowerer<'_> {
             })
             .collect();
         direct.extend(values.clone());
-        let direct = Erl::new(line, ErlKind::LocalCall { function, arguments: direct });
+        let direct = Erl::new(
+            line,
+            ErlKind::LocalCall {
+                function,
+                arguments: direct,
+            },
+        );
         let send = dispatched(own.clone(), selector, values, line).erl;
         let clauses = vec![
             Clause::new(line, self.exact_pattern(line), vec![direct]),
             Clause::new(line, Erl::var(line, "_"), vec![send]),
         ];
-        Value { erl: Erl::case(line, own, clauses), fact: Fact::Unknown }
+        Value {
+            erl: Erl::case(line, own, clauses),
+            fact: Fact::Unknown,
+        }
     }
 }
 
@@ -258,7 +353,15 @@ pub(super) fn dispatched(receiver: Erl, selector: &EcoString, arguments: Vec<Erl
         all.extend(arguments);
         Erl::call(line, "beamtalk_dispatch", "send", all)
     } else {
-        Erl::call(line, "beamtalk_dispatch", "send_list", vec![receiver, name, Erl::list(line, arguments)])
+        Erl::call(
+            line,
+            "beamtalk_dispatch",
+            "send_list",
+            vec![receiver, name, Erl::list(line, arguments)],
+        )
     };
-    Value { erl, fact: Fact::Unknown }
+    Value {
+        erl,
+        fact: Fact::Unknown,
+    }
 }

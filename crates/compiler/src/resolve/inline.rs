@@ -25,9 +25,15 @@ impl Resolver<'_> {
             ("whileTrue:" | "whileFalse:", [body]) => {
                 let (condition, body) = (block(receiver, 0)?, block(body, 0)?);
                 let until = selector == "whileFalse:";
-                Some(Inline::While { condition: self.block_body(condition), body: self.block_body(body), until })
+                Some(Inline::While {
+                    condition: self.block_body(condition),
+                    body: self.block_body(body),
+                    until,
+                })
             }
-            ("repeat", []) => Some(Inline::Repeat { body: block(receiver, 0).map(|b| self.block_body(b))? }),
+            ("repeat", []) => Some(Inline::Repeat {
+                body: block(receiver, 0).map(|b| self.block_body(b))?,
+            }),
             _ if self.table.is_user_selector(selector) => None,
             ("ifTrue:ifFalse:", [yes, no]) => self.if_else(selector, receiver, Some(yes), Some(no)),
             ("ifFalse:ifTrue:", [no, yes]) => self.if_else(selector, receiver, Some(yes), Some(no)),
@@ -41,7 +47,10 @@ impl Resolver<'_> {
             ("timesRepeat:", [body]) => {
                 let body = block(body, 0)?;
                 let count = Box::new(self.expression(receiver));
-                Some(Inline::Times { count, body: self.block_body(body) })
+                Some(Inline::Times {
+                    count,
+                    body: self.block_body(body),
+                })
             }
             ("to:do:", [to, body]) => self.range(receiver, to, None, body),
             ("to:by:do:", [to, by, body]) => self.range(receiver, to, Some(by), body),
@@ -63,16 +72,31 @@ impl Resolver<'_> {
         when_true: Option<&ast::Expression>,
         when_false: Option<&ast::Expression>,
     ) -> Option<Inline> {
-        let when_true = when_true.map(|argument| block(argument, 0).ok_or(())).transpose().ok()?;
-        let when_false = when_false.map(|argument| block(argument, 0).ok_or(())).transpose().ok()?;
+        let when_true = when_true
+            .map(|argument| block(argument, 0).ok_or(()))
+            .transpose()
+            .ok()?;
+        let when_false = when_false
+            .map(|argument| block(argument, 0).ok_or(()))
+            .transpose()
+            .ok()?;
         if let ExpressionKind::True | ExpressionKind::False = &receiver.kind {
             let value = matches!(receiver.kind, ExpressionKind::True);
-            self.warn(codes::CONSTANT_CONDITION, receiver.span, eco_format!("Condition is always `{value}`"));
+            self.warn(
+                codes::CONSTANT_CONDITION,
+                receiver.span,
+                eco_format!("Condition is always `{value}`"),
+            );
         }
         let condition = Box::new(self.expression(receiver));
         let when_true = when_true.map(|block| self.block_body(block));
         let when_false = when_false.map(|block| self.block_body(block));
-        Some(Inline::If { selector: selector.clone(), condition, when_true, when_false })
+        Some(Inline::If {
+            selector: selector.clone(),
+            condition,
+            when_true,
+            when_false,
+        })
     }
 
     fn if_nil(
@@ -81,19 +105,31 @@ impl Resolver<'_> {
         when_nil: Option<&ast::Expression>,
         otherwise: Option<&ast::Expression>,
     ) -> Option<Inline> {
-        let when_nil = when_nil.map(|argument| block(argument, 0).ok_or(())).transpose().ok()?;
-        let otherwise =
-            otherwise.map(|argument| block(argument, 1).or_else(|| block(argument, 0)).ok_or(())).transpose().ok()?;
+        let when_nil = when_nil
+            .map(|argument| block(argument, 0).ok_or(()))
+            .transpose()
+            .ok()?;
+        let otherwise = otherwise
+            .map(|argument| block(argument, 1).or_else(|| block(argument, 0)).ok_or(()))
+            .transpose()
+            .ok()?;
         let value = Box::new(self.expression(receiver));
         let when_nil = when_nil.map(|block| self.block_body(block));
         let otherwise = otherwise.map(|block| {
             self.scopes.open_block();
-            let parameter = block.parameters.first().map(|parameter| self.declare_parameter(parameter, false));
+            let parameter = block
+                .parameters
+                .first()
+                .map(|parameter| self.declare_parameter(parameter, false));
             let body = self.statements(&block.body);
             self.scopes.close_block();
             (parameter, body)
         });
-        Some(Inline::IfNil { value, when_nil, otherwise })
+        Some(Inline::IfNil {
+            value,
+            when_nil,
+            otherwise,
+        })
     }
 
     fn range(
@@ -112,6 +148,12 @@ impl Resolver<'_> {
         let variable = self.declare_parameter(parameter, false);
         let body = self.statements(&body.body);
         self.scopes.close_block();
-        Some(Inline::Range { from, to, by, variable, body })
+        Some(Inline::Range {
+            from,
+            to,
+            by,
+            variable,
+            body,
+        })
     }
 }

@@ -19,7 +19,12 @@ enum Binding {
 }
 
 impl Resolver<'_> {
-    pub(super) fn match_expression(&mut self, value: &ast::Expression, arms: &[ast::Arm], span: Span) -> NodeKind {
+    pub(super) fn match_expression(
+        &mut self,
+        value: &ast::Expression,
+        arms: &[ast::Arm],
+        span: Span,
+    ) -> NodeKind {
         self.check_result_arms(arms, span);
         let value = Box::new(self.expression(value));
         let arms = arms.iter().map(|arm| self.arm(arm)).collect();
@@ -47,20 +52,31 @@ impl Resolver<'_> {
 
     /// A match on Result cases must have both, or an arm for all the rest.
     fn check_result_arms(&mut self, arms: &[ast::Arm], span: Span) {
-        let unguarded = || arms.iter().filter(|arm| arm.guard.is_none()).map(|arm| &arm.pattern.kind);
+        let unguarded = || {
+            arms.iter()
+                .filter(|arm| arm.guard.is_none())
+                .map(|arm| &arm.pattern.kind)
+        };
         let is_result = |kind: &ast::PatternKind| {
-            matches!(kind, ast::PatternKind::ResultOk(_) | ast::PatternKind::ResultError(_))
+            matches!(
+                kind,
+                ast::PatternKind::ResultOk(_) | ast::PatternKind::ResultError(_)
+            )
         };
         let mentions_result = arms.iter().any(|arm| is_result(&arm.pattern.kind));
-        let has_catch_all =
-            unguarded().any(|kind| matches!(kind, ast::PatternKind::Wildcard | ast::PatternKind::Variable(_)));
+        let has_catch_all = unguarded()
+            .any(|kind| matches!(kind, ast::PatternKind::Wildcard | ast::PatternKind::Variable(_)));
         if !mentions_result || has_catch_all {
             return;
         }
         let covers_all = |inner: &ast::Pattern| {
-            matches!(inner.kind, ast::PatternKind::Wildcard | ast::PatternKind::Variable(_))
+            matches!(
+                inner.kind,
+                ast::PatternKind::Wildcard | ast::PatternKind::Variable(_)
+            )
         };
-        let has_ok = unguarded().any(|kind| matches!(kind, ast::PatternKind::ResultOk(inner) if covers_all(inner)));
+        let has_ok =
+            unguarded().any(|kind| matches!(kind, ast::PatternKind::ResultOk(inner) if covers_all(inner)));
         let has_error =
             unguarded().any(|kind| matches!(kind, ast::PatternKind::ResultError(inner) if covers_all(inner)));
         let missing = match (has_ok, has_error) {
@@ -90,8 +106,10 @@ impl Resolver<'_> {
         if name == "_" {
             return None;
         }
-        if let Some((_, variable)) = bound.iter().find(|(known, _)| known == name) {
-            return Some(*variable);
+        if let Some((_, variable)) = bound.iter().find(|(known, _)| known == name).cloned() {
+            // The second place compares with the first.
+            self.scopes.mark_read(variable);
+            return Some(variable);
         }
         let variable = match binding {
             Binding::Arm => self.scopes.declare(name, span, "variable"),
@@ -124,19 +142,31 @@ impl Resolver<'_> {
             },
             ast::PatternKind::Typed { name, class } => {
                 let variable = self.bind(&name.text, name.span, binding, bound);
-                PatternKind::Typed { variable, class: self.pattern_class(class) }
+                PatternKind::Typed {
+                    variable,
+                    class: self.pattern_class(class),
+                }
             }
             ast::PatternKind::Tuple(elements) => PatternKind::Tuple(self.patterns(elements, binding, bound)),
             ast::PatternKind::List { elements, rest } => {
                 let elements = self.patterns(elements, binding, bound);
-                PatternKind::List { elements, rest: self.rest(rest.as_ref(), binding, bound) }
+                PatternKind::List {
+                    elements,
+                    rest: self.rest(rest.as_ref(), binding, bound),
+                }
             }
             ast::PatternKind::Array { elements, rest } => {
                 let elements = self.patterns(elements, binding, bound);
-                PatternKind::Array { elements, rest: self.rest(rest.as_ref(), binding, bound) }
+                PatternKind::Array {
+                    elements,
+                    rest: self.rest(rest.as_ref(), binding, bound),
+                }
             }
             ast::PatternKind::Dictionary(pairs) => PatternKind::Dictionary(
-                pairs.iter().map(|(key, value)| (key.clone(), self.pattern(value, binding, bound))).collect(),
+                pairs
+                    .iter()
+                    .map(|(key, value)| (key.clone(), self.pattern(value, binding, bound)))
+                    .collect(),
             ),
             ast::PatternKind::ResultOk(inner) => {
                 PatternKind::ResultOk(Box::new(self.pattern(inner, binding, bound)))
@@ -144,9 +174,12 @@ impl Resolver<'_> {
             ast::PatternKind::ResultError(inner) => {
                 PatternKind::ResultError(Box::new(self.pattern(inner, binding, bound)))
             }
-            ast::PatternKind::Binary(segments) => {
-                PatternKind::Binary(segments.iter().map(|segment| self.segment(segment, binding, bound)).collect())
-            }
+            ast::PatternKind::Binary(segments) => PatternKind::Binary(
+                segments
+                    .iter()
+                    .map(|segment| self.segment(segment, binding, bound))
+                    .collect(),
+            ),
         };
         Pattern { kind, span }
     }
@@ -157,7 +190,10 @@ impl Resolver<'_> {
         binding: Binding,
         bound: &mut Vec<(EcoString, VariableId)>,
     ) -> Vec<Pattern> {
-        patterns.iter().map(|pattern| self.pattern(pattern, binding, bound)).collect()
+        patterns
+            .iter()
+            .map(|pattern| self.pattern(pattern, binding, bound))
+            .collect()
     }
 
     fn rest(
@@ -185,11 +221,19 @@ impl Resolver<'_> {
         let is_known = self.table.class(name).is_some() || name == "Nil";
         if !is_known {
             self.diagnostics.push(
-                Diagnostic::warning(codes::UNRESOLVED_CLASS, class.span, eco_format!("Unresolved class `{name}`"))
-                    .with_category(Category::UnresolvedClass),
+                Diagnostic::warning(
+                    codes::UNRESOLVED_CLASS,
+                    class.span,
+                    eco_format!("Unresolved class `{name}`"),
+                )
+                .with_category(Category::UnresolvedClass),
             );
         }
-        if name == "Nil" { "UndefinedObject".into() } else { name.clone() }
+        if name == "Nil" {
+            "UndefinedObject".into()
+        } else {
+            name.clone()
+        }
     }
 
     fn segment(
@@ -201,7 +245,10 @@ impl Resolver<'_> {
         let size = segment.size.as_ref().map(|size| match size {
             ast::SegmentSize::Literal(bits) => SegmentSize::Literal(*bits),
             ast::SegmentSize::Variable(name) => {
-                let known = bound.iter().find(|(known, _)| *known == name.text).map(|(_, variable)| *variable);
+                let known = bound
+                    .iter()
+                    .find(|(known, _)| *known == name.text)
+                    .map(|(_, variable)| *variable);
                 if let Some(variable) = known {
                     self.scopes.mark_read(variable);
                     return SegmentSize::Variable(variable);
@@ -213,6 +260,12 @@ impl Resolver<'_> {
             }
         });
         let variable = self.bind(&segment.name.text, segment.name.span, binding, bound);
-        Segment { variable, size, kind: segment.kind, is_signed: segment.is_signed, endian: segment.endian }
+        Segment {
+            variable,
+            size,
+            kind: segment.kind,
+            is_signed: segment.is_signed,
+            endian: segment.endian,
+        }
     }
 }

@@ -45,8 +45,17 @@ pub(super) struct Scopes {
 
 impl Scopes {
     pub(super) fn new() -> Self {
-        let root = Activation { first_scope: 0, captures: Vec::new(), has_self_parameter: false };
-        Self { entries: Vec::new(), scopes: vec![Scope::default()], activations: vec![root], is_session: false }
+        let root = Activation {
+            first_scope: 0,
+            captures: Vec::new(),
+            has_self_parameter: false,
+        };
+        Self {
+            entries: Vec::new(),
+            scopes: vec![Scope::default()],
+            activations: vec![root],
+            is_session: false,
+        }
     }
 
     pub(super) fn open_session(&mut self, bound: &[EcoString]) {
@@ -59,15 +68,23 @@ impl Scopes {
 
     /// Session variables assigned by this input.
     pub(super) fn session_assignments(&self) -> Vec<EcoString> {
-        self.entries.iter().filter(|e| e.is_session && e.assignments > 0).map(|e| e.name.clone()).collect()
+        self.entries
+            .iter()
+            .filter(|e| e.is_session && e.assignments > 0)
+            .map(|e| e.name.clone())
+            .collect()
     }
 
     fn entry(&self, variable: VariableId) -> &Entry {
-        self.entries.get(variable.0 as usize).expect("a variable id comes from this table")
+        self.entries
+            .get(variable.0 as usize)
+            .expect("a variable id comes from this table")
     }
 
     fn entry_mut(&mut self, variable: VariableId) -> &mut Entry {
-        self.entries.get_mut(variable.0 as usize).expect("a variable id comes from this table")
+        self.entries
+            .get_mut(variable.0 as usize)
+            .expect("a variable id comes from this table")
     }
 
     fn current_activation(&self) -> usize {
@@ -85,7 +102,11 @@ impl Scopes {
     pub(super) fn open_closure(&mut self) {
         self.scopes.push(Scope::default());
         let first_scope = self.scopes.len() - 1;
-        self.activations.push(Activation { first_scope, captures: Vec::new(), has_self_parameter: false });
+        self.activations.push(Activation {
+            first_scope,
+            captures: Vec::new(),
+            has_self_parameter: false,
+        });
     }
 
     pub(super) fn close_closure(&mut self) -> Vec<VariableId> {
@@ -102,7 +123,10 @@ impl Scopes {
 
     fn capture(&mut self, variable: VariableId) {
         self.entry_mut(variable).is_captured = true;
-        let activation = self.activations.last_mut().expect("there is always an activation");
+        let activation = self
+            .activations
+            .last_mut()
+            .expect("there is always an activation");
         if !activation.captures.contains(&variable) {
             activation.captures.push(variable);
         }
@@ -112,7 +136,10 @@ impl Scopes {
         let variable = VariableId(self.entries.len() as u32);
         let activation = self.current_activation();
         if name == "self" {
-            self.activations.last_mut().expect("there is always an activation").has_self_parameter = true;
+            self.activations
+                .last_mut()
+                .expect("there is always an activation")
+                .has_self_parameter = true;
         }
         self.entries.push(Entry {
             name: name.clone(),
@@ -127,7 +154,11 @@ impl Scopes {
             is_temporary: false,
             is_character: false,
         });
-        self.scopes.last_mut().expect("there is always a scope").names.push((name.clone(), variable));
+        self.scopes
+            .last_mut()
+            .expect("there is always a scope")
+            .names
+            .push((name.clone(), variable));
         variable
     }
 
@@ -144,7 +175,14 @@ impl Scopes {
         if name == "_" {
             return None;
         }
-        let in_scope = |scope: &Scope| scope.names.iter().rev().find(|(known, _)| known == name).map(|(_, id)| *id);
+        let in_scope = |scope: &Scope| {
+            scope
+                .names
+                .iter()
+                .rev()
+                .find(|(known, _)| known == name)
+                .map(|(_, id)| *id)
+        };
         self.scopes.iter().rev().find_map(in_scope)
     }
 
@@ -154,8 +192,14 @@ impl Scopes {
 
     /// Visible, but not declared in the innermost scope; session variables do not count.
     pub(super) fn is_outer(&self, name: &str) -> bool {
-        let innermost = self.scopes.last().is_some_and(|scope| scope.names.iter().any(|(known, _)| known == name));
-        !innermost && self.find(name).is_some_and(|variable| !self.entry(variable).is_session)
+        let innermost = self
+            .scopes
+            .last()
+            .is_some_and(|scope| scope.names.iter().any(|(known, _)| known == name));
+        !innermost
+            && self
+                .find(name)
+                .is_some_and(|variable| !self.entry(variable).is_session)
     }
 
     fn touch(&mut self, variable: VariableId) {
@@ -194,7 +238,11 @@ impl Scopes {
             is_temporary: false,
             is_character: false,
         });
-        self.scopes.first_mut().expect("there is always a scope").names.push((name.clone(), variable));
+        self.scopes
+            .first_mut()
+            .expect("there is always a scope")
+            .names
+            .push((name.clone(), variable));
         self.touch(variable);
         Some(variable)
     }
@@ -243,7 +291,9 @@ impl Scopes {
     }
 
     pub(super) fn has_self_parameter(&self) -> bool {
-        self.activations.iter().any(|activation| activation.has_self_parameter)
+        self.activations
+            .iter()
+            .any(|activation| activation.has_self_parameter)
     }
 
     /// Where every variable lives, and the ones nobody reads.
@@ -251,7 +301,12 @@ impl Scopes {
         let is_unused = |e: &&Entry| {
             e.reads == 0 && !e.is_session && !e.is_temporary && !e.name.starts_with('_') && e.name != "self"
         };
-        let unused = self.entries.iter().filter(is_unused).map(|e| (e.name.clone(), e.span, e.what)).collect();
+        let unused = self
+            .entries
+            .iter()
+            .filter(is_unused)
+            .map(|e| (e.name.clone(), e.span, e.what))
+            .collect();
         let variables = self.entries.into_iter().map(|entry| {
             // A parameter is bound once before any assignment counted here.
             let bindings = entry.assignments + u32::from(entry.what == "parameter");
@@ -262,7 +317,11 @@ impl Scopes {
             } else {
                 Storage::Plain
             };
-            Variable { name: entry.name, storage, is_character: entry.is_character }
+            Variable {
+                name: entry.name,
+                storage,
+                is_character: entry.is_character,
+            }
         });
         (variables.collect(), unused)
     }
