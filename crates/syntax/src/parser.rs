@@ -255,7 +255,7 @@ impl<'s> Parser<'s> {
     }
 
     fn error_here(&mut self, code: &'static str, message: impl Into<EcoString>) {
-        if self.at(TokenKind::Error) {
+        if matches!(self.kind(), TokenKind::Error | TokenKind::UnknownOperator) {
             self.last_error = Some(self.token().start);
         }
         let span = self.here();
