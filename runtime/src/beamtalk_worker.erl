@@ -87,6 +87,11 @@ serve({load, Paths}) ->
 serve({test, Options, Units}) ->
     beamtalk_test_job:run(Options, Units),
     send({done, test});
+%% A sign of life: what `1 + 2' prints, and the ports that listen.
+serve({ping}) ->
+    Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],
+    Printed = beamtalk_display:print(beamtalk_dispatch:send(1, '+', 2)),
+    send({pong, Printed, [unicode:characters_to_binary(io_lib:format("~p", [Port])) || Port <- Listening]});
 %% One input of a terminal session.
 serve({eval, Input}) ->
     send({evaluated, beamtalk_session:evaluate(Input)}).

@@ -45,7 +45,7 @@ impl Built {
     }
 }
 
-/// Build a package with its dependencies and write everything.
+/// Build a package with its dependencies and write everything. A node is started only when something changed.
 pub(crate) fn build(
     terminal: &mut Terminal,
     package: &Package,
@@ -53,24 +53,44 @@ pub(crate) fn build(
     policy: &Policy,
     jobs: usize,
 ) -> anyhow::Result<Built> {
-    let started = Instant::now();
     let erlang = Erlang::find()?;
     let plans = plan::plan_all(terminal, package, scope, erlang.version())?;
     let counts = report_plans(terminal, &plans, policy)?;
-    let changed: usize = plans.iter().map(|plan| plan.modules.len() + plan.native.len()).sum();
-    if changed > 0 {
+    if plans.iter().any(Plan::needs_node) {
+        let started = Instant::now();
         let runtime = Runtime::prepare()?;
         let mut worker = Worker::start(&erlang, &runtime, None)?;
-        for plan in &plans {
-            finish(terminal, &mut worker, plan, jobs)?;
-        }
+        finish_all(terminal, &mut worker, &plans, jobs)?;
         terminal.status(format_args!("Done in {:.1} s", started.elapsed().as_secs_f64()));
     } else {
-        for plan in &plans {
+        plans.iter().try_for_each(Plan::settle)?;
+    }
+    Ok(Built { plans, counts })
+}
+
+/// The same with a node that is already there.
+pub(crate) fn build_with(
+    terminal: &mut Terminal,
+    worker: &mut Worker,
+    package: &Package,
+    policy: &Policy,
+    erlang: &Erlang,
+) -> anyhow::Result<Built> {
+    let plans = plan::plan_all(terminal, package, Scope::Changed, erlang.version())?;
+    let counts = report_plans(terminal, &plans, policy)?;
+    finish_all(terminal, worker, &plans, 0)?;
+    Ok(Built { plans, counts })
+}
+
+fn finish_all(terminal: &mut Terminal, worker: &mut Worker, plans: &[Plan], jobs: usize) -> anyhow::Result<()> {
+    for plan in plans {
+        if plan.needs_node() {
+            finish(terminal, worker, plan, jobs)?;
+        } else {
             plan.settle()?;
         }
     }
-    Ok(Built { plans, counts })
+    Ok(())
 }
 
 /// Show all findings; an error when there is any of that severity.

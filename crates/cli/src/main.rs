@@ -2,6 +2,7 @@
 
 mod build;
 mod commands;
+mod diff;
 mod exit;
 mod fetch;
 mod files;

@@ -38,6 +38,11 @@ impl Text {
         Ok(Self { path: path.to_owned(), shown: files::shown(path, base), text, hash, fault })
     }
 
+    /// Why the file is no text, if it is none.
+    pub(crate) fn fault(&self) -> Option<&Diagnostic> {
+        self.fault.as_ref()
+    }
+
     /// Parse it as a file of classes.
     pub(crate) fn parse(self, package: Option<&str>, module_path: &str, origin: Origin) -> Parsed {
         let Parse { unit, mut diagnostics } = beamtalk_syntax::parse_file(&self.text);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use beamtalk_compiler::{ClassTable, CompiledModule, Origin};
 use beamtalk_syntax::ast::Item;
 
@@ -37,18 +38,32 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether a node has to compile something.
+    pub(crate) fn needs_node(&self) -> bool {
+        !self.modules.is_empty() || !self.native.is_empty()
+    }
+
     /// Bring directory and index in step with the compiled modules.
     pub(crate) fn settle(&self) -> anyhow::Result<()> {
         let Some(index) = &self.index else { return Ok(()) };
-        std::fs::create_dir_all(&self.output)?;
+        self.clean()?;
+        index.write(&self.output)
+    }
+
+    /// Remove modules whose source is gone and describe the application.
+    pub(crate) fn clean(&self) -> anyhow::Result<()> {
+        std::fs::create_dir_all(&self.output)
+            .with_context(|| format!("cannot create {}", self.output.display()))?;
         for module in &self.stale {
             // Already gone is as good as removed.
             drop(std::fs::remove_file(self.output.join(format!("{module}.beam"))));
         }
-        if let Some((path, content)) = self.application_file() {
+        if let Some((path, content)) = self.application_file()
+            && std::fs::read(&path).ok().as_deref() != Some(content.as_bytes())
+        {
             files::write_atomic(&path, content.as_bytes())?;
         }
-        index.write(&self.output)
+        Ok(())
     }
 
     /// The index to put in place once the modules are written, for a node that does it itself.

@@ -50,6 +50,9 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         return run(terminal, arguments);
     }
     let runtime = Runtime::prepare()?;
+    if !is_loose {
+        plans.iter().filter(|plan| plan.needs_node()).try_for_each(Plan::clean)?;
+    }
     let job = job(&plans, &entry, is_loose)?;
     let mut file = tempfile::Builder::new()
         .prefix("run-")
@@ -77,7 +80,8 @@ fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
             .with_hint("run a class method instead: beamtalk run Main run")
             .into());
     }
-    let is_class = arguments.class.starts_with(char::is_uppercase)
+    let is_class = arguments.class.len() <= 255
+        && arguments.class.starts_with(char::is_uppercase)
         && arguments.class.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !is_class {
         return Err(Fault::usage("bad_entry", format!("'{}' is not a class name", arguments.class)).into());
@@ -87,7 +91,8 @@ fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
         return Err(Fault::usage("bad_entry", message).into());
     };
     let name = selector.strip_suffix(':').unwrap_or(&selector);
-    let is_name = name.starts_with(|c: char| c.is_lowercase() || c == '_')
+    let is_name = selector.len() <= 255
+        && name.starts_with(|c: char| c.is_lowercase() || c == '_')
         && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !is_name {
         let message = format!("'{selector}' is neither a unary selector nor one keyword such as main:");
