@@ -1,12 +1,14 @@
 //! The canonical layout: what it looks like, and that it never changes what a text means.
 
+#![expect(clippy::disallowed_methods, reason = "fixtures are files")]
+
 use beamtalk_syntax::{FormatError, dump, format, format_input, parse_file, parse_input};
 
 fn check(path: &std::path::Path, source: &str) -> String {
-    let is_input = path.to_str().unwrap().ends_with(".input.bt");
+    let is_input = path.to_str().expect("paths are UTF-8").ends_with(".input.bt");
     let run = if is_input { format_input } else { format };
     let once = run(source).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let twice = run(&once).unwrap();
+    let twice = run(&once).expect("formatted text formats");
     assert_eq!(once, twice, "{}", path.display());
     let parse = if is_input { parse_input } else { parse_file };
     assert_eq!(dump(&parse(source).unit), dump(&parse(&once).unit));

@@ -106,7 +106,12 @@ impl Formatter<'_> {
             }
             ExpressionKind::Return(value) => concat(vec![text("^"), self.expression(value)]),
             ExpressionKind::Parenthesized(inner) => {
-                group(concat(vec![text("("), nest(self.expression(inner)), text(")")]))
+                let inner = self.expression(inner);
+                if is_forced(&inner) {
+                    return concat(vec![text("("), inner, text(")")]);
+                }
+                let inner = nest(concat(vec![Document::SoftLine, inner]));
+                group(concat(vec![text("("), inner, Document::SoftLine, text(")")]))
             }
         }
     }
