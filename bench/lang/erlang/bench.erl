@@ -16,6 +16,10 @@ main() ->
     {ok, Echo} = gen_server:start_link(?MODULE, echo, []),
     measure("actor_send", fun() -> ask(Echo, 200000) end),
     measure("actor_spawn", fun() -> spawn_many(50000) end),
+    measure("dictionary", fun() -> dictionary(200000) end),
+    measure("concatenation", fun() -> concatenate(100000) end),
+    Numbers = [I * 7919 rem 1000003 || I <- lists:seq(1, 200000)],
+    measure("sort_block", fun() -> length(lists:sort(fun(A, B) -> A =< B end, Numbers)) end),
     halt(0).
 
 measure(Name, Fun) ->
@@ -52,6 +56,30 @@ kill(Pid) ->
     unlink(Pid),
     exit(Pid, kill),
     receive {'DOWN', Ref, _, _, _} -> ok end.
+
+dictionary(N) ->
+    Table = fill(1, N, #{}),
+    add(1, N, Table, 0).
+
+fill(I, N, Table) when I =< N -> fill(I + 1, N, maps:put(I, I, Table));
+fill(_, _, Table) -> Table.
+
+add(I, N, Table, Sum) when I =< N -> add(I + 1, N, Table, Sum + maps:get(I, Table));
+add(_, _, _, Sum) -> Sum.
+
+%% Text grows as an iolist that is flattened once at the end.
+concatenate(N) ->
+    Text = grow(1, N, []),
+    pieces(1, N),
+    byte_size(iolist_to_binary(Text)).
+
+grow(I, N, Text) when I =< N -> grow(I + 1, N, [Text, <<"piece">>]);
+grow(_, _, Text) -> Text.
+
+pieces(I, N) when I =< N ->
+    iolist_to_binary([<<"piece ">>, integer_to_binary(I), <<" of ">>, integer_to_binary(N)]),
+    pieces(I + 1, N);
+pieces(_, _) -> ok.
 
 init(State) -> {ok, State}.
 handle_call({echo, X}, _From, State) -> {reply, X, State}.
