@@ -18,7 +18,7 @@
 %% variables stay as they are (`end_message/2').
 -module(beamtalk_cell).
 
--export([new/1, read/1, read/2, write/2, write/3, session/1, block/2]).
+-export([new/1, read/1, read/2, write/2, write/3, cell/2, session/1, block/2]).
 -export([freeze/1, has_live/0, end_message/2, end_evaluation/0]).
 -export([start_session/1, session_names/0, session_value/1, set_session/2, forget_session/1]).
 
@@ -60,6 +60,11 @@ write({_, Key, _}, Value) ->
 -spec write(environment(), pos_integer(), Value) -> Value when Value :: term().
 write({_, _, Cells}, Index, Value) ->
     write(element(Index, Cells), Value).
+
+%% The cell itself, for a block inside the block.
+-spec cell(environment(), pos_integer()) -> cell().
+cell({_, _, Cells}, Index) ->
+    element(Index, Cells).
 
 stored(Key, Frozen) ->
     case Frozen of

@@ -2,7 +2,7 @@
 -module(beamtalk_erlang).
 
 -export(['class doesNotUnderstand:args:'/3, 'class respondsTo:'/2, convert_result/1]).
--export([call/3, methods/1, proxy/1]).
+-export([call/3, delegate/5, methods/1, proxy/1]).
 
 %% Modules whose character lists are text.
 -define(TEXT_MODULES, [os, file, filename, filelib, calendar, io_lib, inet, init, code, string, unicode]).
@@ -178,4 +178,23 @@ methods(Module) ->
             lists:sort([iolist_to_binary([atom_to_binary(F), "/", integer_to_binary(A)])
                         || {F, A} <- Module:module_info(exports)]);
         {error, _} -> not_loaded(Module, methods)
+    end.
+
+%% `self delegate' in a class with a backing module: the function is the first keyword of the selector.
+-spec delegate(module(), instance | class, term(), atom(), [term()]) -> term().
+delegate(Module, Side, Self, Selector, Arguments) ->
+    [Name | _] = binary:split(atom_to_binary(Selector), <<":">>),
+    Function = binary_to_atom(Name),
+    All = case Side of
+        instance -> [Self | Arguments];
+        class -> Arguments
+    end,
+    try apply(Module, Function, All) of
+        Result -> convert_result(Result)
+    catch
+        error:Reason:Stack when not is_map(Reason) ->
+            Class = beamtalk_dispatch:class_name(Self),
+            Exception = beamtalk_error:from_caught(error, Reason, Stack),
+            #{error := {beamtalk_error, Kind, _, _, Message, Hint, Details}} = Exception,
+            beamtalk_error:raise(Kind, Class, Selector, Message, Hint, Details)
     end.

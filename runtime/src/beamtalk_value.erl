@@ -2,7 +2,7 @@
 -module(beamtalk_value).
 
 -export(['class new'/1, 'class new:'/2, printString/1]).
--export([new/2, missing_field/2, with/3, defaults/1, check_fields/3, field_names/1]).
+-export([new/2, new_with/2, missing_field/2, with/3, defaults/1, check_fields/3, field_names/1]).
 
 -type class_object() :: {beamtalk_object, atom(), module(), atom()}.
 
@@ -20,6 +20,12 @@
 -spec new(atom(), term()) -> map().
 new(Class, Fields) ->
     check_fields(Class, 'new:', Fields),
+    maps:merge(defaults(Class), Fields).
+
+%% A generated keyword constructor, sent to this class or a subclass.
+-spec new_with(class_object(), map()) -> map().
+new_with({_, _, _, Class}, Fields) ->
+    check_constructible(Class, 'new:'),
     maps:merge(defaults(Class), Fields).
 
 %% Every slot at its default, ancestors first.

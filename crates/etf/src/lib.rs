@@ -1,1 +1,9 @@
-//! Erlang external term format.
+//! Erlang external term format: terms as data, encoding, decoding with limits. No I/O.
+
+mod decode;
+mod encode;
+mod term;
+
+pub use decode::{DecodeError, Limits, decode};
+pub use encode::encode;
+pub use term::Term;

@@ -3,6 +3,77 @@
 //! Nothing here touches the world: no files, no clock, no async. Every entry point takes text and
 //! answers data; faults in the text are diagnostics, never errors.
 
+#![deny(clippy::indexing_slicing)]
+
 pub mod ast;
+pub mod codes;
 pub mod diagnostic;
 pub mod span;
+
+mod dump;
+mod format;
+mod lexer;
+mod parser;
+mod token;
+
+use crate::ast::{Item, Unit};
+use crate::diagnostic::Diagnostic;
+use crate::parser::Mode;
+use crate::token::{TokenKind, WANTS_MORE};
+
+pub use crate::dump::dump;
+pub use crate::format::{FormatError, format, format_input};
+
+/// What became of a source text: always a tree, and everything that is wrong with the text.
+#[derive(Clone, Debug, Default)]
+pub struct Parse {
+    pub unit: Unit,
+    /// In source order.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses a package file: at most one class or protocol, with type aliases and extensions.
+pub fn parse_file(source: &str) -> Parse {
+    let (unit, diagnostics) = parser::parse(source, Mode::File);
+    Parse { unit, diagnostics }
+}
+
+/// Parses the input of a session or script: any mix of items and statements.
+pub fn parse_input(source: &str) -> Parse {
+    let (unit, diagnostics) = parser::parse(source, Mode::Input);
+    Parse { unit, diagnostics }
+}
+
+/// Parses one method definition alone, as given to `compile:source:`.
+pub fn parse_method(source: &str) -> (Option<ast::Method>, Vec<Diagnostic>) {
+    parser::parse_method(source)
+}
+
+/// Should a session wait for more before it evaluates this input?
+///
+/// True while a bracket, string or block comment is open, after a trailing keyword, operator,
+/// `:=`, `;` or `^`, and for a class or protocol that no blank line ends yet.
+pub fn is_incomplete(source: &str) -> bool {
+    let lexed = lexer::lex(source);
+    if lexed.is_open {
+        return true;
+    }
+    let mut tokens = lexed
+        .tokens
+        .iter()
+        .rev()
+        .filter(|token| token.kind != TokenKind::Eof);
+    if tokens.next().is_some_and(|last| WANTS_MORE.contains(last.kind)) {
+        return true;
+    }
+    let ends_blank = source
+        .rsplit_once('\n')
+        .is_some_and(|(_, last)| last.trim().is_empty());
+    if ends_blank || !(source.contains("subclass:") || source.contains("define:")) {
+        return false;
+    }
+    matches!(
+        parse_input(source).unit.items.last(),
+        Some(Item::Class(_) | Item::Protocol(_))
+    )
+}

@@ -1,0 +1,60 @@
+//! Checks of declarations and sends that need the class table but no type inference.
+
+mod declaration;
+mod instantiation;
+mod walk;
+
+use beamtalk_syntax::ast;
+use beamtalk_syntax::diagnostic::Diagnostic;
+
+use crate::SourceFile;
+use crate::table::ClassTable;
+
+pub(crate) use walk::{Child, each_child};
+
+/// Everything that is checked before bodies are resolved.
+pub(crate) fn file(file: &SourceFile, table: &ClassTable, diagnostics: &mut Vec<Diagnostic>) {
+    let mut checker = Checker {
+        file,
+        table,
+        diagnostics,
+    };
+    for item in &file.unit.items {
+        checker.item(item);
+    }
+}
+
+struct Checker<'a> {
+    file: &'a SourceFile,
+    table: &'a ClassTable,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Checker<'_> {
+    fn item(&mut self, item: &ast::Item) {
+        match item {
+            ast::Item::Class(class) => {
+                self.class(class);
+                for slot in &class.slots {
+                    slot.default.iter().for_each(|default| self.sends(default));
+                }
+                for method in &class.methods {
+                    self.bodies(&method.body);
+                }
+            }
+            ast::Item::Extension(extension) => {
+                self.extension(extension);
+                self.bodies(&extension.method.body);
+            }
+            ast::Item::Protocol(protocol) => self.protocol(protocol),
+            ast::Item::TypeAlias(alias) => self.alias(alias),
+            ast::Item::Statement(statement) => self.sends(&statement.expression),
+        }
+    }
+
+    fn bodies(&mut self, statements: &[ast::Statement]) {
+        for statement in statements {
+            self.sends(&statement.expression);
+        }
+    }
+}

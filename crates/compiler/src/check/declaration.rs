@@ -1,0 +1,496 @@
+//! Classes, extensions, protocols and aliases.
+
+use beamtalk_syntax::ast::{self, ExpressionKind, SlotKeyword, TypeKind};
+use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::span::Span;
+use ecow::{EcoString, eco_format};
+
+use super::Checker;
+use crate::codes;
+use crate::suggest;
+use crate::table::{Kind, Origin};
+
+/// Words no Erlang function can be called by without quotes; a native method may not be named like one.
+const ERLANG_RESERVED: &[&str] = &[
+    "after", "and", "andalso", "band", "begin", "bnot", "bor", "bsl", "bsr", "bxor", "case", "catch", "cond",
+    "div", "else", "end", "fun", "if", "let", "maybe", "not", "of", "or", "orelse", "receive", "rem", "try",
+    "when", "xor",
+];
+
+/// Type names that are no classes.
+const BUILT_IN_TYPES: &[&str] = &["Nil", "Dynamic", "Never", "Self", "Object"];
+
+impl Checker<'_> {
+    fn error(&mut self, code: &'static str, span: Span, message: impl Into<EcoString>) -> &mut Diagnostic {
+        self.diagnostics.push(Diagnostic::error(code, span, message));
+        self.diagnostics.last_mut().expect("just pushed")
+    }
+
+    fn is_library(&self) -> bool {
+        self.file.origin == Origin::Library
+    }
+
+    pub(super) fn class(&mut self, class: &ast::Class) {
+        self.class_name(class);
+        self.superclass(class);
+        self.slots(class);
+        for method in &class.methods {
+            self.method(class, method);
+        }
+        if class.native.is_some() {
+            self.native(class);
+        }
+        self.class_annotations(class);
+    }
+
+    fn class_name(&mut self, class: &ast::Class) {
+        let name = &class.name.text;
+        if name == "Self" {
+            self.error(
+                codes::RESERVED_CLASS_NAME,
+                class.name.span,
+                "`Self` cannot name a class",
+            );
+        }
+        if self
+            .table
+            .class(name)
+            .is_some_and(|known| known.origin == Origin::Library)
+            && !self.is_library()
+        {
+            let message = eco_format!(
+                "`{name}` is a standard class and cannot be redefined; loading this will be refused"
+            );
+            self.diagnostics.push(
+                Diagnostic::warning(codes::STDLIB_NAME, class.name.span, message)
+                    .with_hint("Choose another name, or extend the class with `>>`."),
+            );
+        }
+        self.name_clash(&class.name, "class");
+    }
+
+    /// Classes, protocols and aliases share one namespace.
+    fn name_clash(&mut self, name: &ast::Name, what: &str) {
+        if self.file.origin == Origin::Session {
+            return;
+        }
+        let elsewhere = |path: &EcoString, span: Span| *path != self.file.path || span != name.span;
+        let table = self.table;
+        let clash = table
+            .class(&name.text)
+            .filter(|class| class.origin != Origin::Library && elsewhere(&class.path, class.span))
+            .map(|class| ("class", class.path.clone()))
+            .or_else(|| {
+                let protocol = table
+                    .protocol(&name.text)
+                    .filter(|p| elsewhere(&p.path, p.span))?;
+                Some(("protocol", protocol.path.clone()))
+            })
+            .or_else(|| {
+                let alias = table.alias(&name.text).filter(|a| elsewhere(&a.path, a.span))?;
+                Some(("type alias", alias.path.clone()))
+            });
+        if let Some((kind, path)) = clash {
+            let message = eco_format!("{what} `{}` has the name of a {kind} in {path}", name.text);
+            self.error(codes::DUPLICATE_NAME, name.span, message).hint = Some("Rename one of them.".into());
+        }
+    }
+
+    fn superclass(&mut self, class: &ast::Class) {
+        let Some(superclass) = &class.superclass else {
+            return;
+        };
+        let name = &superclass.name.text;
+        let Some(entry) = self.table.class(name) else {
+            if self.table.protocol(name).is_none() {
+                let nearest = suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
+                let mut diagnostic = Diagnostic::warning(
+                    codes::UNRESOLVED_CLASS,
+                    superclass.span,
+                    eco_format!("Unresolved class `{name}`"),
+                )
+                .with_category(Category::UnresolvedClass);
+                if let Some(nearest) = nearest {
+                    diagnostic = diagnostic.with_hint(eco_format!("Did you mean `{nearest}`?"));
+                }
+                self.diagnostics.push(diagnostic);
+            }
+            return;
+        };
+        if entry.modifiers.is_sealed && !(self.is_library() && entry.origin == Origin::Library) {
+            let message = eco_format!("Cannot subclass sealed class `{name}`");
+            self.error(codes::SEALED_CLASS, superclass.span, message).category = Some(Category::Inheritance);
+        }
+        if self.comes_back(&class.name.text) {
+            let message = eco_format!("Class `{}` inherits from itself", class.name.text);
+            self.error(codes::INHERITS_FROM_ITSELF, class.name.span, message);
+        }
+    }
+
+    fn comes_back(&self, name: &str) -> bool {
+        let mut seen = vec![EcoString::from(name)];
+        let mut next = self.table.class(name).and_then(|class| class.superclass.clone());
+        while let Some(superclass) = next {
+            if superclass == name {
+                return true;
+            }
+            if seen.contains(&superclass) {
+                return false;
+            }
+            next = self
+                .table
+                .class(&superclass)
+                .and_then(|class| class.superclass.clone());
+            seen.push(superclass);
+        }
+        false
+    }
+
+    fn slots(&mut self, class: &ast::Class) {
+        let name = &class.name.text;
+        let kind = self.table.kind(name);
+        let closed = crate::class::is_closed(self.table, name);
+        let mut seen: Vec<&ast::Slot> = Vec::new();
+        for slot in &class.slots {
+            let x = &slot.name.text;
+            let span = slot.name.span;
+            if class.native.is_some() && kind == Kind::Actor && slot.keyword == SlotKeyword::State {
+                let native = class
+                    .native
+                    .as_ref()
+                    .map(|native| native.text.clone())
+                    .unwrap_or_default();
+                let message = eco_format!(
+                    "Native actor `{name}` keeps its state in the Erlang module `{native}`, so `state:` is not allowed here"
+                );
+                self.error(codes::NATIVE_ACTOR_STATE, span, message);
+            } else if closed {
+                self.slot_keyword(name, kind, slot);
+            }
+            let first_letter_case =
+                |other: &EcoString| crate::class::setter_selector(other) == crate::class::setter_selector(x);
+            let clashes = seen.iter().any(|other| {
+                (other.keyword == SlotKeyword::ClassState) == (slot.keyword == SlotKeyword::ClassState)
+                    && (other.name.text == *x || (kind == Kind::Value && first_letter_case(&other.name.text)))
+            });
+            if clashes {
+                let setter = crate::class::setter_selector(x);
+                let message = eco_format!("Duplicate slot `{x}` in class `{name}`");
+                self.error(codes::DUPLICATE_SLOT, span, message).hint = Some(eco_format!(
+                    "Slots need different names, also in their `{setter}` form."
+                ));
+            }
+            seen.push(slot);
+        }
+    }
+
+    fn slot_keyword(&mut self, class: &EcoString, kind: Kind, slot: &ast::Slot) {
+        let x = &slot.name.text;
+        let span = slot.name.span;
+        match (slot.keyword, kind) {
+            (SlotKeyword::State, Kind::Value) => {
+                let message = eco_format!(
+                    "Use 'field:' for Value subclass `{class}` data declarations, not 'state:' — `{x}` is immutable"
+                );
+                self.error(codes::STATE_IN_VALUE, span, message);
+            }
+            (SlotKeyword::Field, Kind::Actor) => {
+                let message = eco_format!(
+                    "Use 'state:' for Actor subclass `{class}` data declarations, not 'field:' — `{x}` is mutable process state"
+                );
+                self.error(codes::FIELD_IN_ACTOR, span, message);
+            }
+            (SlotKeyword::State | SlotKeyword::Field, Kind::Object) => {
+                let message = eco_format!(
+                    "Object subclass `{class}` holds no instance data: make it a 'Value subclass:' (immutable) or an 'Actor subclass:' (mutable)"
+                );
+                self.error(codes::DATA_IN_OBJECT, span, message);
+            }
+            (SlotKeyword::ClassState, _)
+            | (SlotKeyword::Field, Kind::Value)
+            | (SlotKeyword::State, Kind::Actor) => {}
+        }
+    }
+
+    fn method(&mut self, class: &ast::Class, method: &ast::Method) {
+        self.any_method(&class.name.text, method);
+        let selector = &method.head.selector;
+        let superclass = class
+            .superclass
+            .as_ref()
+            .map(|superclass| superclass.name.text.as_str());
+        self.sealed_override(superclass, method);
+        if selector == "supervisionPolicy" && method.is_class {
+            self.supervision_policy(method);
+        }
+        if class.native.is_some() && is_delegate(method) {
+            if method.result.is_none() {
+                let message = eco_format!("native method `{selector}` has no return annotation");
+                self.diagnostics.push(
+                    Diagnostic::warning(codes::UNANNOTATED_DELEGATE, method.head.span, message)
+                        .with_category(Category::TypeAnnotation),
+                );
+            }
+            let function = selector.split(':').next().unwrap_or_default();
+            if ERLANG_RESERVED.contains(&function) && self.table.kind(&class.name.text) != Kind::Actor {
+                let message =
+                    eco_format!("`{function}` is an Erlang reserved word and cannot name a native function");
+                self.error(codes::NATIVE_RESERVED_WORD, method.head.span, message);
+            }
+        }
+    }
+
+    fn any_method(&mut self, class: &str, method: &ast::Method) {
+        let selector = &method.head.selector;
+        if matches!(selector.as_str(), "==" | "/=" | "=:=" | "=/=") && !self.is_library() {
+            let message = eco_format!(
+                "`{selector}` is never dispatched; a method of that name would be dead code (define `equals:` instead)"
+            );
+            self.error(codes::EQUALITY_METHOD, method.head.span, message);
+        }
+        let is_primitive = method
+            .body
+            .first()
+            .is_some_and(|statement| matches!(statement.expression.kind, ExpressionKind::Primitive { .. }));
+        if is_primitive && !self.is_library() {
+            let message = "Primitives can only be declared in the standard library";
+            self.error(codes::PRIMITIVE_OUTSIDE_LIBRARY, method.head.span, message)
+                .hint = Some(eco_format!(
+                "Write the body of `{class}>>{selector}` in Beamtalk, or use `native:`."
+            ));
+        }
+        for parameter in &method.head.parameters {
+            parameter
+                .annotation
+                .iter()
+                .for_each(|annotation| self.annotation(annotation, &[]));
+        }
+        method
+            .result
+            .iter()
+            .for_each(|annotation| self.annotation(annotation, &[]));
+    }
+
+    fn sealed_override(&mut self, superclass: Option<&str>, method: &ast::Method) {
+        if self.is_library() {
+            return;
+        }
+        let Some(superclass) = superclass else { return };
+        let selector = &method.head.selector;
+        // The class side ends in the protocol of class objects.
+        let found = self
+            .table
+            .find_method(superclass, method.is_class, selector)
+            .or_else(|| {
+                if method.is_class {
+                    self.table.find_method("Class", false, selector)
+                } else {
+                    None
+                }
+            });
+        if let Some((definer, entry)) = found
+            && entry.is_sealed
+        {
+            let message = eco_format!(
+                "Cannot override sealed method `{selector}` from class `{}`",
+                definer.name
+            );
+            self.error(codes::SEALED_METHOD, method.head.span, message)
+                .category = Some(Category::Inheritance);
+        }
+    }
+
+    fn supervision_policy(&mut self, method: &ast::Method) {
+        let Some(last) = method.body.last() else { return };
+        let value = match &last.expression.kind {
+            ExpressionKind::Return(inner) => &inner.kind,
+            kind => kind,
+        };
+        if let ExpressionKind::Symbol(policy) = value
+            && !matches!(policy.as_str(), "permanent" | "transient" | "temporary")
+        {
+            let message = eco_format!(
+                "supervisionPolicy must return #permanent, #transient, or #temporary; got #{policy}"
+            );
+            self.error(codes::SUPERVISION_POLICY, last.span, message);
+        }
+    }
+
+    fn native(&mut self, class: &ast::Class) {
+        let native = class
+            .native
+            .as_ref()
+            .map(|native| native.text.as_str())
+            .unwrap_or_default();
+        if ERLANG_RESERVED.contains(&native) {
+            let message = eco_format!("`{native}` is an Erlang reserved word and cannot name a module");
+            self.error(codes::NATIVE_RESERVED_WORD, class.header, message);
+        }
+    }
+
+    // ---- annotations ----
+
+    fn class_annotations(&mut self, class: &ast::Class) {
+        let parameters: Vec<&str> = class
+            .type_parameters
+            .iter()
+            .map(|p| p.name.text.as_str())
+            .collect();
+        for slot in &class.slots {
+            slot.annotation
+                .iter()
+                .for_each(|annotation| self.annotation(annotation, &parameters));
+        }
+    }
+
+    /// Every type name must be known; single capitals are type parameters.
+    fn annotation(&mut self, annotation: &ast::Type, parameters: &[&str]) {
+        match &annotation.kind {
+            TypeKind::Named { class, arguments } => {
+                let name = class.name.text.as_str();
+                let known = name.len() == 1
+                    || BUILT_IN_TYPES.contains(&name)
+                    || parameters.contains(&name)
+                    || self.table.class(name).is_some()
+                    || self.table.protocol(name).is_some()
+                    || self.table.alias(name).is_some();
+                if !known && class.package.is_none() && !self.is_library() {
+                    let nearest = suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
+                    let suffix = nearest.map(|nearest| eco_format!(" (did you mean `{nearest}`?)"));
+                    let message = eco_format!("unknown type `{name}`{}", suffix.unwrap_or_default());
+                    self.diagnostics.push(
+                        Diagnostic::warning(codes::UNKNOWN_TYPE, annotation.span, message)
+                            .with_category(Category::UnresolvedClass),
+                    );
+                }
+                arguments
+                    .iter()
+                    .for_each(|argument| self.annotation(argument, parameters));
+            }
+            TypeKind::Union(members) | TypeKind::Intersection(members) | TypeKind::Difference(members) => {
+                members
+                    .iter()
+                    .for_each(|member| self.annotation(member, parameters));
+            }
+            TypeKind::ClassOf(_)
+            | TypeKind::SelfType
+            | TypeKind::SelfClass
+            | TypeKind::Symbol(_)
+            | TypeKind::Nil
+            | TypeKind::True
+            | TypeKind::False
+            | TypeKind::Error => {}
+        }
+    }
+
+    // ---- extensions, protocols, aliases ----
+
+    pub(super) fn extension(&mut self, extension: &ast::Extension) {
+        let target = &extension.target.name.text;
+        let method = &extension.method;
+        let selector = &method.head.selector;
+        self.any_method(target, method);
+        if self.file.origin == Origin::Session {
+            return;
+        }
+        let Some(entry) = self.table.class(target) else {
+            if self.table.protocol(target).is_none() {
+                let message = eco_format!("Unresolved class `{target}`");
+                self.diagnostics.push(
+                    Diagnostic::warning(codes::UNRESOLVED_CLASS, extension.target.span, message)
+                        .with_category(Category::UnresolvedClass),
+                );
+            }
+            return;
+        };
+        let body = if method.is_class {
+            &entry.class_methods
+        } else {
+            &entry.methods
+        };
+        let in_body = body.contains_key(selector) && entry.origin != Origin::Library;
+        let others = self.table.extensions(target, method.is_class, selector).len() > 1;
+        if in_body || others {
+            let side = if method.is_class { " class" } else { "" };
+            let message = eco_format!("extension conflict on {target}{side}>>{selector}");
+            self.error(codes::EXTENSION_CONFLICT, extension.span, message)
+                .category = Some(Category::ExtensionConflict);
+        }
+        let superclass = entry.superclass.clone();
+        self.sealed_override(Some(target.as_str()).filter(|_| superclass.is_some()), method);
+    }
+
+    pub(super) fn protocol(&mut self, protocol: &ast::Protocol) {
+        self.name_clash(&protocol.name, "protocol");
+        if let Some(extending) = &protocol.extending
+            && self.table.protocol(&extending.text).is_none()
+        {
+            let message = eco_format!("unknown protocol `{}` after extending:", extending.text);
+            self.error(codes::UNKNOWN_PROTOCOL, extending.span, message);
+        }
+    }
+
+    pub(super) fn alias(&mut self, alias: &ast::TypeAlias) {
+        let name = &alias.name;
+        if name.text.len() == 1 {
+            let message = eco_format!(
+                "type alias `{}` has a single letter, which names a type parameter",
+                name.text
+            );
+            self.error(codes::ALIAS_NAME, name.span, message);
+        }
+        self.name_clash(name, "type alias");
+        self.annotation(&alias.definition, &[]);
+        let mut path = vec![name.text.clone()];
+        if self.alias_cycle(&alias.definition, &mut path) {
+            let shown: Vec<EcoString> = path.iter().map(|name| eco_format!("'{name}'")).collect();
+            self.error(
+                codes::ALIAS_CYCLE,
+                name.span,
+                eco_format!("type alias cycle: {}", shown.join(" → ")),
+            );
+        }
+    }
+
+    /// Follow alias names; leaves the circle in `path` when it comes back to the first.
+    fn alias_cycle(&self, definition: &ast::Type, path: &mut Vec<EcoString>) -> bool {
+        match &definition.kind {
+            TypeKind::Named { class, arguments } => {
+                let name = &class.name.text;
+                if path.first() == Some(name) {
+                    path.push(name.clone());
+                    return true;
+                }
+                if let Some(entry) = self.table.alias(name)
+                    && !path.contains(name)
+                {
+                    path.push(name.clone());
+                    if self.alias_cycle(&entry.definition, path) {
+                        return true;
+                    }
+                    path.pop();
+                }
+                arguments.iter().any(|argument| self.alias_cycle(argument, path))
+            }
+            TypeKind::Union(members) | TypeKind::Intersection(members) | TypeKind::Difference(members) => {
+                members.iter().any(|member| self.alias_cycle(member, path))
+            }
+            TypeKind::ClassOf(_)
+            | TypeKind::SelfType
+            | TypeKind::SelfClass
+            | TypeKind::Symbol(_)
+            | TypeKind::Nil
+            | TypeKind::True
+            | TypeKind::False
+            | TypeKind::Error => false,
+        }
+    }
+}
+
+fn is_delegate(method: &ast::Method) -> bool {
+    let [statement] = method.body.as_slice() else {
+        return false;
+    };
+    matches!(&statement.expression.kind, ExpressionKind::Send(send)
+        if matches!(send.receiver.kind, ExpressionKind::SelfReference) && send.message.selector == "delegate")
+}

@@ -1,0 +1,57 @@
+//! The compiler's diagnostic codes. A code belongs to one condition for ever.
+
+macro_rules! codes {
+    ($($name:ident = $code:literal, $about:literal;)*) => {
+        $(pub(crate) const $name: &str = $code;)*
+
+        /// Every code with one line about it.
+        pub const ALL: &[(&str, &str)] = &[$(($code, $about)),*];
+    };
+}
+
+codes! {
+    UNDEFINED_VARIABLE = "E0201", "A name is read that was never assigned.";
+    UNDECLARED_SLOT = "E0202", "`self.name` names a slot that the class does not declare.";
+    VALUE_SLOT_ASSIGNMENT = "E0203", "A slot of a Value is assigned; values do not change.";
+    SELF_OUTSIDE = "E0204", "`self` is used outside a method.";
+    SUPER_OUTSIDE = "E0205", "`super` is used outside a method.";
+    FOREIGN_FIELD = "E0206", "Another object's state is read with a point instead of a message.";
+    INSTANCE_FIELD_IN_CLASS_METHOD = "E0207", "A class method mentions an instance slot.";
+    CAST_ON_VALUE = "E0208", "A cast is sent to a value, which has no mailbox.";
+    NON_EXHAUSTIVE = "E0209", "A match on Result leaves a case out.";
+    ACTOR_NEW = "E0210", "An actor class is sent `new`; actors are made with `spawn`.";
+    OBJECT_NEW = "E0211", "An Object class without `class new` is sent `new`.";
+    ABSTRACT_NEW = "E0212", "An abstract class is instantiated.";
+    SEALED_CLASS = "E0213", "A sealed class is subclassed.";
+    SEALED_METHOD = "E0214", "A sealed method is overridden.";
+    STATE_IN_VALUE = "E0215", "A Value class declares `state:`.";
+    FIELD_IN_ACTOR = "E0216", "An Actor class declares `field:`.";
+    DATA_IN_OBJECT = "E0217", "An Object class declares instance data.";
+    DUPLICATE_SLOT = "E0218", "Two slots have one name, or differ only in the case of the first letter.";
+    INHERITS_FROM_ITSELF = "E0219", "The superclass chain comes back to the class.";
+    EQUALITY_METHOD = "E0220", "A method is named like an equality operator, which is never dispatched.";
+    PRIMITIVE_OUTSIDE_LIBRARY = "E0221", "A primitive is declared outside the standard library.";
+    CHARACTER_PATTERN = "E0223", "A pattern tests for Character, which is an Integer at run time.";
+    SUPERVISION_POLICY = "E0224", "`supervisionPolicy` answers an unknown policy.";
+    NATIVE_ACTOR_STATE = "E0225", "A native actor declares state.";
+    EXTENSION_CONFLICT = "E0451", "A method is defined twice: by two extensions, or by an extension and the class.";
+    DUPLICATE_NAME = "E0228", "A class, protocol or alias has a name that is taken.";
+    UNKNOWN_PROTOCOL = "E0229", "`extending:` names an unknown protocol.";
+    ALIAS_NAME = "E0230", "A type alias has a single letter as its name.";
+    ALIAS_CYCLE = "E0231", "Type aliases refer to each other in a circle.";
+    RESERVED_CLASS_NAME = "E0232", "A class has a name that is reserved.";
+    NATIVE_RESERVED_WORD = "E0233", "A native method's function is an Erlang reserved word.";
+    NATIVE_NEW = "E0234", "A native class without fields is sent `new`.";
+    UNRESOLVED_CLASS = "W0201", "A class name is not known.";
+    UNUSED = "W0202", "A variable or parameter is never read.";
+    SHADOWED = "W0203", "A variable hides an outer one.";
+    UNREACHABLE = "W0204", "Statements follow a return.";
+    REDUNDANT_ASSIGNMENT = "W0205", "A variable is assigned to itself.";
+    SUPER_INITIALIZE = "W0206", "`super initialize` runs a second time what already ran.";
+    CONSTANT_CONDITION = "W0207", "A condition is a literal.";
+    STALE_EXPECT = "W0208", "An `@expect` suppressed nothing.";
+    STDLIB_NAME = "W0209", "A class is named like a standard class; loading it will be refused.";
+    UNKNOWN_FIELD_KEY = "W0210", "A literal map for `new:` or `spawnWith:` has a key that is no slot.";
+    UNANNOTATED_DELEGATE = "W0211", "`self delegate` stands in a method without return annotation.";
+    UNKNOWN_TYPE = "W0212", "An annotation names an unknown type.";
+}

@@ -1,0 +1,303 @@
+//! From parsed source to Erlang abstract forms: class table, names, checks, lowering.
+//!
+//! Takes text and tables, gives forms (as external term format) and diagnostics; never touches the world. The
+//! functions the emitted code calls are in `docs/calling-convention.md`.
+
+mod check;
+mod class;
+pub mod codes;
+mod erl;
+mod expect;
+mod ir;
+mod lower;
+mod meta;
+mod names;
+mod resolve;
+pub mod suggest;
+mod table;
+mod types;
+
+use beamtalk_etf::{Term, encode};
+use beamtalk_syntax::ast;
+use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+use beamtalk_syntax::span::LineIndex;
+use ecow::{EcoString, eco_format};
+use rustc_hash::FxHashSet;
+
+use crate::class::Module;
+use crate::lower::Target;
+use crate::resolve::Resolver;
+
+pub use names::module_name;
+pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
+
+/// One parsed source text.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// As diagnostics and stack frames show it, relative to the project.
+    pub path: EcoString,
+    pub text: EcoString,
+    pub unit: ast::Unit,
+    pub package: Option<EcoString>,
+    /// The BEAM module of the file's class or extensions.
+    pub module: EcoString,
+    pub origin: Origin,
+}
+
+impl SourceFile {
+    /// A class of a package is named by its file, any other by its own name.
+    pub(crate) fn module_of_class(&self, class: &ast::Class) -> EcoString {
+        self.module_of(&class.name.text)
+    }
+
+    pub(crate) fn module_of_protocol(&self, protocol: &ast::Protocol) -> EcoString {
+        self.module_of(&protocol.name.text)
+    }
+
+    fn module_of(&self, name: &str) -> EcoString {
+        if self.package.is_some() {
+            self.module.clone()
+        } else {
+            module_name(None, name).into()
+        }
+    }
+}
+
+/// The outcome of compiling a file. Without modules when there are errors.
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    pub modules: Vec<CompiledModule>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CompiledModule {
+    pub name: EcoString,
+    /// The list of abstract forms, in external term format.
+    pub forms: Vec<u8>,
+    pub class: Option<EcoString>,
+    pub superclass: Option<EcoString>,
+}
+
+/// The outcome of compiling a session or script input.
+#[derive(Clone, Debug, Default)]
+pub struct CompiledInput {
+    /// Definitions, to be loaded before the expression is evaluated.
+    pub modules: Vec<CompiledModule>,
+    pub expression: Option<CompiledExpression>,
+    /// What to print instead of a value: the names of the definitions.
+    pub echo: Option<EcoString>,
+    pub diagnostics: Vec<Diagnostic>,
+    /// Session variables that the input assigns.
+    pub assigns: Vec<EcoString>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CompiledExpression {
+    /// A list of abstract expressions, in external term format.
+    pub forms: Vec<u8>,
+    /// The last statement is a cast: print nothing.
+    pub is_cast: bool,
+    /// The value is statically a Character.
+    pub is_character: bool,
+    /// Contains a loop, which is slow to interpret.
+    pub has_loop: bool,
+}
+
+fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity == Severity::Error)
+}
+
+/// Check and compile one file. Its own declarations must be in the table.
+pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
+    let lines = LineIndex::new(&file.text);
+    let mut diagnostics = Vec::new();
+    check::file(file, table, &mut diagnostics);
+    let modules = definitions(file, table, &lines, &mut diagnostics);
+    let diagnostics = expect::apply(file, diagnostics);
+    let modules = if has_errors(&diagnostics) {
+        Vec::new()
+    } else {
+        modules
+    };
+    Compiled { modules, diagnostics }
+}
+
+/// Compile one session or script input: definitions first, then the statements.
+pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString]) -> CompiledInput {
+    let lines = LineIndex::new(&file.text);
+    let mut diagnostics = Vec::new();
+    check::file(file, table, &mut diagnostics);
+    let modules = definitions(file, table, &lines, &mut diagnostics);
+    let statements: Vec<ast::Statement> = file
+        .unit
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            ast::Item::Statement(statement) => Some(statement.clone()),
+            _ => None,
+        })
+        .collect();
+    let mut input = CompiledInput {
+        echo: echo(&file.unit),
+        ..CompiledInput::default()
+    };
+    if !statements.is_empty() {
+        let (expression, assigns) = expression(file, table, &lines, &statements, bound, &mut diagnostics);
+        input.assigns = assigns;
+        input.expression = Some(expression);
+    }
+    input.diagnostics = expect::apply(file, diagnostics);
+    if has_errors(&input.diagnostics) {
+        input.expression = None;
+    } else {
+        input.modules = modules;
+    }
+    input
+}
+
+fn expression(
+    file: &SourceFile,
+    table: &ClassTable,
+    lines: &LineIndex,
+    statements: &[ast::Statement],
+    bound: &[EcoString],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (CompiledExpression, Vec<EcoString>) {
+    let is_cast = statements.last().is_some_and(|statement| statement.is_cast);
+    let (body, assigns) = Resolver::new(table, file, None, diagnostics).input(statements, bound);
+    let none = FxHashSet::default();
+    let target = Target {
+        table,
+        lines,
+        own_selectors: &none,
+        class: "UndefinedObject".into(),
+        kind: Kind::Object,
+        is_class_side: false,
+        is_test: false,
+        is_sealed: false,
+        native: None,
+        selector: "session".into(),
+        function: "session".into(),
+        is_expression: true,
+    };
+    let is_character = body
+        .statements
+        .last()
+        .is_some_and(|last| resolve::is_static_character(last, &body.variables));
+    let erl = lower::lower_expression(&target, &body, 1);
+    let has_loop = erl::has_loop(&erl);
+    let forms = encode(&Term::list(erl.iter().map(erl::to_term)));
+    (
+        CompiledExpression {
+            forms,
+            is_cast,
+            is_character,
+            has_loop,
+        },
+        assigns,
+    )
+}
+
+/// The classes, protocols and extensions of a text, each with its module.
+fn definitions(
+    file: &SourceFile,
+    table: &ClassTable,
+    lines: &LineIndex,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<CompiledModule> {
+    let mut modules = Vec::new();
+    let mut extensions: Vec<&ast::Extension> = file
+        .unit
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            ast::Item::Extension(extension) => Some(extension),
+            _ => None,
+        })
+        .collect();
+    for item in &file.unit.items {
+        match item {
+            ast::Item::Class(class) => {
+                let name = file.module_of_class(class);
+                let mut module = Module::new(table, file, lines, diagnostics);
+                module.class(class, &name);
+                if file.origin != Origin::Session {
+                    module.extensions(&std::mem::take(&mut extensions));
+                }
+                modules.push(CompiledModule {
+                    forms: encode(&module.forms(&name)),
+                    name,
+                    class: Some(class.name.text.clone()),
+                    superclass: class
+                        .superclass
+                        .as_ref()
+                        .map(|superclass| superclass.name.text.clone()),
+                });
+            }
+            ast::Item::Protocol(protocol) => {
+                let name = file.module_of_protocol(protocol);
+                let mut module = Module::new(table, file, lines, diagnostics);
+                module.protocol(protocol, &name);
+                let forms = encode(&module.forms(&name));
+                modules.push(CompiledModule {
+                    forms,
+                    name,
+                    class: None,
+                    superclass: None,
+                });
+            }
+            ast::Item::TypeAlias(_) | ast::Item::Extension(_) | ast::Item::Statement(_) => {}
+        }
+    }
+    for (name, group) in extension_modules(file, &extensions) {
+        let mut module = Module::new(table, file, lines, diagnostics);
+        module.extensions(&group);
+        let forms = encode(&module.forms(&name));
+        modules.push(CompiledModule {
+            forms,
+            name,
+            class: None,
+            superclass: None,
+        });
+    }
+    modules
+}
+
+/// A file's extensions share its module. In a session each method has a module of its own, named after the method,
+/// so that the next definition replaces it.
+fn extension_modules<'a>(
+    file: &SourceFile,
+    extensions: &[&'a ast::Extension],
+) -> Vec<(EcoString, Vec<&'a ast::Extension>)> {
+    if extensions.is_empty() {
+        return Vec::new();
+    }
+    if file.origin != Origin::Session {
+        return vec![(file.module.clone(), extensions.to_vec())];
+    }
+    extensions
+        .iter()
+        .map(|extension| (names::patch_module(extension), vec![*extension]))
+        .collect()
+}
+
+/// What a session prints for definitions (language reference 12.5).
+fn echo(unit: &ast::Unit) -> Option<EcoString> {
+    unit.items.iter().rev().find_map(|item| match item {
+        ast::Item::Class(class) => Some(class.name.text.clone()),
+        ast::Item::Protocol(protocol) => Some(eco_format!("Protocol {} defined", protocol.name.text)),
+        ast::Item::TypeAlias(alias) => Some(alias.name.text.clone()),
+        ast::Item::Extension(extension) => {
+            let side = if extension.method.is_class { " class" } else { "" };
+            Some(eco_format!(
+                "{}{side}>>{}",
+                extension.target.name.text,
+                extension.method.head.selector
+            ))
+        }
+        ast::Item::Statement(_) => None,
+    })
+}

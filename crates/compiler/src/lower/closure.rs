@@ -1,0 +1,66 @@
+//! Blocks that are values.
+
+use super::{Lowerer, Place};
+use crate::erl::{Clause, Erl, ErlKind};
+use crate::ir::Closure;
+
+impl Lowerer<'_> {
+    /// A fun; with cells among its captured variables, one made from an environment (see
+    /// `docs/calling-convention.md`).
+    pub(super) fn closure(&mut self, closure: &Closure, line: u32) -> Erl {
+        let cells: Vec<_> = closure
+            .captures
+            .iter()
+            .copied()
+            .filter(|id| self.variable(*id).storage.is_cell())
+            .collect();
+        let cell_values: Vec<Erl> = cells.iter().map(|id| self.cell(*id, line)).collect();
+        let saved_places = self.places.clone();
+        let saved_out = std::mem::take(&mut self.out);
+        let saved_self = (self.self_name.clone(), self.rebinds_self, self.self_is_exact);
+        let environment = self.fresh("env");
+        for (index, id) in cells.iter().enumerate() {
+            self.places
+                .insert(*id, Place::Environment(environment.clone(), index + 1));
+        }
+        self.closure_depth += 1;
+        let parameters = self.parameters(&closure.parameters, line);
+        if closure.rebinds_self
+            && let Some(Erl {
+                kind: ErlKind::Var(name),
+                ..
+            }) = parameters.first()
+        {
+            self.self_name = name.clone();
+            self.rebinds_self = true;
+            self.self_is_exact = false;
+        }
+        let value = self.sequence(&closure.body, line);
+        self.push_value(value);
+        self.closure_depth -= 1;
+        let body = std::mem::replace(&mut self.out, saved_out);
+        self.places = saved_places;
+        (self.self_name, self.rebinds_self, self.self_is_exact) = saved_self;
+
+        let clause = Clause {
+            patterns: parameters,
+            guards: Vec::new(),
+            body,
+            line,
+        };
+        let fun = Erl::new(line, ErlKind::Fun(vec![clause]));
+        if cells.is_empty() {
+            return fun;
+        }
+        let maker = Erl::new(
+            line,
+            ErlKind::Fun(vec![Clause::new(line, Erl::var(line, environment), vec![fun])]),
+        );
+        Erl::call(
+            line,
+            "beamtalk_cell",
+            "block",
+            vec![maker, Erl::tuple(line, cell_values)],
+        )
+    }
+}

@@ -1,0 +1,386 @@
+//! Sends: operators behind type tests, direct self-sends, blocks called in place, everything else dispatched.
+
+use ecow::EcoString;
+
+use super::{Fact, Lowerer, Value};
+use crate::erl::{Clause, Erl, ErlKind};
+use crate::ir::{Node, NodeKind};
+use crate::names;
+use crate::table::Kind;
+
+/// The Erlang operator of an arithmetic selector.
+fn arithmetic(selector: &str) -> Option<&'static str> {
+    Some(match selector {
+        "+" => "+",
+        "-" => "-",
+        "*" => "*",
+        "/" => "/",
+        "%" => "rem",
+        _ => return None,
+    })
+}
+
+fn ordering(selector: &str) -> Option<&'static str> {
+    Some(match selector {
+        "<" => "<",
+        ">" => ">",
+        "<=" => "=<",
+        ">=" => ">=",
+        _ => return None,
+    })
+}
+
+fn equality(selector: &str) -> Option<&'static str> {
+    Some(match selector {
+        "==" => "==",
+        "/=" => "/=",
+        "=:=" => "=:=",
+        "=/=" => "=/=",
+        _ => return None,
+    })
+}
+
+pub(super) fn is_numeric_operator(selector: &str) -> bool {
+    arithmetic(selector).is_some() || ordering(selector).is_some()
+}
+
+impl Lowerer<'_> {
+    pub(super) fn send(
+        &mut self,
+        receiver: &Node,
+        selector: &EcoString,
+        arguments: &[Node],
+        line: u32,
+    ) -> Value {
+        if let [argument] = arguments
+            && let Some(value) = self.operator(receiver, selector, argument, line)
+        {
+            return value;
+        }
+        if let Some(value) = self.known_block(receiver, selector, arguments, line) {
+            return value;
+        }
+        if self.is_character(receiver) {
+            return self.character_send(receiver, selector, arguments, line);
+        }
+        if matches!(receiver.kind, NodeKind::SelfReference) && !self.rebinds_self {
+            return self.self_send(selector, arguments, line);
+        }
+        let mut values = self.operands(std::iter::once(receiver).chain(arguments));
+        let receiver = values.remove(0);
+        let arguments: Vec<Erl> = values.into_iter().map(|value| value.erl).collect();
+        match (selector.as_str(), arguments.len()) {
+            ("not", 0) if receiver.fact == Fact::Boolean => {
+                let not = Erl::call(line, "erlang", "not", vec![receiver.erl]);
+                Value {
+                    erl: not,
+                    fact: Fact::Boolean,
+                }
+            }
+            ("isNil", 0) if !self.target.table.is_user_selector(selector) => nil_test("=:=", receiver, line),
+            ("notNil", 0) if !self.target.table.is_user_selector(selector) => nil_test("=/=", receiver, line),
+            ("value", 0) | ("value:", 1) | ("value:value:", 2) | ("value:value:value:", 3) => {
+                self.block_call(receiver, selector, arguments, line)
+            }
+            _ => dispatched(receiver.erl, selector, arguments, line),
+        }
+    }
+
+    /// `block value: x`: a call when it is a fun of that arity, else a send, which finds what is wrong.
+    fn block_call(&mut self, receiver: Value, selector: &EcoString, arguments: Vec<Erl>, line: u32) -> Value {
+        let arity = arguments.len();
+        let block = self.name(receiver, line);
+        let arguments: Vec<Erl> = arguments
+            .into_iter()
+            .map(|erl| {
+                let fact = self.fact_of(&erl);
+                self.name(Value { erl, fact }, line)
+            })
+            .collect();
+        let test = Erl::call(
+            line,
+            "erlang",
+            "is_function",
+            vec![block.clone(), Erl::integer(line, arity)],
+        );
+        let call = Erl::new(
+            line,
+            ErlKind::Apply {
+                function: Box::new(block.clone()),
+                arguments: arguments.clone(),
+            },
+        );
+        let send = dispatched(block.clone(), selector, arguments, line).erl;
+        let wildcard = || Erl::var(line, "_");
+        let erl = Erl::case(
+            line,
+            block,
+            vec![
+                Clause::guarded(line, wildcard(), vec![test], vec![call]),
+                Clause::new(line, wildcard(), vec![send]),
+            ],
+        );
+        Value {
+            erl,
+            fact: Fact::Unknown,
+        }
+    }
+
+    fn operator(
+        &mut self,
+        receiver: &Node,
+        selector: &EcoString,
+        argument: &Node,
+        line: u32,
+    ) -> Option<Value> {
+        if let Some(operator) = equality(selector) {
+            let [left, right] = self.two(receiver, argument);
+            return Some(Value {
+                erl: Erl::operator(line, operator, left.erl, right.erl),
+                fact: Fact::Boolean,
+            });
+        }
+        if selector == "++" {
+            let [left, right] = self.two(receiver, argument);
+            let erl = Erl::call(line, "beamtalk_dispatch", "concat", vec![left.erl, right.erl]);
+            return Some(Value {
+                erl,
+                fact: Fact::Unknown,
+            });
+        }
+        let (operator, is_ordering) = match (arithmetic(selector), ordering(selector)) {
+            (Some(operator), _) => (operator, false),
+            (_, Some(operator)) => (operator, true),
+            _ => return None,
+        };
+        let [left, right] = self.two(receiver, argument);
+        let known = if is_ordering { Fact::Boolean } else { Fact::Number };
+        if left.fact == Fact::Number {
+            let erl = Erl::operator(line, operator, left.erl, right.erl);
+            return Some(Value { erl, fact: known });
+        }
+        // The right operand is named first only if the left one needs no naming, which keeps their order.
+        let left = self.name(left, line);
+        let right = self.name(right, line);
+        let test = Erl::call(line, "erlang", "is_number", vec![left.clone()]);
+        let native = Erl::operator(line, operator, left.clone(), right.clone());
+        let fallback = if is_ordering {
+            let name = Erl::atom(line, selector.clone());
+            Erl::call(
+                line,
+                "beamtalk_dispatch",
+                "compare",
+                vec![name, left.clone(), right],
+            )
+        } else {
+            dispatched(left.clone(), selector, vec![right], line).erl
+        };
+        let wildcard = || Erl::var(line, "_");
+        let erl = Erl::case(
+            line,
+            left,
+            vec![
+                Clause::guarded(line, wildcard(), vec![test], vec![native]),
+                Clause::new(line, wildcard(), vec![fallback]),
+            ],
+        );
+        Some(Value {
+            erl,
+            fact: Fact::Unknown,
+        })
+    }
+
+    fn two(&mut self, left: &Node, right: &Node) -> [Value; 2] {
+        let mut values = self.operands([left, right]);
+        let right = values.pop().expect("two operands were lowered");
+        let left = values.pop().expect("two operands were lowered");
+        [left, right]
+    }
+
+    /// Messages whose receiver is a literal block.
+    fn known_block(
+        &mut self,
+        receiver: &Node,
+        selector: &str,
+        arguments: &[Node],
+        line: u32,
+    ) -> Option<Value> {
+        if !matches!(receiver.kind, NodeKind::Closure(_)) {
+            return None;
+        }
+        let function = match (selector, arguments.len()) {
+            ("on:do:", 2) => "on_do",
+            ("ensure:", 1) => "ensure",
+            _ => return None,
+        };
+        let values = self.operand_expressions(std::iter::once(receiver).chain(arguments));
+        Some(Value {
+            erl: Erl::call(line, "beamtalk_block", function, values),
+            fact: Fact::Unknown,
+        })
+    }
+
+    fn is_character(&self, node: &Node) -> bool {
+        crate::resolve::is_static_character(node, self.variables)
+    }
+
+    fn character_send(
+        &mut self,
+        receiver: &Node,
+        selector: &EcoString,
+        arguments: &[Node],
+        line: u32,
+    ) -> Value {
+        let mut values = self.operand_expressions(std::iter::once(receiver).chain(arguments));
+        let receiver = values.remove(0);
+        let arguments = vec![
+            Erl::atom(line, "Character"),
+            receiver,
+            Erl::atom(line, selector.clone()),
+            Erl::list(line, values),
+        ];
+        Value {
+            erl: Erl::call(line, "beamtalk_dispatch", "send_as", arguments),
+            fact: Fact::Unknown,
+        }
+    }
+
+    /// A pattern that matches exactly the instances of this class (or the class itself).
+    pub(super) fn exact_pattern(&self, line: u32) -> Erl {
+        let class = &self.target.class;
+        let any = || Erl::var(line, "_");
+        let reference = |name: EcoString| {
+            Erl::tuple(
+                line,
+                vec![
+                    Erl::atom(line, "beamtalk_object"),
+                    Erl::atom(line, name),
+                    any(),
+                    any(),
+                ],
+            )
+        };
+        if self.target.is_class_side {
+            reference(ecow::eco_format!("{class} class"))
+        } else if self.target.kind == Kind::Actor {
+            reference(class.clone())
+        } else {
+            Erl::new(
+                line,
+                ErlKind::MapPattern(vec![(
+                    Erl::atom(line, "$beamtalk_class"),
+                    Erl::atom(line, class.clone()),
+                )]),
+            )
+        }
+    }
+
+    /// `self m`: a local call when this class defines `m` and the receiver is exactly of this class.
+    fn self_send(&mut self, selector: &EcoString, arguments: &[Node], line: u32) -> Value {
+        let values = self.operands(arguments);
+        let own = self.own(line);
+        let in_foreign_process = self.target.kind == Kind::Actor && self.closure_depth > 0;
+        let is_own = self.target.own_selectors.contains(selector)
+            && (self.target.is_class_side || !in_foreign_process)
+            && !self.target.is_expression;
+        if !is_own {
+            let values = values.into_iter().map(|value| value.erl).collect();
+            return dispatched(own, selector, values, line);
+        }
+        let function = if self.target.is_class_side {
+            names::class_function(selector)
+        } else {
+            names::instance_function(selector)
+        };
+        let mut direct = vec![own.clone()];
+        if let Some(fast) = &self.fast
+            && *selector == self.target.selector
+            && fast
+                .numeric
+                .iter()
+                .zip(&values)
+                .all(|(numeric, value)| !numeric || value.fact == Fact::Number)
+        {
+            direct.extend(values.into_iter().map(|value| value.erl));
+            let erl = Erl::new(
+                line,
+                ErlKind::LocalCall {
+                    function: fast.function.clone(),
+                    arguments: direct,
+                },
+            );
+            return Value {
+                erl,
+                fact: Fact::Unknown,
+            };
+        }
+        let values: Vec<Erl> = values.into_iter().map(|value| value.erl).collect();
+        if self.self_is_exact {
+            direct.extend(values);
+            let erl = Erl::new(
+                line,
+                ErlKind::LocalCall {
+                    function,
+                    arguments: direct,
+                },
+            );
+            return Value {
+                erl,
+                fact: Fact::Unknown,
+            };
+        }
+        let values: Vec<Erl> = values
+            .into_iter()
+            .map(|erl| {
+                let fact = self.fact_of(&erl);
+                self.name(Value { erl, fact }, line)
+            })
+            .collect();
+        direct.extend(values.clone());
+        let direct = Erl::new(
+            line,
+            ErlKind::LocalCall {
+                function,
+                arguments: direct,
+            },
+        );
+        let send = dispatched(own.clone(), selector, values, line).erl;
+        let clauses = vec![
+            Clause::new(line, self.exact_pattern(line), vec![direct]),
+            Clause::new(line, Erl::var(line, "_"), vec![send]),
+        ];
+        Value {
+            erl: Erl::case(line, own, clauses),
+            fact: Fact::Unknown,
+        }
+    }
+}
+
+/// An ordinary send.
+pub(super) fn dispatched(receiver: Erl, selector: &EcoString, arguments: Vec<Erl>, line: u32) -> Value {
+    let name = Erl::atom(line, selector.clone());
+    let erl = if arguments.len() <= 4 {
+        let mut all = vec![receiver, name];
+        all.extend(arguments);
+        Erl::call(line, "beamtalk_dispatch", "send", all)
+    } else {
+        Erl::call(
+            line,
+            "beamtalk_dispatch",
+            "send_list",
+            vec![receiver, name, Erl::list(line, arguments)],
+        )
+    };
+    Value {
+        erl,
+        fact: Fact::Unknown,
+    }
+}
+
+fn nil_test(operator: &'static str, receiver: Value, line: u32) -> Value {
+    let erl = Erl::operator(line, operator, receiver.erl, Erl::atom(line, "nil"));
+    Value {
+        erl,
+        fact: Fact::Boolean,
+    }
+}

@@ -1,0 +1,312 @@
+//! What is known about classes: the declarations of the library, dependencies, package and session.
+
+use std::sync::Arc;
+
+use beamtalk_syntax::ast;
+use beamtalk_syntax::span::Span;
+use ecow::EcoString;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::SourceFile;
+
+/// Where a source text comes from; it decides which rules apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Library,
+    Package,
+    /// Tests and fixtures.
+    Test,
+    /// Scripts and sessions.
+    Session,
+}
+
+/// The three kinds of classes, with the test library's variant of a Value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Value,
+    Actor,
+    Object,
+}
+
+#[derive(Clone, Debug)]
+pub struct ClassEntry {
+    pub name: EcoString,
+    /// `None` for the root class only.
+    pub superclass: Option<EcoString>,
+    pub module: EcoString,
+    pub package: Option<EcoString>,
+    pub origin: Origin,
+    pub modifiers: ast::ClassModifiers,
+    pub native: Option<EcoString>,
+    pub slots: Vec<SlotEntry>,
+    pub class_slots: Vec<EcoString>,
+    pub methods: FxHashMap<EcoString, MethodEntry>,
+    pub class_methods: FxHashMap<EcoString, MethodEntry>,
+    pub path: EcoString,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct SlotEntry {
+    pub name: EcoString,
+    /// The annotation includes Nil, or there is none.
+    pub may_be_nil: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MethodEntry {
+    pub is_sealed: bool,
+    pub is_internal: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ExtensionEntry {
+    pub(crate) path: EcoString,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    classes: FxHashMap<EcoString, Arc<ClassEntry>>,
+    protocols: FxHashMap<EcoString, ProtocolEntry>,
+    aliases: FxHashMap<EcoString, AliasEntry>,
+    extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
+    /// Selectors that a class outside the library defines, on the instance side.
+    user_selectors: FxHashSet<EcoString>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ProtocolEntry {
+    pub(crate) module: EcoString,
+    pub(crate) path: EcoString,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AliasEntry {
+    pub(crate) path: EcoString,
+    pub(crate) span: Span,
+    pub(crate) definition: ast::Type,
+}
+
+/// All classes known to a compilation. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct ClassTable {
+    tables: Arc<Tables>,
+}
+
+impl ClassTable {
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Add the classes, protocols, aliases and extensions of a file.
+    pub fn declare(&mut self, file: &SourceFile) {
+        let tables = Arc::make_mut(&mut self.tables);
+        for item in &file.unit.items {
+            match item {
+                ast::Item::Class(class) => declare_class(tables, file, class),
+                ast::Item::Protocol(protocol) => {
+                    let module = file.module_of_protocol(protocol);
+                    tables.protocols.insert(
+                        protocol.name.text.clone(),
+                        ProtocolEntry {
+                            module,
+                            path: file.path.clone(),
+                            span: protocol.name.span,
+                        },
+                    );
+                }
+                ast::Item::TypeAlias(alias) => {
+                    tables
+                        .aliases
+                        .entry(alias.name.text.clone())
+                        .or_insert_with(|| AliasEntry {
+                            path: file.path.clone(),
+                            span: alias.name.span,
+                            definition: alias.definition.clone(),
+                        });
+                }
+                ast::Item::Extension(extension) => {
+                    let method = &extension.method;
+                    let key = (
+                        extension.target.name.text.clone(),
+                        method.is_class,
+                        method.head.selector.clone(),
+                    );
+                    let entries = tables.extensions.entry(key).or_default();
+                    entries.retain(|entry| entry.path != file.path || entry.span != extension.span);
+                    entries.push(ExtensionEntry {
+                        path: file.path.clone(),
+                        span: extension.span,
+                    });
+                    if file.origin != Origin::Library && !method.is_class {
+                        tables.user_selectors.insert(method.head.selector.clone());
+                    }
+                }
+                ast::Item::Statement(_) => {}
+            }
+        }
+    }
+
+    pub fn class(&self, name: &str) -> Option<&ClassEntry> {
+        self.tables.classes.get(name).map(Arc::as_ref)
+    }
+
+    /// The names of all classes, in no order.
+    pub fn class_names(&self) -> impl Iterator<Item = &EcoString> {
+        self.tables.classes.keys()
+    }
+
+    pub(crate) fn protocol(&self, name: &str) -> Option<&ProtocolEntry> {
+        self.tables.protocols.get(name)
+    }
+
+    pub(crate) fn alias(&self, name: &str) -> Option<&AliasEntry> {
+        self.tables.aliases.get(name)
+    }
+
+    pub(crate) fn extensions(&self, class: &str, is_class: bool, selector: &str) -> &[ExtensionEntry] {
+        let key = (EcoString::from(class), is_class, EcoString::from(selector));
+        self.tables.extensions.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a class outside the library defines this instance selector; such a selector is not inlined on
+    /// receivers of unknown class.
+    pub(crate) fn is_user_selector(&self, selector: &str) -> bool {
+        self.tables.user_selectors.contains(selector)
+    }
+
+    /// The class and its ancestors as far as they are known, nearest first. Ends at a cycle.
+    pub fn chain<'a>(&'a self, name: &str) -> Vec<&'a ClassEntry> {
+        let mut chain: Vec<&ClassEntry> = Vec::new();
+        let mut next = self.class(name);
+        while let Some(class) = next {
+            if chain.iter().any(|seen| seen.name == class.name) {
+                break;
+            }
+            chain.push(class);
+            next = class.superclass.as_deref().and_then(|name| self.class(name));
+        }
+        chain
+    }
+
+    pub fn inherits_from(&self, name: &str, ancestor: &str) -> bool {
+        name == ancestor || self.chain(name).iter().any(|class| class.name == ancestor)
+    }
+
+    /// Decided by the ancestors; an unknown superclass counts as Object.
+    pub fn kind(&self, name: &str) -> Kind {
+        for class in self.chain(name) {
+            match class.name.as_str() {
+                "Value" => return Kind::Value,
+                "Actor" => return Kind::Actor,
+                _ => {}
+            }
+        }
+        match name {
+            "Value" => Kind::Value,
+            "Actor" => Kind::Actor,
+            _ => Kind::Object,
+        }
+    }
+
+    /// Instance slots with the inherited ones, ancestors first.
+    pub(crate) fn all_slots(&self, name: &str) -> Vec<&SlotEntry> {
+        let mut slots: Vec<&SlotEntry> = Vec::new();
+        for class in self.chain(name).into_iter().rev() {
+            for slot in &class.slots {
+                match slots.iter_mut().find(|known| known.name == slot.name) {
+                    Some(known) => *known = slot,
+                    None => slots.push(slot),
+                }
+            }
+        }
+        slots
+    }
+
+    pub(crate) fn has_class_slot(&self, name: &str, slot: &str) -> bool {
+        self.chain(name)
+            .iter()
+            .any(|class| class.class_slots.iter().any(|known| known == slot))
+    }
+
+    /// The nearest definition of a method, walking up from `name`: the defining class and the method.
+    pub(crate) fn find_method(
+        &self,
+        name: &str,
+        is_class: bool,
+        selector: &str,
+    ) -> Option<(&ClassEntry, MethodEntry)> {
+        self.chain(name).into_iter().find_map(|class| {
+            let methods = if is_class {
+                &class.class_methods
+            } else {
+                &class.methods
+            };
+            methods.get(selector).map(|method| (class, *method))
+        })
+    }
+}
+
+fn declare_class(tables: &mut Tables, file: &SourceFile, class: &ast::Class) {
+    let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
+    let slots: Vec<SlotEntry> = class
+        .slots
+        .iter()
+        .filter(is_instance_slot)
+        .map(|slot| SlotEntry {
+            name: slot.name.text.clone(),
+            may_be_nil: slot.annotation.as_ref().is_none_or(crate::types::includes_nil),
+        })
+        .collect();
+    let class_slots = class
+        .slots
+        .iter()
+        .filter(|slot| !is_instance_slot(slot))
+        .map(|slot| slot.name.text.clone())
+        .collect();
+    let mut methods = FxHashMap::default();
+    let mut class_methods = FxHashMap::default();
+    for method in &class.methods {
+        let side = if method.is_class {
+            &mut class_methods
+        } else {
+            &mut methods
+        };
+        let entry = MethodEntry {
+            is_sealed: method.is_sealed,
+            is_internal: method.is_internal,
+        };
+        side.insert(method.head.selector.clone(), entry);
+        if file.origin != Origin::Library && !method.is_class {
+            tables.user_selectors.insert(method.head.selector.clone());
+        }
+    }
+    let entry = ClassEntry {
+        name: class.name.text.clone(),
+        superclass: class
+            .superclass
+            .as_ref()
+            .map(|superclass| superclass.name.text.clone()),
+        module: file.module_of_class(class),
+        package: file.package.clone(),
+        origin: file.origin,
+        modifiers: class.modifiers,
+        native: class.native.as_ref().map(|native| native.text.clone()),
+        slots,
+        class_slots,
+        methods,
+        class_methods,
+        path: file.path.clone(),
+        span: class.name.span,
+    };
+    // A library class cannot be redefined: loading the other one is refused.
+    let is_protected = tables
+        .classes
+        .get(&entry.name)
+        .is_some_and(|known| known.origin == Origin::Library);
+    if !is_protected || entry.origin == Origin::Library {
+        tables.classes.insert(entry.name.clone(), Arc::new(entry));
+    }
+}

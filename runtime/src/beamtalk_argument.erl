@@ -1,0 +1,132 @@
+%% Checks of arguments to library selectors.
+%%
+%% Every function answers its first argument when it is of the wanted shape and
+%% raises `type_error' for the given class and selector otherwise. Primitives
+%% call them first, so that misuse raises before anything happens.
+-module(beamtalk_argument).
+
+-export([block/4, boolean/3, integer/3, non_negative/3, positive/3, number/3, string/3, binary/3,
+         list/3, list_of/4, symbol/3, dictionary/3, tuple/3, milliseconds/3, timeout/3, fail/3,
+         fail/4]).
+
+-type class() :: atom().
+-type selector() :: atom().
+
+-spec block(term(), arity(), class(), selector()) -> fun().
+block(Block, Arity, _Class, _Selector) when is_function(Block, Arity) ->
+    Block;
+block(_, Arity, Class, Selector) ->
+    fail(Class, Selector, block_hint(Arity)).
+
+-spec boolean(term(), class(), selector()) -> boolean().
+boolean(Value, _Class, _Selector) when is_boolean(Value) ->
+    Value;
+boolean(_, Class, Selector) ->
+    fail(Class, Selector, <<"The block must answer true or false">>).
+
+-spec integer(term(), class(), selector()) -> integer().
+integer(Value, _Class, _Selector) when is_integer(Value) ->
+    Value;
+integer(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected an Integer">>).
+
+-spec non_negative(term(), class(), selector()) -> non_neg_integer().
+non_negative(Value, _Class, _Selector) when is_integer(Value), Value >= 0 ->
+    Value;
+non_negative(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected an Integer of at least 0">>).
+
+-spec positive(term(), class(), selector()) -> pos_integer().
+positive(Value, _Class, _Selector) when is_integer(Value), Value >= 1 ->
+    Value;
+positive(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected an Integer of at least 1">>).
+
+-spec number(term(), class(), selector()) -> number().
+number(Value, _Class, _Selector) when is_number(Value) ->
+    Value;
+number(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected a Number">>).
+
+-spec string(term(), class(), selector()) -> binary().
+string(Value, _Class, _Selector) when is_binary(Value) ->
+    Value;
+string(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected a String">>).
+
+-spec binary(term(), class(), selector()) -> binary().
+binary(Value, _Class, _Selector) when is_binary(Value) ->
+    Value;
+binary(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected a Binary">>).
+
+-spec list(term(), class(), selector()) -> list().
+list(Value, _Class, _Selector) when is_list(Value), length(Value) >= 0 ->
+    Value;
+list(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected a List">>).
+
+%% A proper List whose elements all pass `Test'; `What' names them in the hint.
+-spec list_of(term(), fun((term()) -> boolean()), class(), selector()) -> list().
+list_of(Value, Test, Class, Selector) ->
+    Elements = list(Value, Class, Selector),
+    case lists:all(Test, Elements) of
+        true -> Elements;
+        false -> fail(Class, Selector, <<"An element of the List has the wrong class">>)
+    end.
+
+-spec symbol(term(), class(), selector()) -> atom().
+symbol(Value, _Class, _Selector)
+  when is_atom(Value), Value =/= nil, Value =/= true, Value =/= false ->
+    Value;
+symbol(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected a Symbol">>).
+
+-spec dictionary(term(), class(), selector()) -> map().
+dictionary(Value, _Class, _Selector)
+  when is_map(Value), not is_map_key('$beamtalk_class', Value) ->
+    Value;
+dictionary(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected a Dictionary">>).
+
+-spec tuple(term(), class(), selector()) -> tuple().
+tuple(Value, Class, Selector) when is_tuple(Value) ->
+    case tuple_size(Value) =:= 4 andalso element(1, Value) of
+        Tag when Tag =:= beamtalk_object; Tag =:= beamtalk_supervisor ->
+            fail(Class, Selector, <<"Expected a Tuple">>);
+        _ ->
+            Value
+    end;
+tuple(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected a Tuple">>).
+
+%% A time span: Integer milliseconds of at least 0, or a Duration that is not negative.
+-spec milliseconds(term(), class(), selector()) -> non_neg_integer().
+milliseconds(Value, _Class, _Selector) when is_integer(Value), Value >= 0 ->
+    Value;
+milliseconds(#{'$beamtalk_class' := 'Duration', ms := Ms}, _Class, _Selector)
+  when is_integer(Ms), Ms >= 0 ->
+    Ms;
+milliseconds(_, Class, Selector) ->
+    fail(Class, Selector, <<"Expected milliseconds as an Integer of at least 0, or a Duration">>).
+
+-spec timeout(term(), class(), selector()) -> timeout().
+timeout(infinity, _Class, _Selector) ->
+    infinity;
+timeout(Value, Class, Selector) ->
+    milliseconds(Value, Class, Selector).
+
+-spec fail(class(), selector(), binary()) -> no_return().
+fail(Class, Selector, Hint) ->
+    beamtalk_error:raise(type_error, Class, Selector, Hint).
+
+-spec fail(atom(), class(), selector(), binary()) -> no_return().
+fail(Kind, Class, Selector, Hint) ->
+    beamtalk_error:raise(Kind, Class, Selector, Hint).
+
+block_hint(0) ->
+    <<"Expected a block without parameters">>;
+block_hint(1) ->
+    <<"Expected a block with one parameter">>;
+block_hint(Arity) ->
+    <<"Expected a block with ", (integer_to_binary(Arity))/binary, " parameters">>.

@@ -1,0 +1,227 @@
+%% Primitives of List: the Erlang list.
+-module(beamtalk_list).
+
+-export([first/1, last/1, rest/1, 'at:'/2, 'includes:'/2, size/1, isEmpty/1, 'do:'/2,
+         'collect:'/2, 'select:'/2, 'reject:'/2, 'inject:into:'/3, 'count:'/2, 'anySatisfy:'/2,
+         'allSatisfy:'/2, sort/1, 'sort:'/2, reversed/1, unique/1, 'indexOf:'/2, 'take:'/2,
+         'drop:'/2, 'takeWhile:'/2, 'dropWhile:'/2, 'from:to:'/3, flatten/1, 'flatMap:'/2,
+         'zip:'/2, 'groupBy:'/2, 'partition:'/2, 'intersperse:'/2, 'addFirst:'/2, 'add:'/2,
+         '++'/2, join/1, 'join:'/2, atRandom/1, 'class withAll:'/2, 'class new:'/2, 'class new'/1]).
+
+-spec 'class new'(term()) -> list().
+'class new'(_Class) ->
+    [].
+
+-spec 'class withAll:'(term(), term()) -> list().
+'class withAll:'(_Class, List) ->
+    beamtalk_argument:list(List, 'List', 'withAll:').
+
+-spec 'class new:'(term(), term()) -> list().
+'class new:'(_Class, List) ->
+    beamtalk_argument:list(List, 'List', 'new:').
+
+-spec first(list()) -> term().
+first([First | _]) -> First;
+first([]) -> empty(first).
+
+-spec last(list()) -> term().
+last([]) -> empty(last);
+last(Self) -> lists:last(Self).
+
+-spec rest(list()) -> list().
+rest([_ | Rest]) -> Rest;
+rest([]) -> [].
+
+-spec 'at:'(list(), term()) -> term().
+'at:'(Self, Index) when is_integer(Index) ->
+    case Index >= 1 andalso nth_tail(Index - 1, Self) of
+        [Element | _] -> Element;
+        false -> out_of_bounds('at:');
+        [] when Self =:= [] -> empty('at:');
+        [] -> out_of_bounds('at:')
+    end;
+'at:'(_, Index) ->
+    beamtalk_argument:integer(Index, 'List', 'at:').
+
+nth_tail(0, Rest) -> Rest;
+nth_tail(N, [_ | Rest]) -> nth_tail(N - 1, Rest);
+nth_tail(_, []) -> [].
+
+-spec 'includes:'(list(), term()) -> boolean().
+'includes:'(Self, Wanted) ->
+    beamtalk_collection:member(Wanted, Self).
+
+-spec size(list()) -> non_neg_integer().
+size(Self) ->
+    length(Self).
+
+-spec isEmpty(list()) -> boolean().
+isEmpty(Self) ->
+    Self =:= [].
+
+-spec 'do:'(list(), term()) -> nil.
+'do:'(Self, Block) when is_function(Block, 1) ->
+    lists:foreach(Block, Self),
+    nil;
+'do:'(_, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'do:').
+
+-spec 'collect:'(list(), term()) -> list().
+'collect:'(Self, Block) when is_function(Block, 1) ->
+    lists:map(Block, Self);
+'collect:'(_, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'collect:').
+
+-spec 'select:'(list(), term()) -> list().
+'select:'(Self, Block) ->
+    beamtalk_collection:filter(Self, Block, true, 'select:').
+
+-spec 'reject:'(list(), term()) -> list().
+'reject:'(Self, Block) ->
+    beamtalk_collection:filter(Self, Block, false, 'reject:').
+
+-spec 'inject:into:'(list(), term(), term()) -> term().
+'inject:into:'(Self, Initial, Block) when is_function(Block, 2) ->
+    inject(Self, Initial, Block);
+'inject:into:'(_, _, Block) ->
+    beamtalk_argument:block(Block, 2, 'List', 'inject:into:').
+
+inject([Element | Rest], Acc, Block) -> inject(Rest, Block(Acc, Element), Block);
+inject([], Acc, _) -> Acc.
+
+-spec 'count:'(list(), term()) -> non_neg_integer().
+'count:'(Self, Block) ->
+    beamtalk_collection:'count:'(Self, Block).
+
+-spec 'anySatisfy:'(list(), term()) -> boolean().
+'anySatisfy:'(Self, Block) ->
+    beamtalk_collection:'anySatisfy:'(Self, Block).
+
+-spec 'allSatisfy:'(list(), term()) -> boolean().
+'allSatisfy:'(Self, Block) ->
+    beamtalk_collection:'allSatisfy:'(Self, Block).
+
+-spec sort(list()) -> list().
+sort(Self) ->
+    lists:sort(Self).
+
+-spec 'sort:'(list(), term()) -> list().
+'sort:'(Self, Block) ->
+    beamtalk_argument:block(Block, 2, 'List', 'sort:'),
+    lists:sort(fun(A, B) -> beamtalk_argument:boolean(Block(A, B), 'List', 'sort:') end, Self).
+
+-spec reversed(list()) -> list().
+reversed(Self) ->
+    lists:reverse(Self).
+
+-spec unique(list()) -> list().
+unique(Self) ->
+    beamtalk_set:sort_unique(Self).
+
+-spec 'indexOf:'(list(), term()) -> pos_integer() | nil.
+'indexOf:'(Self, Wanted) ->
+    beamtalk_collection:position(Wanted, Self).
+
+-spec 'take:'(list(), term()) -> list().
+'take:'(Self, Count) ->
+    lists:sublist(Self, beamtalk_argument:non_negative(Count, 'List', 'take:')).
+
+-spec 'drop:'(list(), term()) -> list().
+'drop:'(Self, Count) ->
+    nth_tail(beamtalk_argument:non_negative(Count, 'List', 'drop:'), Self).
+
+-spec 'takeWhile:'(list(), term()) -> list().
+'takeWhile:'(Self, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'takeWhile:'),
+    lists:takewhile(predicate(Block, 'takeWhile:'), Self).
+
+-spec 'dropWhile:'(list(), term()) -> list().
+'dropWhile:'(Self, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'dropWhile:'),
+    lists:dropwhile(predicate(Block, 'dropWhile:'), Self).
+
+-spec 'from:to:'(list(), term(), term()) -> list().
+'from:to:'(Self, From, To) ->
+    beamtalk_argument:integer(From, 'List', 'from:to:'),
+    beamtalk_argument:integer(To, 'List', 'from:to:'),
+    if
+        From < 1 -> out_of_bounds('from:to:');
+        To < From -> [];
+        true -> lists:sublist(nth_tail(From - 1, Self), To - From + 1)
+    end.
+
+-spec flatten(list()) -> list().
+flatten(Self) ->
+    splice(Self).
+
+-spec 'flatMap:'(list(), term()) -> list().
+'flatMap:'(Self, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'flatMap:'),
+    lists:append([beamtalk_argument:list(Block(Element), 'List', 'flatMap:') || Element <- Self]).
+
+splice([Element | Rest]) when is_list(Element) -> Element ++ splice(Rest);
+splice([Element | Rest]) -> [Element | splice(Rest)];
+splice([]) -> [].
+
+-spec 'zip:'(list(), term()) -> [list()].
+'zip:'(Self, Other) ->
+    zip_shorter(Self, beamtalk_argument:list(Other, 'List', 'zip:')).
+
+zip_shorter([A | As], [B | Bs]) -> [[A, B] | zip_shorter(As, Bs)];
+zip_shorter(_, _) -> [].
+
+-spec 'groupBy:'(list(), term()) -> map().
+'groupBy:'(Self, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'groupBy:'),
+    Reversed = lists:foldl(fun(Element, Groups) ->
+                                   Key = Block(Element),
+                                   Groups#{Key => [Element | maps:get(Key, Groups, [])]}
+                           end, #{}, Self),
+    maps:map(fun(_, Group) -> lists:reverse(Group) end, Reversed).
+
+-spec 'partition:'(list(), term()) -> [list()].
+'partition:'(Self, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'partition:'),
+    {Matching, Others} = lists:partition(predicate(Block, 'partition:'), Self),
+    [Matching, Others].
+
+-spec 'intersperse:'(list(), term()) -> list().
+'intersperse:'(Self, Separator) ->
+    lists:join(Separator, Self).
+
+-spec 'addFirst:'(list(), term()) -> list().
+'addFirst:'(Self, Element) ->
+    [Element | Self].
+
+-spec 'add:'(list(), term()) -> list().
+'add:'(Self, Element) ->
+    Self ++ [Element].
+
+-spec '++'(list(), term()) -> list().
+'++'(Self, Other) ->
+    Self ++ beamtalk_argument:list(Other, 'List', '++').
+
+-spec join(list()) -> binary().
+join(Self) ->
+    iolist_to_binary(beamtalk_argument:list_of(Self, fun is_binary/1, 'List', join)).
+
+-spec 'join:'(list(), term()) -> binary().
+'join:'(Self, Separator) ->
+    beamtalk_argument:string(Separator, 'List', 'join:'),
+    Parts = beamtalk_argument:list_of(Self, fun is_binary/1, 'List', 'join:'),
+    iolist_to_binary(lists:join(Separator, Parts)).
+
+-spec atRandom(list()) -> term().
+atRandom([]) -> empty(atRandom);
+atRandom(Self) -> lists:nth(rand:uniform(length(Self)), Self).
+
+predicate(Block, Selector) ->
+    fun(Element) -> beamtalk_argument:boolean(Block(Element), 'List', Selector) end.
+
+-spec empty(atom()) -> no_return().
+empty(Selector) ->
+    beamtalk_error:raise(empty_collection, 'List', Selector).
+
+-spec out_of_bounds(atom()) -> no_return().
+out_of_bounds(Selector) ->
+    beamtalk_error:raise(index_out_of_bounds, 'List', Selector).

@@ -1,0 +1,36 @@
+%% Primitives of Queue: Erlang's functional queue.
+-module(beamtalk_queue).
+
+-export(['class new'/1, 'enqueue:'/2, dequeue/1, peek/1, isEmpty/1, size/1]).
+
+-type queue() :: #{'$beamtalk_class' := 'Queue', items := queue:queue()}.
+
+-spec 'class new'(term()) -> queue().
+'class new'(_Class) ->
+    #{'$beamtalk_class' => 'Queue', items => queue:new()}.
+
+-spec 'enqueue:'(queue(), term()) -> queue().
+'enqueue:'(#{items := Items} = Self, Element) ->
+    Self#{items := queue:in(Element, Items)}.
+
+-spec dequeue(queue()) -> {term(), queue()}.
+dequeue(#{items := Items} = Self) ->
+    case queue:out(Items) of
+        {{value, Front}, Rest} -> {Front, Self#{items := Rest}};
+        {empty, _} -> beamtalk_error:raise(empty_queue, 'Queue', dequeue)
+    end.
+
+-spec peek(queue()) -> term().
+peek(#{items := Items}) ->
+    case queue:peek(Items) of
+        {value, Front} -> Front;
+        empty -> beamtalk_error:raise(empty_queue, 'Queue', peek)
+    end.
+
+-spec isEmpty(queue()) -> boolean().
+isEmpty(#{items := Items}) ->
+    queue:is_empty(Items).
+
+-spec size(queue()) -> non_neg_integer().
+size(#{items := Items}) ->
+    queue:len(Items).

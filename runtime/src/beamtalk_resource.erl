@@ -1,0 +1,109 @@
+%% Named tables and counters, and who owns them.
+%%
+%% The server holds the tables and deletes them when their owner ends. The owner
+%% is the process that made them: the evaluator of a session, an actor, or any
+%% other process.
+-module(beamtalk_resource).
+-behaviour(gen_server).
+
+-export([start_link/0, ensure_started/0]).
+-export([owner/0, named_owner/0, create/4, find/1, delete/2]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
+
+-type kind() :: ets | counter.
+
+-spec start_link() -> {ok, pid()} | {error, term()}.
+start_link() ->
+    gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
+
+-spec ensure_started() -> ok.
+ensure_started() ->
+    case whereis(?MODULE) of
+        undefined ->
+            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
+                {ok, _} -> ok;
+                {error, {already_started, _}} -> ok
+            end;
+        _ ->
+            ok
+    end.
+
+%% The process whose end closes what it opens now.
+-spec owner() -> pid().
+owner() ->
+    self().
+
+%% The same, `nil' unless it evaluates for a session or is an actor.
+-spec named_owner() -> pid() | nil.
+named_owner() ->
+    case get('$bt_session') =/= undefined orelse get('$bt_self') =/= undefined of
+        true -> self();
+        false -> nil
+    end.
+
+%% Makes a table under a name nobody else uses; names of all kinds share one space.
+-spec create(kind(), atom(), [atom()], [tuple()]) -> {ok, ets:tid()} | exists.
+create(Kind, Name, Options, Rows) ->
+    ensure_started(),
+    gen_server:call(?MODULE, {create, Kind, Name, Options, Rows, owner()}, infinity).
+
+-spec find(atom()) -> {ok, kind(), ets:tid()} | none.
+find(Name) ->
+    ensure_started(),
+    case ets:lookup(?MODULE, Name) of
+        [{_, Kind, Table, _}] -> {ok, Kind, Table};
+        [] -> none
+    end.
+
+-spec delete(atom(), ets:tid()) -> ok | not_owner | stale.
+delete(Name, Table) ->
+    ensure_started(),
+    gen_server:call(?MODULE, {delete, Name, Table, owner()}, infinity).
+
+%%% Callbacks
+
+-spec init([]) -> {ok, #{pid() => reference()}}.
+init([]) ->
+    ets:new(?MODULE, [named_table, protected, {read_concurrency, true}]),
+    {ok, #{}}.
+
+-spec handle_call(term(), gen_server:from(), map()) -> {reply, term(), map()}.
+handle_call({create, Kind, Name, Options, Rows, Owner}, _From, Monitors) ->
+    case ets:member(?MODULE, Name) of
+        true ->
+            {reply, exists, Monitors};
+        false ->
+            Table = ets:new(Name, [public, {read_concurrency, true}, {write_concurrency, true} | Options]),
+            ets:insert(Table, Rows),
+            ets:insert(?MODULE, {Name, Kind, Table, Owner}),
+            {reply, {ok, Table}, watch(Owner, Monitors)}
+    end;
+handle_call({delete, Name, Table, Caller}, _From, Monitors) ->
+    case ets:lookup(?MODULE, Name) of
+        [{_, _, Table, Caller}] ->
+            drop(Name, Table),
+            {reply, ok, Monitors};
+        [{_, _, Table, _}] ->
+            {reply, not_owner, Monitors};
+        _ ->
+            {reply, stale, Monitors}
+    end.
+
+-spec handle_cast(term(), map()) -> {noreply, map()}.
+handle_cast(_, Monitors) ->
+    {noreply, Monitors}.
+
+-spec handle_info(term(), map()) -> {noreply, map()}.
+handle_info({'DOWN', _, process, Owner, _}, Monitors) ->
+    Rows = ets:match_object(?MODULE, {'_', '_', '_', Owner}),
+    lists:foreach(fun({Name, _, Table, _}) -> drop(Name, Table) end, Rows),
+    {noreply, maps:remove(Owner, Monitors)};
+handle_info(_, Monitors) ->
+    {noreply, Monitors}.
+
+watch(Owner, Monitors) when is_map_key(Owner, Monitors) -> Monitors;
+watch(Owner, Monitors) -> Monitors#{Owner => monitor(process, Owner)}.
+
+drop(Name, Table) ->
+    ets:delete(?MODULE, Name),
+    ets:delete(Table).

@@ -1,0 +1,140 @@
+%% The process behind TranscriptStream: a ring of the last entries and the
+%% processes that want to see them.
+%%
+%% Methods run in the sender's process, so that `displayString' of a value is asked
+%% there; this process only stores and passes on text. A subscriber receives
+%% `{transcript, Text}'.
+-module(beamtalk_transcript_stream).
+-behaviour(gen_server).
+
+-export([start_link/1]).
+-export(['class current'/1, 'class current:'/2, 'class resetCurrent'/1]).
+-export(['show:'/2, 'showLine:'/2, cr/1, subscribe/1, unsubscribe/1, recent/1, clear/1]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
+
+-define(LIMIT, 1000).
+-define(CURRENT, beamtalk_transcript).
+
+-record(state, {entries = queue:new() :: queue:queue(binary()),
+                size = 0 :: non_neg_integer(),
+                subscribers = #{} :: #{pid() => reference()}}).
+
+-spec start_link(map()) -> {ok, pid()} | {error, term()}.
+start_link(Config) when map_size(Config) =:= 0 ->
+    gen_server:start_link(?MODULE, [], []);
+start_link(Config) ->
+    [Field | _] = maps:keys(Config),
+    Message = iolist_to_binary(["Unknown field '", beamtalk_display:display(Field),
+                                "' for TranscriptStream"]),
+    {error, beamtalk_error:new(unknown_field, 'TranscriptStream', 'spawnWith:', Message,
+                               <<"TranscriptStream declares no fields">>, #{})}.
+
+%%% Class side
+
+-spec 'class current'(term()) -> term().
+'class current'(_Class) ->
+    persistent_term:get(?CURRENT, nil).
+
+-spec 'class current:'(term(), term()) -> term().
+'class current:'(_Class, Transcript) ->
+    persistent_term:put(?CURRENT, Transcript),
+    Transcript.
+
+-spec 'class resetCurrent'(term()) -> nil.
+'class resetCurrent'(_Class) ->
+    persistent_term:erase(?CURRENT),
+    nil.
+
+%%% Instance side
+
+-spec 'show:'(tuple(), term()) -> tuple().
+'show:'(Self, Value) ->
+    call(Self, 'show:', {write, beamtalk_display:display(Value)}).
+
+-spec 'showLine:'(tuple(), term()) -> tuple().
+'showLine:'(Self, Value) ->
+    Text = beamtalk_display:display(Value),
+    call(Self, 'showLine:', {write, <<Text/binary, "\n">>}).
+
+-spec cr(tuple()) -> tuple().
+cr(Self) ->
+    call(Self, cr, {write, <<"\n">>}).
+
+-spec subscribe(tuple()) -> tuple().
+subscribe(Self) ->
+    call(Self, subscribe, {subscribe, self()}).
+
+-spec unsubscribe(tuple()) -> tuple().
+unsubscribe(Self) ->
+    call(Self, unsubscribe, {unsubscribe, self()}).
+
+-spec clear(tuple()) -> tuple().
+clear(Self) ->
+    call(Self, clear, clear).
+
+-spec recent(tuple()) -> [binary()].
+recent(Self) ->
+    ask(Self, recent, recent).
+
+call(Self, Selector, Request) ->
+    ask(Self, Selector, Request),
+    Self.
+
+ask({beamtalk_object, Class, _, Target}, Selector, Request) ->
+    try
+        gen_server:call(beamtalk_actor:resolve(Target), Request, 5000)
+    catch
+        exit:{timeout, _} -> beamtalk_error:raise(timeout, Class, Selector);
+        exit:_ -> beamtalk_error:raise(actor_dead, Class, Selector)
+    end.
+
+%%% Callbacks
+
+-spec init([]) -> {ok, #state{}}.
+init([]) ->
+    {ok, #state{}}.
+
+-spec handle_call(term(), gen_server:from(), #state{}) -> {reply, term(), #state{}}.
+handle_call({write, Text}, _From, #state{subscribers = Subscribers} = State) ->
+    maps:foreach(fun(Pid, _) -> Pid ! {transcript, Text} end, Subscribers),
+    {reply, ok, add(Text, State)};
+handle_call(recent, _From, #state{entries = Entries} = State) ->
+    {reply, queue:to_list(Entries), State};
+handle_call(clear, _From, State) ->
+    {reply, ok, State#state{entries = queue:new(), size = 0}};
+handle_call({subscribe, Pid}, _From, #state{subscribers = Subscribers} = State) ->
+    case Subscribers of
+        #{Pid := _} ->
+            {reply, ok, State};
+        _ ->
+            {reply, ok, State#state{subscribers = Subscribers#{Pid => monitor(process, Pid)}}}
+    end;
+handle_call({unsubscribe, Pid}, _From, State) ->
+    {reply, ok, drop(Pid, State)};
+handle_call({Selector, _, _}, _From, State) ->
+    {reply, {error, beamtalk_error:new(does_not_understand, 'TranscriptStream', Selector, undefined, nil, #{})},
+     State}.
+
+-spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
+handle_cast(_, State) ->
+    {noreply, State}.
+
+-spec handle_info(term(), #state{}) -> {noreply, #state{}}.
+handle_info({'DOWN', _, process, Pid, _}, State) ->
+    {noreply, drop(Pid, State)};
+handle_info(_, State) ->
+    {noreply, State}.
+
+add(Text, #state{entries = Entries, size = ?LIMIT} = State) ->
+    State#state{entries = queue:in(Text, queue:drop(Entries))};
+add(Text, #state{entries = Entries, size = Size} = State) ->
+    State#state{entries = queue:in(Text, Entries), size = Size + 1}.
+
+drop(Pid, #state{subscribers = Subscribers} = State) ->
+    case maps:take(Pid, Subscribers) of
+        {Monitor, Left} ->
+            demonitor(Monitor, [flush]),
+            State#state{subscribers = Left};
+        error ->
+            State
+    end.
