@@ -143,8 +143,12 @@ call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
     end.
 
 %% The exception of the other process is raised here with its own stack.
-fail(#{'$beamtalk_class' := _, error := _} = Exception, _, _) ->
-    erlang:error(Exception);
+fail(#{'$beamtalk_class' := _, error := E} = Exception, _, _) ->
+    %% A message nobody understood failed where it was sent.
+    case element(2, E) of
+        does_not_understand -> erlang:error(maps:remove(stacktrace, Exception));
+        _ -> erlang:error(Exception)
+    end;
 fail(Reason, Class, Sel) ->
     #{error := E} = Exception = beamtalk_error:wrap_reason(Reason),
     erlang:error(Exception#{error := setelement(4, setelement(3, E, Class), Sel)}).

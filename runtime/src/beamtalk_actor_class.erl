@@ -2,11 +2,11 @@
 %% in the sender's process.
 -module(beamtalk_actor_class).
 
--export(['class spawn'/1, 'class spawnWith:'/2, 'class spawnAs:'/2, 'class spawnWith:as:'/3]).
--export(['class new'/1, 'class new:'/2, 'class named:'/2, 'class allRegistered'/1]).
--export(['registerAs:'/2, unregister/1, registeredName/1, isRegistered/1]).
--export([pid/1, monitor/1, 'onExit:'/2, stop/1, kill/1, isAlive/1, delegate/1]).
--export(['withTimeout:'/2]).
+-export([spawn_default/1, spawn_with/2, spawn_as/2, spawn_with_as/3]).
+-export([refuse_new/1, refuse_new/2, find_named/2, all_registered/1]).
+-export([register_as/2, unregister/1, registeredName/1, isRegistered/1]).
+-export([pid/1, monitor/1, on_exit/2, stop/1, kill/1, isAlive/1, delegate/1]).
+-export([with_timeout/2]).
 -export([all/0, instances/1]).
 
 -define(TIMEOUT, 5000).
@@ -16,25 +16,25 @@
 
 %%% Making actors
 
--spec 'class spawn'(class_object()) -> handle().
-'class spawn'({_, _, _, Class}) -> spawn_actor(Class, spawn, #{}).
+-spec spawn_default(class_object()) -> handle().
+spawn_default({_, _, _, Class}) -> spawn_actor(Class, spawn, #{}).
 
--spec 'class spawnWith:'(class_object(), term()) -> handle().
-'class spawnWith:'({_, _, _, Class}, Slots) -> spawn_actor(Class, 'spawnWith:', Slots).
+-spec spawn_with(class_object(), term()) -> handle().
+spawn_with({_, _, _, Class}, Slots) -> spawn_actor(Class, 'spawnWith:', Slots).
 
--spec 'class spawnAs:'(class_object(), term()) -> map().
-'class spawnAs:'({_, _, _, Class}, Name) -> spawn_named(Class, 'spawnAs:', #{}, Name).
+-spec spawn_as(class_object(), term()) -> map().
+spawn_as({_, _, _, Class}, Name) -> spawn_named(Class, 'spawnAs:', #{}, Name).
 
--spec 'class spawnWith:as:'(class_object(), term(), term()) -> map().
-'class spawnWith:as:'({_, _, _, Class}, Slots, Name) ->
+-spec spawn_with_as(class_object(), term(), term()) -> map().
+spawn_with_as({_, _, _, Class}, Slots, Name) ->
     spawn_named(Class, 'spawnWith:as:', Slots, Name).
 
--spec 'class new'(class_object()) -> no_return().
-'class new'({_, _, _, Class}) ->
+-spec refuse_new(class_object()) -> no_return().
+refuse_new({_, _, _, Class}) ->
     beamtalk_error:raise(instantiation_error, Class, new, <<"Use spawn instead">>).
 
--spec 'class new:'(class_object(), term()) -> no_return().
-'class new:'({_, _, _, Class}, _) ->
+-spec refuse_new(class_object(), term()) -> no_return().
+refuse_new({_, _, _, Class}, _) ->
     beamtalk_error:raise(instantiation_error, Class, 'new:', <<"Use spawnWith: instead">>).
 
 spawn_actor(Class, Selector, Slots) ->
@@ -136,8 +136,8 @@ ok(Value) -> #{'$beamtalk_class' => 'Result', isOk => true, okValue => Value, er
 failed(Exception) ->
     #{'$beamtalk_class' => 'Result', isOk => false, okValue => nil, errReason => Exception}.
 
--spec 'registerAs:'(handle(), term()) -> map().
-'registerAs:'({_, Class, _, _} = Actor, Name) ->
+-spec register_as(handle(), term()) -> map().
+register_as({_, Class, _, _} = Actor, Name) ->
     try
         check_name(Class, 'registerAs:', Name),
         register_actor(Actor, 'registerAs:', Name)
@@ -181,8 +181,8 @@ is_reserved(Name) ->
                  standard_error_writer, user, user_drv, user_drv_reader, user_drv_writer])
     end.
 
--spec 'class named:'(class_object(), term()) -> map().
-'class named:'({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined ->
+-spec find_named(class_object(), term()) -> map().
+find_named({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined ->
     case whereis(Name) of
         undefined -> failed(not_registered(Class, Name));
         Pid when is_pid(Pid) ->
@@ -196,7 +196,7 @@ is_reserved(Name) ->
             end;
         _ -> failed(wrong_class(Class, Name, 'Port'))
     end;
-'class named:'({_, _, _, Class}, _) ->
+find_named({_, _, _, Class}, _) ->
     failed(beamtalk_error:new(type_error, Class, 'named:', undefined, <<"A name is a Symbol">>, #{})).
 
 not_registered(Class, Name) ->
@@ -210,8 +210,8 @@ wrong_class(Class, Name, Actual) ->
                           atom_to_binary(Actual), <<", not a ">>, atom_to_binary(Class)]),
         #{name => Name}).
 
--spec 'class allRegistered'(class_object()) -> [handle()].
-'class allRegistered'(_) ->
+-spec all_registered(class_object()) -> [handle()].
+all_registered(_) ->
     [{beamtalk_object, Class, Module, {registered, Name}}
      || Name <- lists:sort(registered()), Pid <- [whereis(Name)], is_pid(Pid),
         {ok, {_, Class, Module, _}} <- [reference_of(Pid)]].
@@ -278,8 +278,8 @@ pid({_, _, _, Pid}) -> Pid.
 monitor(Actor) -> erlang:monitor(process, pid(Actor)).
 
 %% Run the block with the exit reason in a process of its own.
--spec 'onExit:'(handle(), term()) -> ok.
-'onExit:'({_, Class, _, _} = Actor, Block) when is_function(Block, 1); is_function(Block, 0) ->
+-spec on_exit(handle(), term()) -> ok.
+on_exit({_, Class, _, _} = Actor, Block) when is_function(Block, 1); is_function(Block, 0) ->
     Pid = pid(Actor),
     Frozen = beamtalk_cell:freeze(Block),
     Caller = self(),
@@ -290,7 +290,7 @@ monitor(Actor) -> erlang:monitor(process, pid(Actor)).
         receive {'DOWN', Monitor, _, _, Reason} -> run_hook(Class, Frozen, Reason) end
     end),
     receive Ready -> ok end;
-'onExit:'({_, Class, _, _}, _) ->
+on_exit({_, Class, _, _}, _) ->
     beamtalk_error:type_error(Class, 'onExit:', <<"onExit: needs a block of at most one parameter">>).
 
 run_hook(Class, Block, Reason) ->
@@ -355,8 +355,8 @@ delegate({_, Class, _, _}) ->
     beamtalk_error:raise(signal, Class, delegate, <<"delegate called on a non-native Actor">>, nil, #{}).
 
 %% A proxy that sends with another limit.
--spec 'withTimeout:'(handle(), term()) -> handle().
-'withTimeout:'({_, Class, _, _} = Actor, Limit) ->
+-spec with_timeout(handle(), term()) -> handle().
+with_timeout({_, Class, _, _} = Actor, Limit) ->
     Timeout = milliseconds(Class, 'withTimeout:', Limit),
     spawn_actor('TimeoutProxy', spawn, #{target => Actor, timeoutMs => Timeout}).
 

@@ -10,7 +10,7 @@
 -export([boot/1, write_image/2]).
 -export([named/1, find/1, record/1, meta/1, exists/1, all/0, of_module/1, inherits/2,
          subclasses/1, all_subclasses/1, class_object/1]).
--export([remove_class/1, remove_method/3, update/2, locked/1, recompute/1, reconstitute/1]).
+-export([remove_class/1, remove_method/3, change/2, locked/1, recompute/1, reconstitute/1]).
 -export([is_library/1, register_record/1]).
 
 -type name() :: atom().
@@ -116,7 +116,8 @@ register_record(Record) ->
 new_record(Code, Meta) ->
     Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source], I) end, Infos) end,
     #{class := Name, superclass := Super, method_info := Methods, class_method_info := ClassMethods} = Meta,
-    #{name => Name,
+    Built = maps:with([built], Meta),
+    Built#{name => Name,
       superclass => Super,
       module => maps:get(module, Meta, Code),
       code => Code,
@@ -301,13 +302,10 @@ is_library(Name) ->
 
 %%% Change
 
-%% Change a record in place and publish it.
--spec update(name(), fun((map()) -> map())) -> ok.
-update(Name, Change) ->
-    locked(fun() ->
-        store(Change(record(Name))),
-        recompute([Name])
-    end).
+%% Change a record in a way that its tables do not show.
+-spec change(name(), fun((map()) -> map())) -> ok.
+change(Name, Change) ->
+    locked(fun() -> store(Change(record(Name))) end).
 
 %% Remove what lookup finds on the class itself: its own method, else an extension.
 -spec remove_method(name(), instance | class, atom()) -> ok | not_found.

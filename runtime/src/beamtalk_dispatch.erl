@@ -206,6 +206,10 @@ responds_to(R, Sel) ->
 
 %% Is the term an instance of the class of that name or of a descendant?
 -spec is_kind_of(term(), atom()) -> boolean().
+is_kind_of({beamtalk_object, 'Metaclass', _, Name}, Class) when is_atom(Name) ->
+    beamtalk_class:inherits('Metaclass', Class);
+is_kind_of({beamtalk_object, _, _, Name}, Class) when is_atom(Name) ->
+    beamtalk_class:inherits('Class', Class);
 is_kind_of(Term, Class) ->
     beamtalk_class:inherits(class_name(Term), Class).
 

@@ -86,6 +86,7 @@ tagged(Class, T) ->
     case beamtalk_error:is_exception(T) of
         true -> exception(T);
         false ->
+            %% Only values show their fields.
             case beamtalk_dispatch:info(Class) of
                 #{kind := object} -> atom_to_binary(Class);
                 _ -> value(T)

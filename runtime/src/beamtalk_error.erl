@@ -181,6 +181,8 @@ does_not_understand({beamtalk_object, _, _, Name} = R, Sel) when is_atom(Name) -
         'new:' -> raise(instantiation_error, Name, 'new:');
         _ -> raise(does_not_understand, Class, Sel, spelling_hint(Class, Sel))
     end;
+does_not_understand(R, '>>') ->
+    type_error(beamtalk_dispatch:class_name(R), '>>', <<"Only a class can be asked for a method">>);
 does_not_understand(R, Sel) ->
     Class = beamtalk_dispatch:class_name(R),
     Hint = case beamtalk_class:find(Class) of

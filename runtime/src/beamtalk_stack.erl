@@ -95,7 +95,7 @@ without_closure(<<"-", Rest/binary>>) when Rest =/= <<>> ->
 without_closure(Name) -> Name.
 
 without_loop(Name) ->
-    case re:run(Name, "^(.*?) loop [0-9]+$", [{capture, [1], binary}]) of
+    case re:run(Name, "^(.*?) (?:loop|rest|fast) [0-9]+$", [{capture, [1], binary}]) of
         {match, [Method]} -> Method;
         nomatch -> Name
     end.

@@ -52,7 +52,7 @@ root_classes() ->
          {'Port', 'Object', object, [], []},
          {'Actor', 'Object', actor,
           [{'initialize', 0, "fun(_) -> nil end"}, {'terminate:', 1, "fun(_, _) -> nil end"}],
-          [{spawn, 0, "fun(S) -> beamtalk_actor_class:'class spawn'(S) end"}]},
+          [{spawn, 0, "fun(S) -> beamtalk_actor_class:spawn_default(S) end"}]},
          {'Server', 'Actor', actor, [{'handleInfo:', 1, "fun(_, _) -> nil end"}], []},
          {'Exception', 'Object', object, [], []},
          {'Error', 'Exception', object, [], []},

@@ -1,3 +1,12 @@
 //! One module per command; each has `Arguments` and `run`.
 
+pub(crate) mod build;
+pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod docs;
+pub(crate) mod doctor;
+pub(crate) mod fmt;
+pub(crate) mod new;
+pub(crate) mod repl;
+pub(crate) mod run;
+pub(crate) mod test;

@@ -1,26 +1,125 @@
-//! Exit codes, the one place that names them.
+//! How the program ends: exit codes, the one place that names them, and the errors that carry them.
 
-use std::io::Write;
+use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Success,
+    /// The task failed: compile errors, failing tests, a raised error.
     Failure,
+    /// Wrong usage, bad configuration, refused by a rule.
+    Usage,
+    /// Erlang missing or too old, storage not acceptable, permission.
+    Environment,
+    /// A fault of Beamtalk itself.
+    Internal,
+    /// Interrupted by the user.
+    Interrupted,
+    /// Status of the program that was run.
+    Program(u8),
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Failure => 1,
+            Exit::Usage => 2,
+            Exit::Environment => 5,
+            Exit::Internal => 70,
+            Exit::Interrupted => 130,
+            Exit::Program(status) => status,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
-            Exit::Success => 0,
-            Exit::Failure => 1,
-        })
+        ExitCode::from(exit.code())
     }
 }
 
-/// Print an error and its causes on standard error.
-pub(crate) fn report(error: &anyhow::Error) {
-    // A closed standard error leaves nobody to tell.
-    drop(writeln!(std::io::stderr(), "error: {error:#}"));
+/// An error that knows its exit code, its kind for tools, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) exit: Exit,
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn usage(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, kind, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn failure(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failure, kind, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What the end of a command looks like to its caller.
+pub(crate) struct Report {
+    pub(crate) exit: Exit,
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Report {
+    /// `None` when standard output was closed by its reader, which is not an error.
+    pub(crate) fn new(error: &anyhow::Error) -> Option<Self> {
+        if error.chain().any(|cause| {
+            cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+        }) {
+            return None;
+        }
+        if let Some(fault) = error.downcast_ref::<Fault>() {
+            return Some(Self {
+                exit: fault.exit,
+                kind: fault.kind,
+                message: fault.message.clone(),
+                hint: fault.hint.clone(),
+            });
+        }
+        let (exit, kind) = match error.chain().find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>()) {
+            Some(cause) => classify(cause),
+            None => (Exit::Failure, "failed"),
+        };
+        Some(Self { exit, kind, message: format!("{error:#}"), hint: None })
+    }
+}
+
+fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {
+    use beamtalk_node::Error as E;
+    match error {
+        E::ErlangMissing { .. } => (Exit::Environment, "erlang_missing"),
+        E::ErlangTooOld { .. } => (Exit::Environment, "erlang_too_old"),
+        E::ErlangBroken { .. } | E::ErlangUnknown { .. } => (Exit::Environment, "erlang_broken"),
+        E::NoHome | E::RelativeHome { .. } => (Exit::Usage, "bad_home"),
+        E::ForeignOwner { .. } | E::WritableByOthers { .. } | E::NotADirectory { .. } | E::File { .. } => {
+            (Exit::Environment, "storage")
+        }
+        E::NoRuntime { .. }
+        | E::NodeGone { .. }
+        | E::Pipe(_)
+        | E::FrameTooLong { .. }
+        | E::Frame(_) => (Exit::Internal, "node_down"),
+    }
 }

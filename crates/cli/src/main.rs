@@ -1,36 +1,151 @@
 //! The one binary, `beamtalk`: argument types here, one file per command in `commands/`.
 
+mod build;
 mod commands;
+mod diff;
 mod exit;
+mod fetch;
+mod files;
+mod findings;
+mod manifest;
+mod nearest;
+mod project;
+mod source;
+mod terminal;
+mod testing;
+mod wire;
+
+use std::io::Write;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Report};
+use crate::terminal::{GlobalArguments, Terminal};
 
 /// A live workspace for a developer and their agents.
 #[derive(Parser)]
-#[command(name = "beamtalk", version, propagate_version = true)]
+#[command(name = "beamtalk", version, propagate_version = true, arg_required_else_help = true)]
+#[command(max_term_width = 100)]
 struct Arguments {
+    #[command(flatten)]
+    global: GlobalArguments,
+    /// Print the directory of the runtime and the standard library.
+    #[arg(long)]
+    print_sysroot: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show a page of the user guide.
+    /// Make a new project.
+    New(commands::new::Arguments),
+    /// Compile a project, or a single file.
+    Build(commands::build::Arguments),
+    /// Report everything the compiler finds, writing nothing.
+    Check(commands::check::Arguments),
+    /// Run a class method as a program.
+    Run(commands::run::Arguments),
+    /// Evaluate expressions in the terminal.
+    Repl(commands::repl::Arguments),
+    /// Bring source files into the standard layout.
+    Fmt(commands::fmt::Arguments),
+    /// The same as `fmt --check`.
+    FmtCheck(commands::fmt::CheckArguments),
+    /// Run tests: test classes, scripts and documentation.
+    Test(commands::test::Arguments),
+    /// Run expression scripts alone.
+    TestScript(commands::test::ScriptArguments),
+    /// Run the examples in Markdown files.
+    TestDocs(commands::test::DocsArguments),
+    /// Check that this system has everything Beamtalk needs.
+    Doctor(commands::doctor::Arguments),
+    /// Show a page of the user guide, a class, a method or an error code.
     Docs(commands::docs::Arguments),
+    /// Print a completion script for a shell.
+    Completions(commands::completions::Arguments),
 }
 
-fn main() -> std::process::ExitCode {
-    let arguments = Arguments::parse();
-    let outcome: anyhow::Result<Exit> = match arguments.command {
-        Command::Docs(arguments) => commands::docs::run(&arguments),
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(report_panic));
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse_arguments(&error).into(),
     };
+    let mut terminal = Terminal::new(&arguments.global);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, &mut terminal)));
     match outcome {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            exit::report(&error);
-            Exit::Failure.into()
-        }
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(error)) => finish(&mut terminal, &error).into(),
+        // The hook has told what happened.
+        Err(_) => Exit::Internal.into(),
     }
 }
+
+fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
+    if arguments.print_sysroot {
+        let runtime = beamtalk_node::Runtime::prepare()?;
+        terminal.print(runtime.path().display())?;
+        return Ok(Exit::Success);
+    }
+    let Some(command) = arguments.command else {
+        return Ok(Exit::Usage);
+    };
+    match command {
+        Command::New(arguments) => commands::new::run(terminal, &arguments),
+        Command::Build(arguments) => commands::build::run(terminal, &arguments),
+        Command::Check(arguments) => commands::check::run(terminal, &arguments),
+        Command::Run(arguments) => commands::run::run(terminal, &arguments),
+        Command::Repl(arguments) => commands::repl::run(terminal, &arguments),
+        Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
+        Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
+        Command::Test(arguments) => commands::test::run(terminal, &arguments),
+        Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
+        Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),
+        Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
+        Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
+        Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
+    }
+}
+
+/// Help and version are answers; everything else is wrong usage.
+fn refuse_arguments(error: &clap::Error) -> Exit {
+    // A closed stream leaves nobody to tell.
+    drop(error.print());
+    match error.kind() {
+        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => Exit::Success,
+        _ => Exit::Usage,
+    }
+}
+
+/// Tell about a failure: a line on standard error, or one JSON object on standard output.
+fn finish(terminal: &mut Terminal, error: &anyhow::Error) -> Exit {
+    let Some(report) = Report::new(error) else { return Exit::Success };
+    if terminal.is_json() {
+        let object = serde_json::json!({
+            "error": {"kind": report.kind, "message": report.message, "hint": report.hint},
+            "exit": report.exit.code(),
+        });
+        drop(terminal.print(object));
+    } else {
+        terminal.error(format_args!("error: {}", report.message));
+        if let Some(hint) = report.hint {
+            terminal.error(format_args!("hint: {hint}"));
+        }
+    }
+    report.exit
+}
+
+fn report_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+    let message = panic.payload_as_str().unwrap_or("unknown reason");
+    let text = format!(
+        "internal error of Beamtalk {}{place}: {message}\nPlease report this with the input that caused it.\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    drop(std::io::stderr().write_all(text.as_bytes()));
+}
+
+#[cfg(test)]
+mod tests;

@@ -80,17 +80,30 @@ pub(crate) struct Lowerer<'a> {
     self_name: EcoString,
     /// Inside a block whose first parameter is `self`.
     rebinds_self: bool,
+    /// The specialised version being lowered, for its recursive sends.
+    fast: Option<Fast>,
 }
 
-/// The functions of one method: its own and the loops lifted out of it.
+#[derive(Clone, Debug)]
+struct Fast {
+    function: EcoString,
+    /// Which parameters must be numbers.
+    numeric: Vec<bool>,
+}
+
+/// The functions of one method: its own, the specialised one, and the loops lifted out of both.
 pub(crate) fn lower_method(target: &Target, body: &Body, line: u32) -> Vec<Function> {
     let numeric = numeric_parameters(body);
-    let mut lifted = Vec::new();
     let mut clauses = Vec::new();
+    let mut specialized = Vec::new();
     if !numeric.is_empty() && body.statements.iter().map(size).sum::<usize>() <= SPECIALIZE_LIMIT {
-        clauses.push(specialized_clause(target, body, &numeric, &mut lifted, line));
+        let (clause, functions) = specialize(target, body, &numeric, line);
+        clauses.push(clause);
+        specialized = functions;
     }
-    let mut lowerer = Lowerer::new(target, &body.variables, lifted);
+    let mut lowerer = Lowerer::new(target, &body.variables);
+    // Names of the lifted functions must differ from those of the specialised version.
+    lowerer.next = specialized.len() as u32 * 1000;
     lowerer.self_is_exact = target.is_sealed;
     let parameters = lowerer.parameters(&body.parameters, line);
     let statements = lowerer.method_body(body, line);
@@ -110,50 +123,75 @@ pub(crate) fn lower_method(target: &Target, body: &Body, line: u32) -> Vec<Funct
         line,
     }];
     functions.append(&mut lowerer.lifted);
+    functions.append(&mut specialized);
     functions
 }
 
 /// Methods with more nodes than this are compiled once, with type tests at each operator.
 const SPECIALIZE_LIMIT: usize = 60;
 
-/// A clause for the case that the receiver is exactly of this class and the parameters used as receivers of
-/// arithmetic are numbers: no type tests, direct self-sends.
-fn specialized_clause(
-    target: &Target,
-    body: &Body,
-    numeric: &[VariableId],
-    lifted: &mut Vec<Function>,
-    line: u32,
-) -> Clause {
-    let mut lowerer = Lowerer::new(target, &body.variables, Vec::new());
+/// The method for the case that the receiver is exactly of this class and the parameters used as receivers of
+/// arithmetic are numbers: no type tests, direct self-sends. It is a function of its own because the Erlang
+/// compiler then sees the types of all its callers; the answered clause leads there.
+fn specialize(target: &Target, body: &Body, numeric: &[VariableId], line: u32) -> (Clause, Vec<Function>) {
+    let name = eco_format!("{} fast 0", target.function);
+    let mut lowerer = Lowerer::new(target, &body.variables);
     lowerer.self_is_exact = true;
+    let is_numeric: Vec<bool> = body.parameters.iter().map(|id| numeric.contains(id)).collect();
+    lowerer.fast = Some(Fast {
+        function: name.clone(),
+        numeric: is_numeric.clone(),
+    });
     let parameters = lowerer.parameters(&body.parameters, line);
     let mut guards = Vec::new();
-    for (variable, parameter) in body.parameters.iter().zip(&parameters) {
-        if let (true, ErlKind::Var(name)) = (numeric.contains(variable), &parameter.kind) {
+    for (parameter, is_numeric) in parameters.iter().zip(is_numeric) {
+        if let (true, ErlKind::Var(name)) = (is_numeric, &parameter.kind) {
             lowerer.facts.insert(name.clone(), Fact::Number);
             guards.push(Erl::call(line, "erlang", "is_number", vec![parameter.clone()]));
         }
     }
     let statements = lowerer.method_body(body, line);
-    lifted.append(&mut lowerer.lifted);
     let own = Erl::var(line, "Self");
     let receiver = if target.is_sealed {
-        own
+        own.clone()
     } else {
         Erl::new(
             line,
-            ErlKind::Match(Box::new(lowerer.exact_pattern(line)), Box::new(own)),
+            ErlKind::Match(Box::new(lowerer.exact_pattern(line)), Box::new(own.clone())),
         )
     };
-    let mut patterns = vec![receiver];
-    patterns.extend(parameters);
-    Clause {
-        patterns,
+    let mut entry_patterns = vec![receiver];
+    entry_patterns.extend(parameters.clone());
+    let mut arguments = vec![own];
+    arguments.extend(parameters);
+    let call = Erl::new(
+        line,
+        ErlKind::LocalCall {
+            function: name.clone(),
+            arguments: arguments.clone(),
+        },
+    );
+    let entry = Clause {
+        patterns: entry_patterns,
         guards,
+        body: vec![call],
+        line,
+    };
+    let arity = arguments.len();
+    let clause = Clause {
+        patterns: arguments,
+        guards: Vec::new(),
         body: statements,
         line,
-    }
+    };
+    let mut functions = vec![Function {
+        name,
+        arity,
+        clauses: vec![clause],
+        line,
+    }];
+    functions.append(&mut lowerer.lifted);
+    (entry, functions)
 }
 
 fn size(node: &Node) -> usize {
@@ -191,33 +229,33 @@ fn numeric_parameters(body: &Body) -> Vec<VariableId> {
 
 /// A session expression: statements whose last one is the value.
 pub(crate) fn lower_expression(target: &Target, body: &Body, line: u32) -> Vec<Erl> {
-    let mut lowerer = Lowerer::new(target, &body.variables, Vec::new());
+    let mut lowerer = Lowerer::new(target, &body.variables);
     lowerer.method_body(body, line)
 }
 
 /// A slot default, as statements.
 pub(crate) fn lower_default(target: &Target, body: &Body, line: u32) -> (Vec<Erl>, Vec<Function>) {
-    let mut lowerer = Lowerer::new(target, &body.variables, Vec::new());
+    let mut lowerer = Lowerer::new(target, &body.variables);
     let statements = lowerer.method_body(body, line);
     (statements, lowerer.lifted)
 }
 
 impl<'a> Lowerer<'a> {
-    fn new(target: &'a Target<'a>, variables: &'a [Variable], lifted: Vec<Function>) -> Self {
+    fn new(target: &'a Target<'a>, variables: &'a [Variable]) -> Self {
         Self {
             target,
             variables,
             places: FxHashMap::default(),
             facts: FxHashMap::default(),
             out: Vec::new(),
-            // Lifted functions of an earlier clause keep their names.
-            next: lifted.len() as u32 * 1000,
-            lifted,
+            next: 0,
+            lifted: Vec::new(),
             uses_home: false,
             closure_depth: 0,
             self_is_exact: false,
             self_name: "Self".into(),
             rebinds_self: false,
+            fast: None,
         }
     }
 
@@ -672,7 +710,7 @@ impl<'a> Lowerer<'a> {
 
     fn list(&mut self, elements: &[Node], tail: Option<&Node>, line: u32) -> Erl {
         let mut values = self.operand_expressions(elements.iter().chain(tail));
-        if let None = tail {
+        if tail.is_none() {
             Erl::list(line, values)
         } else {
             let rest = values.pop().expect("the tail is the last operand");

@@ -11,6 +11,7 @@ pub mod diagnostic;
 pub mod span;
 
 mod dump;
+mod format;
 mod lexer;
 mod parser;
 mod token;
@@ -21,6 +22,7 @@ use crate::parser::Mode;
 use crate::token::{TokenKind, WANTS_MORE};
 
 pub use crate::dump::dump;
+pub use crate::format::{FormatError, format, format_input};
 
 /// What became of a source text: always a tree, and everything that is wrong with the text.
 #[derive(Clone, Debug, Default)]

@@ -255,7 +255,7 @@ impl<'s> Parser<'s> {
     }
 
     fn error_here(&mut self, code: &'static str, message: impl Into<EcoString>) {
-        if self.at(TokenKind::Error) {
+        if matches!(self.kind(), TokenKind::Error | TokenKind::UnknownOperator) {
             self.last_error = Some(self.token().start);
         }
         let span = self.here();
@@ -283,10 +283,15 @@ impl<'s> Parser<'s> {
         Some(result)
     }
 
+    /// Is the name at this token followed by `@Name`?
+    fn is_package_at(&self, index: usize) -> bool {
+        self.kind_at(index + 1) == TokenKind::At && self.kind_at(index + 2) == TokenKind::Upper
+    }
+
     /// `pkg@Name` or `Name`.
     fn parse_class_ref(&mut self) -> Option<ClassRef> {
         let first = self.token();
-        let package = if self.at(TokenKind::Lower) && self.kind_at(self.position + 1) == TokenKind::At {
+        let package = if self.at(TokenKind::Lower) && self.is_package_at(self.position) {
             self.bump();
             self.bump();
             Some(self.name_from(first))
@@ -308,7 +313,7 @@ impl<'s> Parser<'s> {
     fn skip_class_ref(&self, index: usize) -> Option<usize> {
         match self.kind_at(index) {
             TokenKind::Upper => Some(index + 1),
-            TokenKind::Lower if self.kind_at(index + 1) == TokenKind::At => Some(index + 3),
+            TokenKind::Lower if self.is_package_at(index) => Some(index + 3),
             _ => None,
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Files named `*.input.bt` are session input, the others are package files.
 
+#![expect(clippy::disallowed_methods, reason = "fixtures are files")]
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -10,7 +12,10 @@ use beamtalk_syntax::span::LineIndex;
 use beamtalk_syntax::{Parse, dump, parse_file, parse_input};
 
 fn parse(path: &Path, source: &str) -> Parse {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap();
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("fixtures have names");
     if name.ends_with(".input.bt") {
         parse_input(source)
     } else {
@@ -26,12 +31,11 @@ fn describe(source: &str, parse: &Parse) -> String {
     }
     for diagnostic in &parse.diagnostics {
         let position = index.position(source, diagnostic.span.start);
-        writeln!(
+        let _ = writeln!(
             text,
             "{}:{} {} {}",
             position.line, position.column, diagnostic.code, diagnostic.message
-        )
-        .unwrap();
+        );
     }
     text
 }

@@ -1,33 +1,263 @@
-//! `beamtalk docs`: the user guide in the terminal.
+//! `beamtalk docs`: the user guide, classes, methods and error codes, all from inside the binary.
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
 
-use crate::exit::Exit;
+use beamtalk_syntax::ast::{Class, Item, Method, Unit};
+
+use crate::exit::{Exit, Fault};
+use crate::nearest::nearest;
+use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The page to show; without one, the list of pages.
+    /// A page, a class, or an error code; without one, the list of pages.
     topic: Option<String>,
+    /// A selector of the class.
+    selector: Option<String>,
+    /// List all topics.
+    #[arg(long)]
+    list: bool,
+    /// Show the pages that contain all these words.
+    #[arg(long, value_name = "WORDS")]
+    search: Option<String>,
 }
 
 /// The user pages: topic, one line about it, text.
-const PAGES: &[(&str, &str, &str)] = &[];
+const PAGES: &[(&str, &str, &str)] = &[
+    ("tour", "ten minutes through the language", include_str!("../../../../docs/tour.md")),
+    ("testing", "test classes, scripts and examples", include_str!("../../../../docs/testing.md")),
+    ("packages", "the manifest, building, dependencies", include_str!("../../../../docs/packages.md")),
+    ("cli", "commands, flags and exit codes", include_str!("../../../../docs/cli.md")),
+    ("security", "what Beamtalk protects and what it does not", include_str!("../../../../docs/security.md")),
+];
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let mut out = std::io::stdout().lock();
-    match &arguments.topic {
-        None => {
-            for (topic, summary, _) in PAGES {
-                writeln!(out, "{topic:<14} {summary}")?;
-            }
-            Ok(Exit::Success)
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    if let Some(words) = &arguments.search {
+        return search(terminal, words);
+    }
+    let Some(topic) = arguments.topic.as_ref().filter(|_| !arguments.list) else {
+        return list(terminal);
+    };
+    match page(topic, arguments.selector.as_deref()) {
+        Some(text) => show(terminal, topic, &text),
+        None => Err(unknown(topic, arguments.selector.as_deref()).into()),
+    }
+}
+
+fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
+    if terminal.is_json() {
+        let topics: Vec<serde_json::Value> = PAGES
+            .iter()
+            .map(|(topic, summary, _)| serde_json::json!({"topic": topic, "summary": summary}))
+            .collect();
+        terminal.print(serde_json::Value::from(topics))?;
+        return Ok(Exit::Success);
+    }
+    for (topic, summary, _) in PAGES {
+        terminal.print(format_args!("{topic:<14} {summary}"))?;
+    }
+    terminal.print("\nAlso: a class (docs Integer), a method (docs Integer +), an error code (docs E0201).")?;
+    Ok(Exit::Success)
+}
+
+fn search(terminal: &mut Terminal, words: &str) -> anyhow::Result<Exit> {
+    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    let mut found = Vec::new();
+    for (topic, summary, text) in PAGES {
+        let text = text.to_lowercase();
+        if words.iter().all(|word| text.contains(word)) {
+            found.push(((*topic).to_owned(), (*summary).to_owned()));
         }
-        Some(topic) => match PAGES.iter().find(|(name, _, _)| name == topic) {
-            Some((_, _, text)) => {
-                out.write_all(text.as_bytes())?;
-                Ok(Exit::Success)
+    }
+    for (name, text) in beamtalk_node::library_sources() {
+        let lowered = text.to_lowercase();
+        if words.iter().all(|word| lowered.contains(word)) {
+            found.push((name.trim_end_matches(".bt").to_owned(), "class".to_owned()));
+        }
+    }
+    if found.is_empty() {
+        return Err(Fault::failure("not_found", "nothing contains all these words").into());
+    }
+    for (topic, summary) in found {
+        terminal.print(format_args!("{topic:<20} {summary}"))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The text of a topic, as Markdown.
+fn page(topic: &str, selector: Option<&str>) -> Option<String> {
+    if let Some((_, _, text)) = PAGES.iter().find(|(name, _, _)| *name == topic) {
+        return Some((*text).to_owned());
+    }
+    if let Some((code, about)) = codes().find(|(code, _)| code.eq_ignore_ascii_case(topic)) {
+        return Some(code_page(code, about));
+    }
+    let (_, text) = beamtalk_node::library_sources().find(|(name, _)| name.strip_suffix(".bt") == Some(topic))?;
+    let unit = beamtalk_syntax::parse_file(text).unit;
+    match selector {
+        Some(selector) => method_page(topic, selector),
+        None => Some(class_page(&unit, text)),
+    }
+}
+
+/// Every code with one line about it.
+fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    beamtalk_syntax::codes::ALL.iter().chain(beamtalk_compiler::codes::ALL).copied()
+}
+
+fn code_page(code: &str, about: &str) -> String {
+    let severity = match code.chars().next() {
+        Some('E') => "error",
+        Some('W') => "warning",
+        Some('H') => "hint",
+        _ => "lint",
+    };
+    let mut letters = about.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let about = format!("{first}{}", letters.as_str());
+    let about = about.trim_end_matches('.');
+    format!("# {code} ({severity})\n\n{about}.\n")
+}
+
+fn class_page(unit: &Unit, text: &str) -> String {
+    let mut page = String::new();
+    for item in &unit.items {
+        match item {
+            Item::Class(class) => write_class(&mut page, class, text),
+            Item::Protocol(protocol) => {
+                // Writing to a String cannot fail.
+                drop(writeln!(page, "# {} (protocol)\n", protocol.name.text));
+                drop(writeln!(page, "{}\n", protocol.doc.as_deref().unwrap_or_default()));
+                for signature in &protocol.signatures {
+                    drop(writeln!(page, "- `{}`", signature.span.text(text)));
+                }
             }
-            None => anyhow::bail!("no page named `{topic}`; `beamtalk docs` lists the pages"),
-        },
+            Item::Extension(extension) => write_method(&mut page, &extension.method, text),
+            Item::TypeAlias(_) | Item::Statement(_) => {}
+        }
+    }
+    page
+}
+
+fn write_class(page: &mut String, class: &Class, text: &str) {
+    drop(writeln!(page, "# {}\n\n`{}`\n", class.name.text, class.header.text(text).trim()));
+    if let Some(doc) = &class.doc {
+        drop(writeln!(page, "{}\n", doc.trim()));
+    }
+    for (title, is_class) in [("Class methods", true), ("Methods", false)] {
+        let methods: Vec<&Method> = class.methods.iter().filter(|method| method.is_class == is_class).collect();
+        if !methods.is_empty() {
+            drop(writeln!(page, "## {title}\n"));
+            for method in methods {
+                write_method(page, method, text);
+            }
+        }
+    }
+}
+
+fn write_method(page: &mut String, method: &Method, text: &str) {
+    let result = method.result.as_ref().map_or_else(String::new, |result| format!(" -> {}", result.span.text(text)));
+    drop(writeln!(page, "### {}{result}\n", method.head.span.text(text)));
+    if let Some(doc) = &method.doc {
+        drop(writeln!(page, "{}\n", doc.trim()));
+    }
+}
+
+/// A method of a class, looked up through its superclasses.
+fn method_page(class: &str, selector: &str) -> Option<String> {
+    let mut current = class.to_owned();
+    loop {
+        let (_, text) =
+            beamtalk_node::library_sources().find(|(name, _)| name.strip_suffix(".bt") == Some(&current))?;
+        let unit = beamtalk_syntax::parse_file(text).unit;
+        let found = unit.items.iter().find_map(|item| match item {
+            Item::Class(class) => Some(class),
+            _ => None,
+        })?;
+        if let Some(method) = found.methods.iter().find(|method| method.head.selector == selector) {
+            let mut page = format!("# {current} >> {selector}\n\n");
+            write_method(&mut page, method, text);
+            return Some(page);
+        }
+        current = found.superclass.as_ref()?.name.text.to_string();
+    }
+}
+
+fn unknown(topic: &str, selector: Option<&str>) -> Fault {
+    let message = match selector {
+        Some(selector) => format!("{topic} has no method `{selector}`, or there is no such class"),
+        None => format!("no page named `{topic}`"),
+    };
+    let names: Vec<&str> = PAGES
+        .iter()
+        .map(|(name, _, _)| *name)
+        .chain(beamtalk_node::library_sources().map(|(name, _)| name.trim_end_matches(".bt")))
+        .chain(codes().map(|(code, _)| code))
+        .collect();
+    let close = nearest(topic, names, 3);
+    let hint = if close.is_empty() {
+        "`beamtalk docs` lists the pages".to_owned()
+    } else {
+        format!("did you mean {}?", close.join(", "))
+    };
+    Fault::failure("not_found", message).with_hint(hint)
+}
+
+/// Print a page, through the pager on a terminal.
+fn show(terminal: &mut Terminal, topic: &str, text: &str) -> anyhow::Result<Exit> {
+    if terminal.is_json() {
+        terminal.print(serde_json::json!({"topic": topic, "markdown": text}))?;
+        return Ok(Exit::Success);
+    }
+    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    if let (Some(pager), true) = (pager, std::io::stdout().is_terminal()) {
+        let child = Command::new("/bin/sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
+        if let Ok(mut child) = child {
+            if let Some(mut input) = child.stdin.take() {
+                // A pager that is closed early has seen enough.
+                drop(input.write_all(text.as_bytes()));
+            }
+            child.wait()?;
+            return Ok(Exit::Success);
+        }
+    }
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PAGES, codes, page};
+
+    #[test]
+    fn every_code_has_a_page() {
+        for (code, _) in codes() {
+            assert!(page(code, None).is_some_and(|text| text.len() > code.len() + 12), "{code}");
+        }
+    }
+
+    #[test]
+    fn codes_are_unique() {
+        let mut seen = std::collections::BTreeSet::new();
+        for (code, _) in codes() {
+            assert!(seen.insert(code), "{code} stands for two conditions");
+        }
+    }
+
+    #[test]
+    fn every_class_of_the_library_has_a_page() {
+        for (name, _) in beamtalk_node::library_sources() {
+            assert!(page(name.trim_end_matches(".bt"), None).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_security_page_says_what_is_protected() {
+        let (_, _, text) = PAGES.iter().find(|(name, _, _)| *name == "security").unwrap();
+        for part in ["your account's full rights", "other local users", "SSH private key"] {
+            assert!(text.contains(part), "{part}");
+        }
     }
 }

@@ -92,7 +92,8 @@ impl Lowerer<'_> {
                 let subject = self.name(value, line);
                 let other = otherwise.as_ref().map(|(_, body)| body.as_slice());
                 let continuation = self.continuation(&[when_nil.as_deref(), other], rest, line);
-                let (nil, other) = self.nil_branches(when_nil.as_deref(), otherwise.as_ref(), &subject, line);
+                let (nil, other) =
+                    Self::nil_branches(when_nil.as_deref(), otherwise.as_ref(), &subject, line);
                 let nil = self.tail_branch(&nil, &continuation, line);
                 let other = self.tail_branch(&other, &continuation, line);
                 let clauses = vec![
@@ -316,7 +317,7 @@ impl Lowerer<'_> {
         let subject = self.name(value, line);
         let other_nodes = otherwise.map(|(_, body)| body.as_slice());
         let mut meeting = self.meeting(when_nil.into_iter().chain(other_nodes).flatten());
-        let (nil, other) = self.nil_branches(when_nil, otherwise, &subject, line);
+        let (nil, other) = Self::nil_branches(when_nil, otherwise, &subject, line);
         let (nil, nil_fact) = self.branch(&nil, &mut meeting, line);
         let (other, other_fact) = self.branch(&other, &mut meeting, line);
         let clauses = vec![
@@ -333,7 +334,6 @@ impl Lowerer<'_> {
     }
 
     fn nil_branches<'n>(
-        &mut self,
         when_nil: Option<&'n [Node]>,
         otherwise: Option<&'n (Option<VariableId>, Vec<Node>)>,
         subject: &Erl,
@@ -546,7 +546,7 @@ impl Lowerer<'_> {
     fn times_loop(&mut self, count: &Node, body: &[Node], line: u32) -> Value {
         let count = self.node(count);
         let count = self.name(count, line);
-        self.require_integers(&[count.clone()], "timesRepeat:", 0, line);
+        self.require_integers(std::slice::from_ref(&count), "timesRepeat:", 0, line);
         let variables = self.assigned_outside(body);
         self.looped(&variables, Some(count), line, |lowerer, counter, again| {
             let going = Erl::operator(line, ">", counter.clone(), Erl::integer(line, 0));

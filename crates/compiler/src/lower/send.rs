@@ -77,24 +77,12 @@ impl Lowerer<'_> {
                     fact: Fact::Boolean,
                 }
             }
-            ("isNil", 0) if !self.target.table.is_user_selector(selector) => {
-                self.nil_test("=:=", receiver, line)
-            }
-            ("notNil", 0) if !self.target.table.is_user_selector(selector) => {
-                self.nil_test("=/=", receiver, line)
-            }
+            ("isNil", 0) if !self.target.table.is_user_selector(selector) => nil_test("=:=", receiver, line),
+            ("notNil", 0) if !self.target.table.is_user_selector(selector) => nil_test("=/=", receiver, line),
             ("value", 0) | ("value:", 1) | ("value:value:", 2) | ("value:value:value:", 3) => {
                 self.block_call(receiver, selector, arguments, line)
             }
             _ => dispatched(receiver.erl, selector, arguments, line),
-        }
-    }
-
-    fn nil_test(&mut self, operator: &'static str, receiver: Value, line: u32) -> Value {
-        let erl = Erl::operator(line, operator, receiver.erl, Erl::atom(line, "nil"));
-        Value {
-            erl,
-            fact: Fact::Boolean,
         }
     }
 
@@ -289,13 +277,14 @@ impl Lowerer<'_> {
 
     /// `self m`: a local call when this class defines `m` and the receiver is exactly of this class.
     fn self_send(&mut self, selector: &EcoString, arguments: &[Node], line: u32) -> Value {
-        let values = self.operand_expressions(arguments);
+        let values = self.operands(arguments);
         let own = self.own(line);
         let in_foreign_process = self.target.kind == Kind::Actor && self.closure_depth > 0;
         let is_own = self.target.own_selectors.contains(selector)
             && (self.target.is_class_side || !in_foreign_process)
             && !self.target.is_expression;
         if !is_own {
+            let values = values.into_iter().map(|value| value.erl).collect();
             return dispatched(own, selector, values, line);
         }
         let function = if self.target.is_class_side {
@@ -304,6 +293,28 @@ impl Lowerer<'_> {
             names::instance_function(selector)
         };
         let mut direct = vec![own.clone()];
+        if let Some(fast) = &self.fast
+            && *selector == self.target.selector
+            && fast
+                .numeric
+                .iter()
+                .zip(&values)
+                .all(|(numeric, value)| !numeric || value.fact == Fact::Number)
+        {
+            direct.extend(values.into_iter().map(|value| value.erl));
+            let erl = Erl::new(
+                line,
+                ErlKind::LocalCall {
+                    function: fast.function.clone(),
+                    arguments: direct,
+                },
+            );
+            return Value {
+                erl,
+                fact: Fact::Unknown,
+            };
+        }
+        let values: Vec<Erl> = values.into_iter().map(|value| value.erl).collect();
         if self.self_is_exact {
             direct.extend(values);
             let erl = Erl::new(
@@ -363,5 +374,13 @@ pub(super) fn dispatched(receiver: Erl, selector: &EcoString, arguments: Vec<Erl
     Value {
         erl,
         fact: Fact::Unknown,
+    }
+}
+
+fn nil_test(operator: &'static str, receiver: Value, line: u32) -> Value {
+    let erl = Erl::operator(line, operator, receiver.erl, Erl::atom(line, "nil"));
+    Value {
+        erl,
+        fact: Fact::Boolean,
     }
 }

@@ -37,7 +37,7 @@ struct Activation {
 
 pub(super) struct Scopes {
     entries: Vec<Entry>,
-    scopes: Vec<Scope>,
+    stack: Vec<Scope>,
     activations: Vec<Activation>,
     /// The outermost scope holds session variables.
     is_session: bool,
@@ -52,7 +52,7 @@ impl Scopes {
         };
         Self {
             entries: Vec::new(),
-            scopes: vec![Scope::default()],
+            stack: vec![Scope::default()],
             activations: vec![root],
             is_session: false,
         }
@@ -92,16 +92,16 @@ impl Scopes {
     }
 
     pub(super) fn open_block(&mut self) {
-        self.scopes.push(Scope::default());
+        self.stack.push(Scope::default());
     }
 
     pub(super) fn close_block(&mut self) {
-        self.scopes.pop();
+        self.stack.pop();
     }
 
     pub(super) fn open_closure(&mut self) {
-        self.scopes.push(Scope::default());
-        let first_scope = self.scopes.len() - 1;
+        self.stack.push(Scope::default());
+        let first_scope = self.stack.len() - 1;
         self.activations.push(Activation {
             first_scope,
             captures: Vec::new(),
@@ -111,7 +111,7 @@ impl Scopes {
 
     pub(super) fn close_closure(&mut self) -> Vec<VariableId> {
         let activation = self.activations.pop().expect("a closure was opened");
-        self.scopes.truncate(activation.first_scope);
+        self.stack.truncate(activation.first_scope);
         let current = self.current_activation();
         for &variable in &activation.captures {
             if self.entry(variable).activation != current {
@@ -154,7 +154,7 @@ impl Scopes {
             is_temporary: false,
             is_character: false,
         });
-        self.scopes
+        self.stack
             .last_mut()
             .expect("there is always a scope")
             .names
@@ -183,7 +183,7 @@ impl Scopes {
                 .find(|(known, _)| known == name)
                 .map(|(_, id)| *id)
         };
-        self.scopes.iter().rev().find_map(in_scope)
+        self.stack.iter().rev().find_map(in_scope)
     }
 
     pub(super) fn is_visible(&self, name: &str) -> bool {
@@ -193,7 +193,7 @@ impl Scopes {
     /// Visible, but not declared in the innermost scope; session variables do not count.
     pub(super) fn is_outer(&self, name: &str) -> bool {
         let innermost = self
-            .scopes
+            .stack
             .last()
             .is_some_and(|scope| scope.names.iter().any(|(known, _)| known == name));
         !innermost
@@ -238,7 +238,7 @@ impl Scopes {
             is_temporary: false,
             is_character: false,
         });
-        self.scopes
+        self.stack
             .first_mut()
             .expect("there is always a scope")
             .names
@@ -251,7 +251,7 @@ impl Scopes {
     pub(super) fn assign(&mut self, name: &EcoString, span: Span) -> VariableId {
         let variable = match self.find(name) {
             Some(variable) => variable,
-            None if self.is_session && self.scopes.len() == 1 => {
+            None if self.is_session && self.stack.len() == 1 => {
                 let variable = self.declare(name, span, "variable");
                 self.entry_mut(variable).is_session = true;
                 variable

@@ -208,11 +208,9 @@ impl Lexer<'_> {
     /// `'text'`: reported, and skipped to the closing quote when it is on the same line.
     pub(super) fn lex_single_quote(&mut self) {
         let start = self.at;
-        let line = self.rest().split('\n').next().unwrap_or("");
-        let length = line
-            .get(1..)
-            .and_then(|text| text.find('\''))
-            .map_or(1, |at| at + 2);
+        let text = self.source.get(start + 1..).unwrap_or("");
+        let close = text.find(['\'', '\n']).filter(|at| text.as_bytes().get(*at) == Some(&b'\''));
+        let length = close.map_or(1, |at| at + 2);
         self.at += length;
         self.error(
             codes::SINGLE_QUOTE,

@@ -440,7 +440,7 @@ impl Parser<'_> {
     fn at_unary_selector(&self) -> bool {
         let kind = self.kind();
         if kind == TokenKind::Lower {
-            return !self.on_new_line() && self.kind_at(self.position + 1) != TokenKind::At;
+            return !self.on_new_line() && !self.is_package_at(self.position);
         }
         RESERVED_WORDS.contains(kind) && !self.token().newline
     }

@@ -219,7 +219,7 @@ impl Parser<'_> {
             TokenKind::NilWord => self.take_singleton(PatternKind::Nil),
             TokenKind::TrueWord => self.take_singleton(PatternKind::True),
             TokenKind::FalseWord => self.take_singleton(PatternKind::False),
-            TokenKind::Lower if self.kind_at(self.position + 1) != TokenKind::At => self.parse_name_pattern(),
+            TokenKind::Lower if !self.is_package_at(self.position) => self.parse_name_pattern(),
             TokenKind::Lower | TokenKind::Upper => self.parse_class_pattern(),
             TokenKind::BraceOpen => self.parse_tuple_pattern(),
             TokenKind::ArrayOpen => self.parse_sequence_pattern(TokenKind::BracketClose),

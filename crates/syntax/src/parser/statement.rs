@@ -285,10 +285,11 @@ impl Parser<'_> {
         }
         let expression = self.parse_expression();
         let mut is_cast = false;
-        let span = self.span_from(start);
+        let mut span = self.span_from(start);
         if self.at(TokenKind::Bang) && !self.token().newline {
             is_cast = self.check_cast(&expression.kind);
             self.bump();
+            span = self.span_from(start);
             if self.at(TokenKind::Semicolon) && !self.token().newline {
                 self.error_here(codes::MISPLACED_CAST, MISPLACED_CAST);
                 self.skip_statement();

@@ -1,0 +1,329 @@
+//! Deciding what to compile, and compiling it to Erlang forms.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use beamtalk_compiler::{ClassTable, CompiledModule, Origin};
+use beamtalk_syntax::ast::Item;
+
+use super::Scope;
+use super::graph::Package;
+use super::index::{Entry, Index};
+use super::interface::Interfaces;
+use crate::files;
+use crate::findings::FileFindings;
+use crate::source::{self, Parsed, Text};
+use crate::terminal::Terminal;
+
+/// What is to be done for one package.
+pub(crate) struct Plan {
+    pub(crate) name: Option<String>,
+    pub(crate) version: String,
+    pub(crate) root: PathBuf,
+    pub(crate) output: PathBuf,
+    pub(crate) is_dependency: bool,
+    /// Forms to compile; empty when nothing changed.
+    pub(crate) modules: Vec<CompiledModule>,
+    /// Native Erlang files to compile.
+    pub(crate) native: Vec<PathBuf>,
+    /// All modules of the package after the build.
+    pub(crate) module_names: Vec<String>,
+    pub(crate) findings: Vec<FileFindings>,
+    pub(crate) supervisor: Option<String>,
+    pub(crate) native_applications: Vec<String>,
+    /// Modules whose source is gone.
+    stale: Vec<String>,
+    index: Option<Index>,
+}
+
+impl Plan {
+    /// Whether a node has to compile something.
+    pub(crate) fn needs_node(&self) -> bool {
+        !self.modules.is_empty() || !self.native.is_empty()
+    }
+
+    /// Bring directory and index in step with the compiled modules.
+    pub(crate) fn settle(&self) -> anyhow::Result<()> {
+        let Some(index) = &self.index else { return Ok(()) };
+        self.clean()?;
+        index.write(&self.output)
+    }
+
+    /// Remove modules whose source is gone and describe the application.
+    pub(crate) fn clean(&self) -> anyhow::Result<()> {
+        std::fs::create_dir_all(&self.output)
+            .with_context(|| format!("cannot create {}", self.output.display()))?;
+        for module in &self.stale {
+            // Already gone is as good as removed.
+            drop(std::fs::remove_file(self.output.join(format!("{module}.beam"))));
+        }
+        if let Some((path, content)) = self.application_file()
+            && std::fs::read(&path).ok().as_deref() != Some(content.as_bytes())
+        {
+            files::write_atomic(&path, content.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The index to put in place once the modules are written, for a node that does it itself.
+    pub(crate) fn index_bytes(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        self.index.as_ref().map(Index::to_bytes).transpose()
+    }
+
+    /// `<name>.app`.
+    fn application_file(&self) -> Option<(PathBuf, String)> {
+        let name = self.name.as_ref()?;
+        let modules: Vec<String> = self.module_names.iter().map(|module| format!("'{module}'")).collect();
+        let applications: Vec<String> = ["kernel", "stdlib"]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(self.native_applications.iter().cloned())
+            .collect();
+        let content = format!(
+            "{{application, '{name}',\n [{{description, \"{name}\"}},\n  {{vsn, \"{}\"}},\n  {{registered, []}},\n  \
+             {{applications, [{}]}},\n  {{modules, [{}]}}]}}.\n",
+            self.version,
+            applications.join(", "),
+            modules.join(",\n             "),
+        );
+        Some((self.output.join(format!("{name}.app")), content))
+    }
+}
+
+/// The classes known to later files, made when the first file needs compiling.
+struct Tables {
+    table: Option<ClassTable>,
+    /// Parsed on demand: the sources of dependencies that were up to date.
+    waiting: Vec<Parsed>,
+}
+
+impl Tables {
+    fn get(&mut self) -> &mut ClassTable {
+        let table = self.table.get_or_insert_with(source::library_table);
+        for parsed in self.waiting.drain(..) {
+            table.declare(&parsed.file);
+        }
+        table
+    }
+}
+
+/// Plan a package after its dependencies.
+pub(crate) fn plan_all(
+    terminal: &mut Terminal,
+    package: &Package,
+    scope: Scope,
+    erlang: &str,
+) -> anyhow::Result<Vec<Plan>> {
+    let mut tables = Tables { table: None, waiting: Vec::new() };
+    let mut plans = Vec::new();
+    let mut below = String::new();
+    for package in package.in_order() {
+        let texts = package
+            .sources()?
+            .iter()
+            .map(|path| Text::read(path, &package.project.root))
+            .collect::<anyhow::Result<Vec<Text>>>()?;
+        let environment = environment(package, erlang, &below);
+        let fingerprint: Vec<&str> = texts.iter().map(|text| text.hash.as_str()).collect();
+        below = files::hash(format!("{below}{environment}{}", fingerprint.join("")).as_bytes());
+        let plan = plan_one(package, texts, scope, environment, &mut tables)?;
+        terminal.detail(format_args!(
+            "{}: {} of {} modules to compile",
+            package.name().unwrap_or("(no package)"),
+            plan.modules.len(),
+            plan.module_names.len()
+        ));
+        plans.push(plan);
+    }
+    Ok(plans)
+}
+
+/// Everything that makes old output worthless as a whole.
+fn environment(package: &Package, erlang: &str, below: &str) -> String {
+    let manifest = std::fs::read(package.project.root.join(crate::manifest::FILE_NAME)).unwrap_or_default();
+    let parts = [
+        env!("CARGO_PKG_VERSION"),
+        beamtalk_node::LIBRARY_HASH,
+        &binary_stamp(),
+        erlang,
+        &files::hash(&manifest),
+        below,
+    ];
+    files::hash(parts.join("\n").as_bytes())
+}
+
+/// Size and time of the running binary: a new compiler builds everything again.
+fn binary_stamp() -> String {
+    use std::os::unix::fs::MetadataExt;
+    std::env::current_exe()
+        .and_then(std::fs::metadata)
+        .map(|metadata| format!("{}-{}-{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+        .unwrap_or_default()
+}
+
+fn plan_one(
+    package: &Package,
+    texts: Vec<Text>,
+    scope: Scope,
+    environment: String,
+    tables: &mut Tables,
+) -> anyhow::Result<Plan> {
+    let output = package.output();
+    let old = Index::read(&output);
+    let mut plan = Plan {
+        name: package.name().map(str::to_owned),
+        version: package.project.manifest.as_ref().map_or_else(String::new, |manifest| manifest.version.clone()),
+        root: package.project.root.clone(),
+        output: output.clone(),
+        is_dependency: package.is_dependency,
+        modules: Vec::new(),
+        native: package.native_sources(scope)?,
+        module_names: Vec::new(),
+        findings: Vec::new(),
+        supervisor: package.project.manifest.as_ref().and_then(|manifest| manifest.supervisor.clone()),
+        native_applications: package
+            .project
+            .manifest
+            .as_ref()
+            .map_or_else(Vec::new, |manifest| manifest.native_applications.clone()),
+        stale: Vec::new(),
+        index: None,
+    };
+    let hashes = texts.iter().map(|text| (text.shown.as_str(), text.hash.as_str()));
+    if scope == Scope::Changed && old.is_current(&environment, hashes, &output) {
+        plan.module_names = old.modules().into_iter().map(str::to_owned).collect();
+        plan.findings = texts
+            .iter()
+            .filter_map(|text| {
+                let entry = old.files.get(&text.shown).filter(|entry| !entry.findings.is_empty())?;
+                let findings = entry.findings.clone();
+                Some(FileFindings { path: text.shown.clone(), text: text.text.clone(), findings })
+            })
+            .collect();
+        if package.is_dependency {
+            tables.waiting.extend(parse_all(package, texts));
+        }
+        return Ok(plan);
+    }
+    let parsed = parse_all(package, texts);
+    compile_changed(package, parsed, &old, scope, environment, tables, &mut plan)?;
+    Ok(plan)
+}
+
+fn compile_changed(
+    package: &Package,
+    parsed: Vec<Parsed>,
+    old: &Index,
+    scope: Scope,
+    environment: String,
+    tables: &mut Tables,
+    plan: &mut Plan,
+) -> anyhow::Result<()> {
+    let table = tables.get();
+    let mut interfaces = Interfaces::default();
+    for file in &parsed {
+        table.declare(&file.file);
+        interfaces.add(&file.file);
+    }
+    let table = &*table;
+    let mut index = Index {
+        global: interfaces.global_hash(&library_selectors()),
+        environment,
+        ..Index::default()
+    };
+    let keeps_old =
+        scope == Scope::Changed && old.environment == index.environment && old.global == index.global;
+    let work: Vec<(&Parsed, Option<&Entry>)> = parsed
+        .iter()
+        .map(|file| {
+            let entry = old.files.get(file.file.path.as_str()).filter(|entry| {
+                keeps_old
+                    && entry.hash == file.hash
+                    && entry.uses == interfaces.used(&file.file.text)
+                    && entry.modules.iter().all(|module| plan.output.join(format!("{module}.beam")).is_file())
+            });
+            (file, entry)
+        })
+        .collect();
+    let compiled = source::parallel(&work, |(file, entry)| match entry {
+        Some(_) => None,
+        None => Some(beamtalk_compiler::compile_file(&file.file, table)),
+    });
+    for ((file, entry), compiled) in work.into_iter().zip(compiled) {
+        let path = file.file.path.to_string();
+        let entry = match (compiled, entry) {
+            (Some(compiled), _) => {
+                let findings = file.findings(&compiled.diagnostics);
+                let entry = Entry {
+                    hash: file.hash.clone(),
+                    modules: compiled.modules.iter().map(|module| module.name.to_string()).collect(),
+                    declares: interfaces.declared(&file.file),
+                    uses: interfaces.used(&file.file.text),
+                    findings: findings.findings.clone(),
+                };
+                plan.modules.extend(compiled.modules);
+                plan.findings.push(findings);
+                entry
+            }
+            (None, Some(entry)) => {
+                plan.findings.push(FileFindings {
+                    path: path.clone(),
+                    text: file.file.text.to_string(),
+                    findings: entry.findings.clone(),
+                });
+                entry.clone()
+            }
+            (None, None) => continue,
+        };
+        index.files.insert(path, entry);
+    }
+    check_module_names(package, &index)?;
+    let names: BTreeSet<&str> = index.modules();
+    plan.stale = old.modules().difference(&names).map(|name| (*name).to_owned()).collect();
+    plan.module_names = names.into_iter().map(str::to_owned).collect();
+    plan.index = Some(index);
+    Ok(())
+}
+
+/// Two files giving one module name cannot live together.
+fn check_module_names(package: &Package, index: &Index) -> anyhow::Result<()> {
+    let mut seen: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+    for (path, entry) in &index.files {
+        for module in &entry.modules {
+            if let Some(other) = seen.insert(module, path) {
+                let root = package.project.root.display();
+                let message = format!("{other} and {path} in {root} both give the module '{module}'");
+                return Err(crate::exit::Fault::failure("module_conflict", message).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parse_all(package: &Package, texts: Vec<Text>) -> Vec<Parsed> {
+    let name = package.name();
+    source::parallel(&texts, |text| {
+        let module_path = module_path(&text.path, &package.project.root);
+        text.clone().parse(name, &module_path, Origin::Package)
+    })
+}
+
+/// The part of a path that gives the module its name: relative to `src/`, or the file name alone.
+pub(crate) fn module_path(path: &Path, root: &Path) -> String {
+    let below = path.strip_prefix(root.join("src")).or_else(|_| path.strip_prefix(root)).unwrap_or(path);
+    below.display().to_string()
+}
+
+/// Selectors that the library defines on its instances.
+fn library_selectors() -> BTreeSet<String> {
+    let mut selectors = BTreeSet::new();
+    for (_, text) in beamtalk_node::library_sources() {
+        for item in &beamtalk_syntax::parse_file(text).unit.items {
+            if let Item::Class(class) = item {
+                selectors.extend(class.methods.iter().map(|method| method.head.selector.to_string()));
+            }
+        }
+    }
+    selectors
+}

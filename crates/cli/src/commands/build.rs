@@ -1,0 +1,83 @@
+//! `beamtalk build`: compile a project, or a single file.
+
+use std::path::{Path, PathBuf};
+
+use crate::build::{self, Package, Scope};
+use crate::exit::{Exit, Fault};
+use crate::files;
+use crate::findings::Policy;
+use crate::findings::severity::Warnings;
+use crate::project::Project;
+use crate::terminal::Terminal;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A project directory or a `.bt` file.
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Build everything again.
+    #[arg(long)]
+    force: bool,
+    /// Do not show warnings.
+    #[arg(long, conflicts_with = "warnings_as_errors")]
+    no_warnings: bool,
+    /// Warnings and hints fail the build.
+    #[arg(long)]
+    warnings_as_errors: bool,
+    /// How many modules to compile at once; 0 means one for each core.
+    #[arg(long, value_name = "N", default_value = "0")]
+    jobs: usize,
+    /// Make a release in `_build/prod/rel`.
+    #[arg(long, hide = true)]
+    release: bool,
+    /// Make one executable file.
+    #[arg(long, hide = true)]
+    escript: bool,
+}
+
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    if arguments.release || arguments.escript {
+        let message = "build --release and --escript are not part of this version";
+        return Err(Fault::usage("not_supported", message).into());
+    }
+    let package = package(&arguments.path)?;
+    let warnings = match (arguments.no_warnings, arguments.warnings_as_errors) {
+        (true, _) => Warnings::Hidden,
+        (_, true) => Warnings::AsErrors,
+        _ => Warnings::Shown,
+    };
+    let policy = policy(&package, warnings);
+    let scope = if arguments.force { Scope::Everything } else { Scope::Changed };
+    let built = build::build(terminal, &package, scope, &policy, arguments.jobs)?;
+    let modules = built.module_count();
+    let directory = files::shown(&package.output(), &package.project.root);
+    if terminal.is_json() {
+        let summary = serde_json::json!({"summary": {
+            "modules": modules,
+            "directory": directory,
+            "findings": built.counts.to_json(),
+        }});
+        terminal.print(summary)?;
+    } else {
+        if !built.counts.is_empty() {
+            terminal.status(built.counts.table());
+        }
+        if !terminal.is_quiet {
+            terminal.print(format_args!("Build complete: {modules} modules in {directory}/"))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The package a path stands for: a single file outside any project, or the project around it.
+pub(crate) fn package(path: &Path) -> anyhow::Result<Package> {
+    if path.is_file() && files::has_extension(path, &["bt"]) && Project::find(path)?.is_none() {
+        return Package::single_file(path);
+    }
+    Package::resolve(Project::require(path)?)
+}
+
+pub(crate) fn policy(package: &Package, warnings: Warnings) -> Policy {
+    let settings = package.project.manifest.as_ref().map(|manifest| manifest.diagnostics.clone());
+    Policy { settings: settings.unwrap_or_default(), warnings, shows_lint: false }
+}

@@ -1,0 +1,259 @@
+//! `beamtalk doctor`: is everything there that Beamtalk needs?
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use beamtalk_etf::Term;
+use beamtalk_node::{Erlang, Home, INSTALL_COMMAND, Runtime, Worker};
+
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+use crate::wire;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Check what is needed to work on Beamtalk itself as well.
+    #[arg(long)]
+    dev: bool,
+    /// Repair file modes.
+    #[arg(long)]
+    fix: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Good,
+    Warning,
+    Bad,
+}
+
+struct Check {
+    name: &'static str,
+    status: Status,
+    detail: String,
+    fix: Option<String>,
+}
+
+impl Check {
+    fn good(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, status: Status::Good, detail: detail.into(), fix: None }
+    }
+
+    fn bad(name: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { name, status: Status::Bad, detail: detail.into(), fix: Some(fix.into()) }
+    }
+
+    fn warning(name: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { name, status: Status::Warning, detail: detail.into(), fix: Some(fix.into()) }
+    }
+}
+
+/// Applications of OTP the runtime or its tools use.
+const APPLICATIONS: &[&str] = &["compiler", "crypto", "public_key", "sasl", "ssl", "syntax_tools"];
+
+/// Applications without which nothing runs.
+const REQUIRED: &[&str] = &["compiler"];
+
+const FREE_BYTES: u64 = 256 * 1024 * 1024;
+
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let mut checks = Vec::new();
+    let erlang = check_erlang(&mut checks);
+    check_home(&mut checks, arguments.fix);
+    let runtime = check_runtime(&mut checks);
+    checks.push(check_program("git", "git", "install git to use git dependencies"));
+    checks.push(check_clock());
+    if let (Some(erlang), Some(runtime)) = (&erlang, &runtime) {
+        check_node(&mut checks, erlang, runtime);
+    }
+    if arguments.dev {
+        checks.push(check_program("cargo", "cargo", "install Rust: https://rustup.rs"));
+        checks.push(check_program("rustc", "rustc", "install Rust: https://rustup.rs"));
+        checks.push(check_program("make", "make", "sudo apt-get install make"));
+    }
+    show(terminal, &checks)?;
+    let is_bad = checks.iter().any(|check| check.status == Status::Bad);
+    Ok(if is_bad { Exit::Failure } else { Exit::Success })
+}
+
+fn show(terminal: &mut Terminal, checks: &[Check]) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        let rows: Vec<serde_json::Value> = checks
+            .iter()
+            .map(|check| {
+                let status = match check.status {
+                    Status::Good => "ok",
+                    Status::Warning => "warning",
+                    Status::Bad => "error",
+                };
+                serde_json::json!({"check": check.name, "status": status, "detail": check.detail, "fix": check.fix})
+            })
+            .collect();
+        terminal.print(serde_json::Value::from(rows))?;
+        return Ok(());
+    }
+    for check in checks {
+        let mark = match check.status {
+            Status::Good => "✅",
+            Status::Warning => "⚠️ ",
+            Status::Bad => "❌",
+        };
+        terminal.print(format_args!("{mark} {}: {}", check.name, check.detail))?;
+        if let Some(fix) = &check.fix {
+            terminal.print(format_args!("   {fix}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_erlang(checks: &mut Vec<Check>) -> Option<Erlang> {
+    let erlang = match Erlang::find() {
+        Ok(erlang) => erlang,
+        Err(error) => {
+            checks.push(Check::bad("erl", error.to_string(), INSTALL_COMMAND));
+            return None;
+        }
+    };
+    let detail = format!("Erlang/OTP {} at {}", erlang.version(), erlang.program().display());
+    checks.push(Check::good("erl", detail));
+    match erlang.erlc() {
+        Some(path) => checks.push(Check::good("erlc", path.display().to_string())),
+        None => checks.push(Check::warning("erlc", "not found", INSTALL_COMMAND)),
+    }
+    if let Some(directory) = erlang.library_directory() {
+        for name in APPLICATIONS {
+            checks.push(check_application(&directory, name));
+        }
+    }
+    Some(erlang)
+}
+
+fn check_application(directory: &Path, name: &'static str) -> Check {
+    let prefix = format!("{name}-");
+    let found = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .find(|entry| entry == name || entry.starts_with(&prefix));
+    match found {
+        Some(found) => Check::good(name, found),
+        None if REQUIRED.contains(&name) => Check::bad(name, "application not found", INSTALL_COMMAND),
+        None => {
+            let fix = format!("needed by programs that use it: sudo apt-get install erlang-{}", name.replace('_', "-"));
+            Check::warning(name, "application not found", fix)
+        }
+    }
+}
+
+fn check_home(checks: &mut Vec<Check>, fixes: bool) {
+    let location = match Home::location() {
+        Ok(location) => location,
+        Err(error) => {
+            checks.push(Check::bad("home", error.to_string(), "export BEAMTALK_HOME=$HOME/.beamtalk"));
+            return;
+        }
+    };
+    if fixes && location.is_dir() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o700);
+        if let Err(error) = std::fs::set_permissions(&location, mode) {
+            checks.push(Check::bad("home mode", error.to_string(), format!("chmod 700 {}", location.display())));
+        }
+    }
+    match Home::open() {
+        Ok(home) => checks.push(Check::good("home", home.path().display().to_string())),
+        Err(error) => {
+            let fix = format!("chmod 700 {0}; chown $(id -u) {0}", location.display());
+            checks.push(Check::bad("home", error.to_string(), fix));
+            return;
+        }
+    }
+    match rustix::fs::statvfs(&location) {
+        Ok(space) if space.f_bavail.saturating_mul(space.f_frsize) >= FREE_BYTES => {
+            checks.push(Check::good("disk space", "at least 256 MiB free"));
+        }
+        Ok(_) => checks.push(Check::warning("disk space", "less than 256 MiB free", "make room")),
+        Err(error) => checks.push(Check::warning("disk space", error.to_string(), "check the file system")),
+    }
+}
+
+fn check_runtime(checks: &mut Vec<Check>) -> Option<Runtime> {
+    let runtime = match Runtime::prepare() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            checks.push(Check::bad("runtime", error.to_string(), "check BEAMTALK_HOME and BEAMTALK_RUNTIME_DIR"));
+            return None;
+        }
+    };
+    checks.push(Check::good("runtime", runtime.path().display().to_string()));
+    let names: Vec<String> = std::fs::read_dir(runtime.ebin())
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let modules = names.iter().filter(|name| name.starts_with("bt@stdlib@")).count();
+    let expected = beamtalk_node::library_sources().count();
+    let detail = format!("{modules} modules from {expected} files");
+    if modules > 0 && runtime.image().is_file() {
+        checks.push(Check::good("standard library", detail));
+    } else {
+        let fix = format!("rm -r {}", runtime.path().display());
+        checks.push(Check::bad("standard library", detail, fix));
+    }
+    Some(runtime)
+}
+
+fn check_program(name: &'static str, program: &str, fix: &str) -> Check {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file()) {
+        Some(found) => Check::good(name, found.display().to_string()),
+        None => Check::warning(name, "not found", fix),
+    }
+}
+
+/// The binary cannot have been built in the future.
+fn check_clock() -> Check {
+    let built = std::env::current_exe().and_then(std::fs::metadata).and_then(|metadata| metadata.modified());
+    match built {
+        Ok(built) if SystemTime::now() + Duration::from_secs(60) < built => {
+            Check::warning("system time", "before the date of this binary", "set the clock")
+        }
+        _ => Check::good("system time", "plausible"),
+    }
+}
+
+/// Start a node over pipes, look at what it opened, and have it evaluate something.
+fn check_node(checks: &mut Vec<Check>, erlang: &Erlang, runtime: &Runtime) {
+    let fix = "run with -v and report the output";
+    let mut worker = match Worker::start(erlang, runtime, None) {
+        Ok(worker) => worker,
+        Err(error) => {
+            checks.push(Check::bad("node", error.to_string(), fix));
+            return;
+        }
+    };
+    let answer = worker
+        .send(&Term::tuple([Term::atom("ping")]))
+        .and_then(|()| worker.receive())
+        .map(|reply| wire::tagged(&reply).map(|(_, rest)| rest.to_vec()).unwrap_or_default());
+    match answer.as_deref() {
+        Ok([printed, ports]) => {
+            let printed = wire::text(printed);
+            if printed == "3" {
+                checks.push(Check::good("node", "starts and evaluates 1 + 2"));
+            } else {
+                checks.push(Check::bad("node", format!("1 + 2 is {printed}"), fix));
+            }
+            match ports {
+                Term::List(listening) if listening.is_empty() => {
+                    checks.push(Check::good("isolation", "no listening socket, no epmd started"));
+                }
+                _ => checks.push(Check::bad("isolation", "the node listens on a socket", fix)),
+            }
+        }
+        Ok(_) => checks.push(Check::bad("node", "unexpected answer", fix)),
+        Err(error) => checks.push(Check::bad("node", error.to_string(), fix)),
+    }
+}

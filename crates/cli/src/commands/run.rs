@@ -1,0 +1,159 @@
+//! `beamtalk run`: a class method as a program, in a node of its own.
+//!
+//! The job goes to the node in a file; this process then becomes the node, so that signals, streams and
+//! status are the program's own.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+use anyhow::Context;
+use beamtalk_etf::Term;
+use beamtalk_node::{Erlang, Home, Runtime, script_command};
+
+use crate::build::{self, Package, Plan, Scope, path_term, plan};
+use crate::exit::{Exit, Fault};
+use crate::findings::severity::Warnings;
+use crate::project::Project;
+use crate::terminal::Terminal;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The class; `.` starts the application in the workspace.
+    class: String,
+    /// A unary selector, or one keyword such as `main:` that receives all further words.
+    selector: Option<String>,
+    /// Words for the program.
+    #[arg(trailing_var_arg = true)]
+    arguments: Vec<String>,
+    /// Run inside the live workspace.
+    #[arg(long, hide = true)]
+    connect: bool,
+}
+
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let entry = entry(arguments)?;
+    let here = Path::new(".");
+    let project = match Project::find(here)? {
+        Some(project) => project,
+        None => Project::loose(here)?,
+    };
+    let is_loose = project.manifest.is_none();
+    let package = Package::resolve(project)?;
+    let erlang = Erlang::find()?;
+    let scope = if is_loose { Scope::Everything } else { Scope::Changed };
+    let plans = plan::plan_all(terminal, &package, scope, erlang.version())?;
+    let warnings = if terminal.is_quiet { Warnings::Hidden } else { Warnings::Shown };
+    build::report_plans(terminal, &plans, &super::build::policy(&package, warnings))?;
+    if plans.iter().any(|plan| !plan.native.is_empty()) {
+        // Native code has to be compiled in a node first.
+        build::build(terminal, &package, Scope::Changed, &super::build::policy(&package, Warnings::Hidden), 0)?;
+        return run(terminal, arguments);
+    }
+    let runtime = Runtime::prepare()?;
+    if !is_loose {
+        plans.iter().filter(|plan| plan.needs_node()).try_for_each(Plan::clean)?;
+    }
+    let job = job(&plans, &entry, is_loose)?;
+    let mut file = tempfile::Builder::new()
+        .prefix("run-")
+        .tempfile_in(Home::open()?.directory("jobs")?)
+        .context("cannot write the job file")?;
+    std::io::Write::write_all(&mut file, &beamtalk_etf::encode(&job)).context("cannot write the job file")?;
+    let (_, path) = file.keep().context("cannot write the job file")?;
+    let mut command = script_command(&erlang, &runtime, &path);
+    let cause = command.exec();
+    drop(std::fs::remove_file(&path));
+    Err(beamtalk_node::Error::ErlangBroken { program: erlang.program().to_owned(), cause }.into())
+}
+
+struct Entry {
+    class: String,
+    selector: String,
+    arguments: Option<Vec<String>>,
+}
+
+/// Class, selector and words; shapes that cannot be sent are refused before anything starts.
+fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
+    if arguments.connect || arguments.class == "." {
+        let message = "`run .` and `run --connect` need a workspace, which this version does not have";
+        return Err(Fault::usage("not_supported", message)
+            .with_hint("run a class method instead: beamtalk run Main run")
+            .into());
+    }
+    let is_class = arguments.class.len() <= 255
+        && arguments.class.starts_with(char::is_uppercase)
+        && arguments.class.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !is_class {
+        return Err(Fault::usage("bad_entry", format!("'{}' is not a class name", arguments.class)).into());
+    }
+    let Some(selector) = arguments.selector.clone() else {
+        let message = format!("which message shall {} receive? beamtalk run {0} SELECTOR", arguments.class);
+        return Err(Fault::usage("bad_entry", message).into());
+    };
+    let name = selector.strip_suffix(':').unwrap_or(&selector);
+    let is_name = selector.len() <= 255
+        && name.starts_with(|c: char| c.is_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !is_name {
+        let message = format!("'{selector}' is neither a unary selector nor one keyword such as main:");
+        return Err(Fault::usage("bad_entry", message).into());
+    }
+    let takes_words = selector.ends_with(':');
+    if !takes_words && !arguments.arguments.is_empty() {
+        let message = format!("'{selector}' takes no words; use a keyword such as {selector}:");
+        return Err(Fault::usage("bad_entry", message).into());
+    }
+    let words = takes_words.then(|| arguments.arguments.clone());
+    Ok(Entry { class: arguments.class.clone(), selector, arguments: words })
+}
+
+/// What the node has to do, as the term it reads.
+fn job(plans: &[Plan], entry: &Entry, is_loose: bool) -> anyhow::Result<Term> {
+    let mut compile = Vec::new();
+    let mut load = Vec::new();
+    let mut settle = Vec::new();
+    let mut paths = Vec::new();
+    let mut applications = Vec::new();
+    for plan in plans {
+        for module in &plan.modules {
+            let path = plan.output.join(format!("{}.beam", module.name));
+            let path = if is_loose { Term::atom("nil") } else { path_term(&path) };
+            compile.push(Term::tuple([Term::binary(&module.forms), path]));
+        }
+        for name in &plan.module_names {
+            if !plan.modules.iter().any(|module| module.name == *name) {
+                load.push(path_term(&plan.output.join(format!("{name}.beam"))));
+            }
+        }
+        if let (Some(index), false) = (plan.index_bytes()?, is_loose) {
+            let path = plan.output.join(build::index::FILE_NAME);
+            settle.push(Term::tuple([path_term(&path), Term::Binary(index)]));
+        }
+        paths.push(path_term(&plan.output));
+        paths.push(path_term(&build::graph::native_output(&plan.output)));
+        applications.extend(plan.native_applications.iter().map(|name| Term::atom(name.as_str())));
+    }
+    let arguments = match &entry.arguments {
+        Some(words) => vec![Term::list(words.iter().map(Term::binary))],
+        None => Vec::new(),
+    };
+    let pair = |key: &str, value: Term| (Term::atom(key), value);
+    Ok(Term::Map(vec![
+        pair("compile", Term::List(compile)),
+        pair("load", Term::List(load)),
+        pair("settle", Term::List(settle)),
+        pair("paths", Term::List(paths)),
+        pair("applications", Term::List(applications)),
+        pair("program", Term::binary(program_name())),
+        pair("class", Term::atom(entry.class.as_str())),
+        pair("selector", Term::atom(entry.selector.as_str())),
+        pair("arguments", Term::List(arguments)),
+    ]))
+}
+
+fn program_name() -> String {
+    std::env::args_os()
+        .next()
+        .and_then(|name| Path::new(&name).file_name().map(|name| name.to_string_lossy().into_owned()))
+        .unwrap_or_else(|| "beamtalk".to_owned())
+}

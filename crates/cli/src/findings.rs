@@ -1,0 +1,231 @@
+//! Diagnostics on their way to people and tools: severity after configuration, counting, and one
+//! file per output format.
+
+pub(crate) mod human;
+pub(crate) mod json;
+pub(crate) mod severity;
+
+use std::collections::BTreeMap;
+
+use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
+use beamtalk_syntax::span::{LineIndex, Position, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::terminal::Terminal;
+
+pub(crate) use severity::Policy;
+
+/// One diagnostic with everything needed to show it, independent of the source text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Finding {
+    pub(crate) code: String,
+    pub(crate) severity: Level,
+    pub(crate) category: Option<String>,
+    pub(crate) message: String,
+    pub(crate) span: (u32, u32),
+    pub(crate) hint: Option<String>,
+    pub(crate) notes: Vec<Note>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Note {
+    pub(crate) span: (u32, u32),
+    pub(crate) text: String,
+}
+
+/// Severity in the order in which findings matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    Error,
+    Warning,
+    Hint,
+    Lint,
+}
+
+impl Level {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Hint => "hint",
+            Level::Lint => "lint",
+        }
+    }
+}
+
+impl From<Severity> for Level {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Error => Level::Error,
+            Severity::Warning => Level::Warning,
+            Severity::Hint => Level::Hint,
+            Severity::Lint => Level::Lint,
+        }
+    }
+}
+
+impl From<&Diagnostic> for Finding {
+    fn from(diagnostic: &Diagnostic) -> Self {
+        let pair = |span: Span| (span.start, span.end);
+        Self {
+            code: diagnostic.code.to_owned(),
+            severity: diagnostic.severity.into(),
+            category: diagnostic.category.map(|category| category_name(category).to_owned()),
+            message: diagnostic.message.to_string(),
+            span: pair(diagnostic.span),
+            hint: diagnostic.hint.as_ref().map(ToString::to_string),
+            notes: diagnostic
+                .notes
+                .iter()
+                .map(|(span, text)| Note { span: pair(*span), text: text.to_string() })
+                .collect(),
+        }
+    }
+}
+
+/// The key users name in `[diagnostics]`.
+pub(crate) fn category_name(category: Category) -> &'static str {
+    match category {
+        Category::Syntax => "syntax",
+        Category::Dnu => "dnu",
+        Category::Type => "type",
+        Category::TypeAnnotation => "type-annotation",
+        Category::Unused => "unused",
+        Category::EmptyBody => "empty-body",
+        Category::Lint => "lint",
+        Category::DeadAssignment => "dead-assignment",
+        Category::ExtensionConflict => "extension-conflict",
+        Category::Deprecation => "deprecation",
+        Category::ActorNew => "actor-new",
+        Category::Visibility => "visibility",
+        Category::UnresolvedClass => "unresolved-class",
+        Category::UnresolvedFfi => "unresolved-ffi",
+        Category::ArityMismatch => "arity-mismatch",
+        Category::ShadowedClass => "shadowed-class",
+        Category::Inheritance => "inheritance",
+        Category::Sendability => "sendability",
+        Category::Dependency => "dependency",
+    }
+}
+
+/// All categories, for checking the manifest.
+pub(crate) const CATEGORIES: &[&str] = &[
+    "syntax",
+    "dnu",
+    "type",
+    "type-annotation",
+    "unused",
+    "empty-body",
+    "lint",
+    "dead-assignment",
+    "extension-conflict",
+    "deprecation",
+    "actor-new",
+    "visibility",
+    "unresolved-class",
+    "unresolved-ffi",
+    "arity-mismatch",
+    "shadowed-class",
+    "inheritance",
+    "sendability",
+    "dependency",
+];
+
+/// The findings of one file, with its text.
+#[derive(Clone, Debug)]
+pub(crate) struct FileFindings {
+    /// Relative to the project root.
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Where a finding stands, in lines and columns.
+pub(crate) fn places(index: &LineIndex, text: &str, span: (u32, u32)) -> (Position, Position) {
+    (index.position(text, span.0), index.position(text, span.1))
+}
+
+/// At most this many errors are shown of one file.
+const ERRORS_PER_FILE: usize = 50;
+
+/// How many findings of which category and severity were shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) errors: usize,
+    pub(crate) warnings: usize,
+    by_category: BTreeMap<(String, Level), usize>,
+}
+
+impl Counts {
+    fn add(&mut self, finding: &Finding) {
+        match finding.severity {
+            Level::Error => self.errors += 1,
+            Level::Warning => self.warnings += 1,
+            Level::Hint | Level::Lint => {}
+        }
+        let category = finding.category.clone().unwrap_or_else(|| "other".to_owned());
+        *self.by_category.entry((category, finding.severity)).or_default() += 1;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_category.is_empty()
+    }
+
+    /// One line for each category and severity.
+    pub(crate) fn table(&self) -> String {
+        let lines: Vec<String> = self
+            .by_category
+            .iter()
+            .map(|((category, level), count)| format!("  {category:<20} {:<8} {count:>5}", level.name()))
+            .collect();
+        lines.join("\n")
+    }
+
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        let rows: Vec<serde_json::Value> = self
+            .by_category
+            .iter()
+            .map(|((category, level), count)| {
+                serde_json::json!({"category": category, "severity": level.name(), "count": count})
+            })
+            .collect();
+        serde_json::json!({"errors": self.errors, "warnings": self.warnings, "by_category": rows})
+    }
+}
+
+/// Show the findings of one file and count them.
+pub(crate) fn report(
+    terminal: &mut Terminal,
+    file: &FileFindings,
+    policy: &Policy,
+    counts: &mut Counts,
+) -> anyhow::Result<()> {
+    let index = LineIndex::new(&file.text);
+    let mut errors = 0;
+    let mut hidden = 0;
+    for finding in &file.findings {
+        let Some(finding) = policy.apply(finding) else { continue };
+        counts.add(&finding);
+        if finding.severity == Level::Error {
+            errors += 1;
+            if errors > ERRORS_PER_FILE {
+                hidden += 1;
+                continue;
+            }
+        }
+        if terminal.is_json() {
+            terminal.print(json::render(&index, &file.path, &file.text, &finding))?;
+        } else if finding.severity == Level::Error || !terminal.is_quiet {
+            let text = human::render(&file.path, &file.text, &finding, terminal.has_color);
+            terminal.error(format_args!("{text}\n"));
+        }
+    }
+    if hidden > 0 && !terminal.is_json() {
+        terminal.error(format_args!("{}: … {hidden} more\n", file.path));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! `beamtalk.toml`: reading it strictly. Every fault names the file, the line and what to write.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use toml_edit::{Document, Item, Table, TableLike};
+
+use crate::exit::Fault;
+use crate::files;
+use crate::findings::CATEGORIES;
+use crate::findings::severity::Setting;
+use crate::nearest::nearest;
+
+pub(crate) const FILE_NAME: &str = "beamtalk.toml";
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manifest {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) description: Option<String>,
+    pub(crate) has_strict_dependencies: bool,
+    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) supervisor: Option<String>,
+    pub(crate) native_applications: Vec<String>,
+    pub(crate) diagnostics: BTreeMap<String, Setting>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Path(String),
+    Git { url: String, reference: Reference },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reference {
+    Tag(String),
+    Branch(String),
+    Revision(String),
+}
+
+/// Names a package may not take: ours, and applications of OTP.
+const RESERVED: &[&str] = &[
+    "beamtalk", "stdlib", "kernel", "runtime", "workspace", "compiler", "asn1", "common_test", "crypto",
+    "debugger", "dialyzer", "diameter", "edoc", "eldap", "erl_docgen", "erl_interface", "erts", "et", "eunit", "ftp",
+    "inets", "jinterface", "megaco", "mnesia", "observer", "odbc", "os_mon", "parsetools", "public_key",
+    "reltool", "runtime_tools", "sasl", "snmp", "ssh", "ssl", "syntax_tools", "tftp", "tools", "wx", "xmerl",
+];
+
+const PACKAGE_KEYS: &[&str] = &["name", "version", "description", "licenses", "strict-deps"];
+const TABLES: &[&str] = &["package", "dependencies", "application", "native", "diagnostics", "workspace"];
+const DEPENDENCY_KEYS: &[&str] = &["path", "git", "tag", "branch", "rev"];
+const WORKSPACE_KEYS: &[&str] =
+    &["no-subprocess", "no-ffi", "no-http", "read-only-fs", "eval-max-heap-mb", "eval-timeout"];
+
+impl Manifest {
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = files::read_source(path)?;
+        Ok(Self::parse(&text, &path.display().to_string())?)
+    }
+
+    /// Parse the text of a manifest; `path` is only for messages.
+    pub(crate) fn parse(text: &str, path: &str) -> Result<Self, Fault> {
+        let reader = Reader { text, path };
+        let document = Document::parse(text).map_err(|error| {
+            let message = error.message().lines().next().unwrap_or("not valid TOML").to_owned();
+            reader.fault(error.span(), message)
+        })?;
+        reader.manifest(document.as_table())
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a str,
+}
+
+impl Reader<'_> {
+    fn fault(&self, span: Option<Range<usize>>, message: impl std::fmt::Display) -> Fault {
+        let start = span.map_or(0, |span| span.start).min(self.text.len());
+        let line = self.text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
+        Fault::usage("bad_manifest", format!("{}:{line}: {message}", self.path))
+    }
+
+    fn manifest(&self, root: &Table) -> Result<Manifest, Fault> {
+        self.check_keys(root, TABLES, "table")?;
+        let mut manifest = Manifest::default();
+        let package = self.table(root, "package")?.ok_or_else(|| {
+            self.fault(None, "the table [package] is missing").with_hint("write [package] with name and version")
+        })?;
+        self.package(package, root, &mut manifest)?;
+        if let Some(table) = self.table(root, "dependencies")? {
+            for (name, item) in table.iter() {
+                manifest.dependencies.push(self.dependency(table, name, item)?);
+            }
+        }
+        if let Some(table) = self.table(root, "application")? {
+            self.check_keys(table, &["supervisor"], "key")?;
+            manifest.supervisor = self.string(table, "supervisor")?;
+        }
+        if let Some(table) = self.table(root, "native")? {
+            self.check_keys(table, &["applications"], "key")?;
+            manifest.native_applications = self.strings(table, "applications")?;
+        }
+        if let Some(table) = self.table(root, "diagnostics")? {
+            for (name, item) in table.iter() {
+                let setting = self.setting(table, name, item)?;
+                manifest.diagnostics.insert(name.to_owned(), setting);
+            }
+        }
+        if let Some(table) = self.table(root, "workspace")? {
+            self.check_keys(table, WORKSPACE_KEYS, "key")?;
+        }
+        Ok(manifest)
+    }
+
+    fn package(&self, package: &dyn TableLike, root: &Table, manifest: &mut Manifest) -> Result<(), Fault> {
+        self.check_keys(package, PACKAGE_KEYS, "key")?;
+        let place = root.get("package").and_then(Item::span);
+        let name = self.string(package, "name")?;
+        manifest.name = name.ok_or_else(|| self.fault(place.clone(), "[package] has no name"))?;
+        let name_span = key_span(package, "name");
+        if !is_package_name(&manifest.name) {
+            let message = format!("'{}' is not a package name: lower-case letters, digits and _, starting with a letter, at most 64", manifest.name);
+            return Err(self.fault(name_span, message));
+        }
+        if RESERVED.contains(&manifest.name.as_str()) {
+            return Err(self.fault(name_span, format!("the package name '{}' is reserved", manifest.name)));
+        }
+        let version = self.string(package, "version")?;
+        manifest.version = version.ok_or_else(|| self.fault(place, "[package] has no version"))?;
+        if !is_version(&manifest.version) {
+            let message = format!("'{}' is not a version: major.minor.patch, such as 0.1.0", manifest.version);
+            return Err(self.fault(key_span(package, "version"), message));
+        }
+        manifest.description = self.string(package, "description")?;
+        self.strings(package, "licenses")?;
+        manifest.has_strict_dependencies = self.boolean(package, "strict-deps")?.unwrap_or(false);
+        Ok(())
+    }
+
+    fn dependency(&self, table: &dyn TableLike, name: &str, item: &Item) -> Result<Dependency, Fault> {
+        let place = || key_span(table, name);
+        if item.is_str() {
+            let message = format!("dependency '{name}' must say where it comes from");
+            let hint = format!("{name} = {{ git = \"https://…\", tag = \"v1.0.0\" }}, or {name} = {{ path = \"../{name}\" }}");
+            return Err(self.fault(place(), message).with_hint(hint));
+        }
+        let entry = item.as_table_like().ok_or_else(|| {
+            self.fault(place(), format!("dependency '{name}' must be a table with path or git"))
+        })?;
+        self.check_keys(entry, DEPENDENCY_KEYS, "key")?;
+        let path = self.string(entry, "path")?;
+        let git = self.string(entry, "git")?;
+        let references: Vec<Reference> = [
+            self.string(entry, "tag")?.map(Reference::Tag),
+            self.string(entry, "branch")?.map(Reference::Branch),
+            self.string(entry, "rev")?.map(Reference::Revision),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let source = match (path, git, references.as_slice()) {
+            (Some(path), None, []) => Source::Path(path),
+            (Some(_), None, _) => {
+                return Err(self.fault(place(), format!("dependency '{name}' has a path: tag, branch and rev belong to git")));
+            }
+            (None, Some(url), [reference]) => {
+                if url.starts_with('-') {
+                    return Err(self.fault(place(), format!("'{url}' is not a git URL")));
+                }
+                Source::Git { url, reference: reference.clone() }
+            }
+            (None, Some(_), _) => {
+                return Err(self.fault(place(), format!("dependency '{name}' needs exactly one of tag, branch, rev")));
+            }
+            (Some(_), Some(_), _) | (None, None, _) => {
+                return Err(self.fault(place(), format!("dependency '{name}' needs exactly one of path, git")));
+            }
+        };
+        Ok(Dependency { name: name.to_owned(), source })
+    }
+
+    fn setting(&self, table: &dyn TableLike, name: &str, item: &Item) -> Result<Setting, Fault> {
+        if !CATEGORIES.contains(&name) {
+            return Err(self.unknown(table, name, CATEGORIES, "category"));
+        }
+        item.as_str().and_then(Setting::parse).ok_or_else(|| {
+            let message = format!("'{name}' must be one of {}", Setting::NAMES.join(", "));
+            self.fault(key_span(table, name), message)
+        })
+    }
+
+    fn check_keys(&self, table: &dyn TableLike, known: &[&str], what: &str) -> Result<(), Fault> {
+        match table.iter().find(|(key, _)| !known.contains(key)) {
+            Some((key, _)) => Err(self.unknown(table, key, known, what)),
+            None => Ok(()),
+        }
+    }
+
+    fn unknown(&self, table: &dyn TableLike, key: &str, known: &[&str], what: &str) -> Fault {
+        let fault = self.fault(key_span(table, key), format!("unknown {what} '{key}'"));
+        match nearest(key, known.iter().copied(), 1).first() {
+            Some(close) => fault.with_hint(format!("did you mean '{close}'?")),
+            None => fault.with_hint(format!("known: {}", known.join(", "))),
+        }
+    }
+
+    fn table<'b>(&self, table: &'b Table, key: &str) -> Result<Option<&'b dyn TableLike>, Fault> {
+        match table.get(key) {
+            None => Ok(None),
+            Some(item) => match item.as_table_like() {
+                Some(found) => Ok(Some(found)),
+                None => Err(self.fault(key_span(table, key), format!("'{key}' must be a table: [{key}]"))),
+            },
+        }
+    }
+
+    fn string(&self, table: &dyn TableLike, key: &str) -> Result<Option<String>, Fault> {
+        match table.get(key) {
+            None => Ok(None),
+            Some(item) => match item.as_str() {
+                Some(text) => Ok(Some(text.to_owned())),
+                None => Err(self.fault(key_span(table, key), format!("'{key}' must be a string"))),
+            },
+        }
+    }
+
+    fn boolean(&self, table: &dyn TableLike, key: &str) -> Result<Option<bool>, Fault> {
+        match table.get(key) {
+            None => Ok(None),
+            Some(item) => match item.as_bool() {
+                Some(value) => Ok(Some(value)),
+                None => Err(self.fault(key_span(table, key), format!("'{key}' must be true or false"))),
+            },
+        }
+    }
+
+    fn strings(&self, table: &dyn TableLike, key: &str) -> Result<Vec<String>, Fault> {
+        let fault = || self.fault(key_span(table, key), format!("'{key}' must be a list of strings"));
+        match table.get(key) {
+            None => Ok(Vec::new()),
+            Some(item) => item
+                .as_array()
+                .ok_or_else(fault)?
+                .iter()
+                .map(|value| value.as_str().map(str::to_owned).ok_or_else(fault))
+                .collect(),
+        }
+    }
+}
+
+fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
+    table.get_key_value(key).and_then(|(key, item)| key.span().or_else(|| item.span()))
+}
+
+/// `^[a-z][a-z0-9_]{0,63}$`.
+pub(crate) fn is_package_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+pub(crate) fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
+/// `major.minor.patch` without leading zeros.
+fn is_version(version: &str) -> bool {
+    let parts: Vec<&str> = version.split('.').collect();
+    parts.len() == 3
+        && parts.iter().all(|part| {
+            !part.is_empty()
+                && part.len() <= 9
+                && part.chars().all(|c| c.is_ascii_digit())
+                && (part.len() == 1 || !part.starts_with('0'))
+        })
+}
+
+#[cfg(test)]
+mod tests;

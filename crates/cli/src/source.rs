@@ -1,0 +1,131 @@
+//! Source files in memory: read, hashed, parsed.
+
+use std::path::{Path, PathBuf};
+
+use beamtalk_compiler::{ClassTable, Origin, SourceFile};
+use beamtalk_syntax::Parse;
+use beamtalk_syntax::diagnostic::Diagnostic;
+use beamtalk_syntax::span::Span;
+use ecow::EcoString;
+
+use crate::files;
+use crate::findings::{FileFindings, Finding};
+
+/// A file as it is on disk. Bytes that are no text are kept as a finding.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) path: PathBuf,
+    /// Relative to the project, for people.
+    pub(crate) shown: String,
+    pub(crate) text: String,
+    pub(crate) hash: String,
+    fault: Option<Diagnostic>,
+}
+
+impl Text {
+    pub(crate) fn read(path: &Path, base: &Path) -> anyhow::Result<Self> {
+        use anyhow::Context;
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let hash = files::hash(&bytes);
+        let (text, fault) = match String::from_utf8(bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                (text, Some(not_utf8(at)))
+            }
+        };
+        Ok(Self { path: path.to_owned(), shown: files::shown(path, base), text, hash, fault })
+    }
+
+    /// Why the file is no text, if it is none.
+    pub(crate) fn fault(&self) -> Option<&Diagnostic> {
+        self.fault.as_ref()
+    }
+
+    /// Parse it as a file of classes.
+    pub(crate) fn parse(self, package: Option<&str>, module_path: &str, origin: Origin) -> Parsed {
+        let Parse { unit, mut diagnostics } = beamtalk_syntax::parse_file(&self.text);
+        diagnostics.splice(0..0, self.fault);
+        let file = SourceFile {
+            path: EcoString::from(self.shown.as_str()),
+            text: EcoString::from(self.text),
+            unit,
+            package: package.map(EcoString::from),
+            module: EcoString::from(beamtalk_compiler::module_name(package, module_path)),
+            origin,
+        };
+        Parsed { path: self.path, hash: self.hash, file, diagnostics }
+    }
+}
+
+fn not_utf8(at: usize) -> Diagnostic {
+    let at = u32::try_from(at).unwrap_or(u32::MAX);
+    Diagnostic::error("E0901", Span::new(at, at), "the file is not UTF-8 text")
+        .with_hint("Save the file in UTF-8.")
+}
+
+/// A parsed file with what the parser found.
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed {
+    pub(crate) path: PathBuf,
+    pub(crate) hash: String,
+    pub(crate) file: SourceFile,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    /// Parser and compiler findings together, in source order.
+    pub(crate) fn findings(&self, compiler: &[Diagnostic]) -> FileFindings {
+        let mut findings: Vec<Finding> =
+            self.diagnostics.iter().chain(compiler).map(Finding::from).collect();
+        findings.sort_by_key(|finding| finding.span);
+        FileFindings { path: self.file.path.to_string(), text: self.file.text.to_string(), findings }
+    }
+}
+
+/// The classes of the standard library.
+pub(crate) fn library_table() -> ClassTable {
+    let mut table = ClassTable::empty();
+    for (name, text) in beamtalk_node::library_sources() {
+        let Parse { unit, .. } = beamtalk_syntax::parse_file(text);
+        table.declare(&SourceFile {
+            path: EcoString::from(name),
+            text: EcoString::from(text),
+            unit,
+            package: Some(EcoString::from("stdlib")),
+            module: EcoString::from(beamtalk_compiler::module_name(Some("stdlib"), name)),
+            origin: Origin::Library,
+        });
+    }
+    table
+}
+
+/// Do independent work on all items with every core, keeping their order.
+pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
+    if workers <= 1 {
+        return items.iter().map(work).collect();
+    }
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut done = Vec::new();
+                    loop {
+                        let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        let Some(item) = items.get(at) else { return done };
+                        done.push((at, work(item)));
+                    }
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,171 @@
+//! What a command knows about its caller, and the two streams it writes.
+//!
+//! Results go to standard output; progress, status, warnings and errors to standard error.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Arguments every command takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct GlobalArguments {
+    /// Log more: -v debug, -vv trace.
+    #[arg(short = 'v', action = clap::ArgAction::Count, global = true)]
+    verbose: u8,
+    /// Only errors and requested output.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Machine output on standard output.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Output format.
+    #[arg(long, global = true, value_enum, default_value = "text", hide = true)]
+    format: Format,
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value = "auto")]
+    color: Color,
+    /// The same as `--color never`.
+    #[arg(long, global = true)]
+    no_color: bool,
+    /// Name of the workspace to use.
+    #[arg(long, global = true, value_name = "NAME")]
+    workspace: Option<String>,
+    /// Never use the network.
+    #[arg(long, global = true)]
+    offline: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Text,
+    Json,
+}
+
+/// The caller's terminal, as one command sees it.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    pub(crate) output: Output,
+    pub(crate) is_quiet: bool,
+    pub(crate) is_offline: bool,
+    /// Colours on standard error, where diagnostics go.
+    pub(crate) has_color: bool,
+    verbose: u8,
+    bar: Option<Bar>,
+}
+
+#[derive(Debug)]
+struct Bar {
+    started: Instant,
+    is_drawn: bool,
+}
+
+/// Quick work shows no bar.
+const BAR_DELAY: Duration = Duration::from_millis(300);
+
+impl Terminal {
+    pub(crate) fn new(arguments: &GlobalArguments) -> Self {
+        let is_json = arguments.json || arguments.format == Format::Json;
+        let is_terminal = io::stderr().is_terminal();
+        let color = if arguments.no_color { Color::Never } else { arguments.color };
+        let has_color = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                is_terminal
+                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                    && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
+            }
+        };
+        let has_bar =
+            is_terminal && !is_json && !arguments.quiet && std::env::var_os("CI").is_none();
+        Self {
+            output: if is_json { Output::Json } else { Output::Text },
+            is_quiet: arguments.quiet,
+            is_offline: arguments.offline,
+            has_color,
+            verbose: arguments.verbose,
+            bar: has_bar.then(|| Bar { started: Instant::now(), is_drawn: false }),
+        }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.output == Output::Json
+    }
+
+    /// A result, on standard output.
+    pub(crate) fn print(&mut self, text: impl Display) -> io::Result<()> {
+        self.erase();
+        let mut out = io::stdout().lock();
+        writeln!(out, "{text}")
+    }
+
+    /// A status line on standard error; silent when the caller asked for quiet or for JSON.
+    pub(crate) fn status(&mut self, text: impl Display) {
+        if !self.is_quiet && !self.is_json() {
+            self.error(text);
+        }
+    }
+
+    /// Something the caller must see, on standard error.
+    pub(crate) fn error(&mut self, text: impl Display) {
+        self.erase();
+        // A closed standard error leaves nobody to tell.
+        drop(writeln!(io::stderr().lock(), "{text}"));
+    }
+
+    /// A detail for `-v`.
+    pub(crate) fn detail(&mut self, text: impl Display) {
+        if self.verbose > 0 {
+            self.error(text);
+        }
+    }
+
+    /// The start of a phase of work; a bar takes its place where one may be drawn.
+    pub(crate) fn phase(&mut self, text: impl Display) {
+        match &mut self.bar {
+            Some(bar) => bar.started = Instant::now(),
+            None => self.status(text),
+        }
+    }
+
+    /// How far a phase has come.
+    pub(crate) fn progress(&mut self, verb: &str, done: usize, total: usize, what: &str) {
+        let Some(bar) = &mut self.bar else { return };
+        if bar.started.elapsed() < BAR_DELAY || total == 0 {
+            return;
+        }
+        bar.is_drawn = true;
+        let width = 24;
+        let filled = (done * width / total).min(width);
+        let head = if filled < width { ">" } else { "" };
+        let line = format!(
+            "\r{verb} [{}{head}{}] {done}/{total} {what}\x1b[K",
+            "=".repeat(filled),
+            ".".repeat(width - filled - head.len()),
+        );
+        drop(io::stderr().lock().write_all(line.as_bytes()));
+    }
+
+    fn erase(&mut self) {
+        if let Some(bar) = &mut self.bar
+            && bar.is_drawn
+        {
+            bar.is_drawn = false;
+            drop(io::stderr().lock().write_all(b"\r\x1b[K"));
+        }
+    }
+}

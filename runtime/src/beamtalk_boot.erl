@@ -1,0 +1,26 @@
+%% Entry points of a node, named on the command line of `erl`: a worker that serves requests over a
+%% pipe, a script that runs one program, and the build of the library's image.
+-module(beamtalk_boot).
+
+-export([worker/0, script/0, library/0]).
+
+%% Serve requests on descriptor 0, answer on descriptor 3, until the pipe closes.
+-spec worker() -> ok.
+worker() ->
+    [Image | _] = init:get_plain_arguments(),
+    spawn(fun() -> beamtalk_worker:start(Image) end),
+    ok.
+
+%% Run the job in the file and end the node with its status.
+-spec script() -> ok.
+script() ->
+    [Image, Job | _] = init:get_plain_arguments(),
+    spawn(fun() -> beamtalk_script:start(Image, Job) end),
+    ok.
+
+%% Compile the forms of the library and write the image of its class tables.
+-spec library() -> ok.
+library() ->
+    [Forms, Ebin, Image | _] = init:get_plain_arguments(),
+    spawn(fun() -> beamtalk_library:build(Forms, Ebin, Image) end),
+    ok.

@@ -1,0 +1,69 @@
+%% Evaluating one input of a script or session in the calling process, whose session variables it uses.
+-module(beamtalk_eval).
+
+-export([input/1]).
+
+%% An input as the compiler made it: modules to load first, then an expression. `expression' is the
+%% external format of a list of abstract expressions.
+-type input() :: #{modules := [{module(), binary()}], expression := binary() | nil,
+                   is_character := boolean(), is_cast := boolean(), has_loop := boolean()}.
+-type outcome() :: nothing
+                 | {value, Printed :: binary(), Displayed :: binary() | nil}
+                 | {raised, beamtalk_report:report()}
+                 | {refused, binary()}
+                 | {ended, Status :: byte()}.
+-export_type([input/0, outcome/0]).
+
+-spec input(input()) -> outcome().
+input(#{modules := Modules} = Input) ->
+    case load(Modules) of
+        ok -> expression(Input);
+        {error, Reason} -> {refused, unicode:characters_to_binary(io_lib:format("~0tp", [Reason]))}
+    end.
+
+load([]) -> ok;
+load(Modules) -> beamtalk_class:load_all(Modules).
+
+expression(#{expression := nil}) -> nothing;
+expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
+    Forms = binary_to_term(Binary),
+    try
+        Value = case HasLoop of
+            true -> compiled(Forms);
+            false -> interpreted(Forms)
+        end,
+        beamtalk_cell:end_evaluation(),
+        beamtalk_cell:set_session('_', Value),
+        shown(Value, Input)
+    catch
+        throw:{'$bt_exit', Status} -> {ended, Status};
+        Class:Reason:Stack ->
+            Exception = beamtalk_error:from_caught(Class, Reason, Stack),
+            beamtalk_cell:set_session('_error', Exception),
+            {raised, beamtalk_report:exception(Exception)}
+    end.
+
+interpreted(Forms) ->
+    {value, Value, _} = erl_eval:exprs(Forms, []),
+    Value.
+
+%% Loops are slow when interpreted; the module stays, since blocks made in it may live on.
+compiled(Forms) ->
+    Module = list_to_atom("bt@eval@" ++ integer_to_list(erlang:unique_integer([positive]))),
+    Abstract = [{attribute, 1, module, Module},
+                {attribute, 1, export, [{run, 0}]},
+                {function, 1, run, 0, [{clause, 1, [], [], Forms}]}],
+    {ok, Module, Beam} = compile:noenv_forms(Abstract, [binary, nowarn_unused_vars]),
+    {module, Module} = code:load_binary(Module, "session", Beam),
+    Module:run().
+
+shown(_, #{is_cast := true}) -> nothing;
+shown(Value, #{is_character := true}) when is_integer(Value) ->
+    {value, beamtalk_dispatch:send_as('Character', Value, printString, []),
+     beamtalk_dispatch:send_as('Character', Value, displayString, [])};
+shown(Value, _) when is_binary(Value) ->
+    {value, beamtalk_report:print(Value), beamtalk_display:display(Value)};
+shown(Value, _) when is_atom(Value) ->
+    {value, beamtalk_report:print(Value), beamtalk_display:display(Value)};
+shown(Value, _) ->
+    {value, beamtalk_report:print(Value), nil}.

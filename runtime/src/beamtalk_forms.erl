@@ -1,0 +1,86 @@
+%% From the compiler's Erlang forms to code: compiling many modules at once, writing and loading them.
+-module(beamtalk_forms).
+
+-export([compile/1, parallel/3, write/2]).
+
+%% Compile one module from the external format of its forms.
+-spec compile(binary()) -> {ok, module(), binary()} | {error, binary()}.
+compile(Forms) ->
+    try binary_to_term(Forms) of
+        Abstract -> compile_abstract(Abstract)
+    catch
+        error:badarg -> {error, <<"the compiler sent damaged forms">>}
+    end.
+
+compile_abstract(Abstract) ->
+    case compile:noenv_forms(Abstract, options()) of
+        {ok, Module, Beam} -> {ok, Module, Beam};
+        {ok, Module, Beam, _Warnings} -> {ok, Module, Beam};
+        {error, Errors, _Warnings} -> {error, describe(Errors)}
+    end.
+
+options() ->
+    [binary, return_errors, deterministic, no_spawn_compiler_process].
+
+describe(Errors) ->
+    Lines = [[File, $:, describe_place(Place), $\s, Module:format_error(What), $\n]
+             || {File, Items} <- Errors, {Place, Module, What} <- [normalize(Item) || Item <- Items]],
+    unicode:characters_to_binary(Lines).
+
+normalize({Module, What}) -> {none, Module, What};
+normalize({Place, Module, What}) -> {Place, Module, What}.
+
+describe_place({Line, Column}) -> io_lib:format("~b:~b:", [Line, Column]);
+describe_place(Line) when is_integer(Line) -> io_lib:format("~b:", [Line]);
+describe_place(none) -> "".
+
+%% Call Work for every item in at most Jobs processes, and Done in the calling process for every
+%% result, in the order in which they finish.
+-spec parallel([Item], {pos_integer(), fun((Item) -> Result)}, fun((Item, Result) -> any())) -> ok.
+parallel(Items, {Jobs, Work}, Done) ->
+    {Now, Later} = split(Jobs, Items),
+    Running = maps:from_list([start(Item, Work) || Item <- Now]),
+    collect(Running, Later, Work, Done).
+
+split(Count, Items) when length(Items) =< Count -> {Items, []};
+split(Count, Items) -> lists:split(Count, Items).
+
+start(Item, Work) ->
+    {_, Monitor} = spawn_opt(fun() -> exit({result, Work(Item)}) end, [monitor, {min_heap_size, 100000}]),
+    {Monitor, Item}.
+
+collect(Running, [], _Work, _Done) when map_size(Running) =:= 0 -> ok;
+collect(Running, Later, Work, Done) ->
+    receive
+        {'DOWN', Monitor, process, _, Reason} when is_map_key(Monitor, Running) ->
+            {Item, Rest} = maps:take(Monitor, Running),
+            Done(Item, result(Reason)),
+            case Later of
+                [Next | Others] ->
+                    {Started, NextItem} = start(Next, Work),
+                    collect(Rest#{Started => NextItem}, Others, Work, Done);
+                [] ->
+                    collect(Rest, [], Work, Done)
+            end
+    end.
+
+result({result, Result}) -> Result;
+result(Reason) -> {error, unicode:characters_to_binary(io_lib:format("internal error: ~0tp", [Reason]))}.
+
+%% Write a file so that nobody ever sees half of it.
+-spec write(file:name_all(), iodata()) -> ok | {error, binary()}.
+write(Path, Content) ->
+    Temporary = [Path, ".new"],
+    case file:write_file(Temporary, Content, [raw]) of
+        ok -> rename(Temporary, Path);
+        {error, Reason} -> {error, failed("write", Path, Reason)}
+    end.
+
+rename(From, To) ->
+    case file:rename(From, To) of
+        ok -> ok;
+        {error, Reason} -> {error, failed("write", To, Reason)}
+    end.
+
+failed(Action, Path, Reason) ->
+    unicode:characters_to_binary(["cannot ", Action, " ", Path, ": ", file:format_error(Reason)]).

@@ -1,0 +1,277 @@
+%% Supervisor and DynamicSupervisor: OTP supervisors configured by class methods.
+%%
+%% The configuration (`children', `strategy' …) is evaluated in the supervisor's own
+%% process when it starts. A running supervisor is registered under its class.
+-module(beamtalk_supervisor).
+-behaviour(supervisor).
+
+-export(['class supervise'/1, 'class current'/1, children/1, 'which:'/2, 'terminate:'/2, count/1, stop/1]).
+-export([startChild/1, 'startChild:'/2, 'terminateChild:'/2]).
+-export([start_nested/1, start_worker/3, start_dynamic/2]).
+-export([init/1]).
+
+-type class_object() :: {beamtalk_object, atom(), module(), atom()}.
+-type handle() :: {beamtalk_supervisor, atom(), module(), pid()}.
+
+%%% Starting
+
+-spec 'class supervise'(class_object()) -> map().
+'class supervise'({_, _, Module, Class} = Self) ->
+    case 'class current'(Self) of
+        nil ->
+            case start(Class) of
+                {ok, Pid} ->
+                    Handle = {beamtalk_supervisor, Class, Module, Pid},
+                    initialized(Self, Handle);
+                {error, {already_started, Pid}} ->
+                    ok({beamtalk_supervisor, Class, Module, Pid});
+                {error, Reason} -> failed(start_error(Class, Reason))
+            end;
+        Running -> ok(Running)
+    end.
+
+%% Like actors, a supervisor is linked to the process that starts it, except
+%% when a session does. A failing start sends no exit signal.
+start(Class) ->
+    Trapping = process_flag(trap_exit, true),
+    Result = supervisor:start_link({local, registered_name(Class)}, ?MODULE, Class),
+    case Result of
+        {ok, Pid} ->
+            get('$bt_session') =:= undefined orelse unlink(Pid);
+        _ -> receive {'EXIT', _, _} -> ok after 0 -> ok end
+    end,
+    process_flag(trap_exit, Trapping),
+    Result.
+
+initialized(Self, Handle) ->
+    try beamtalk_dispatch:send(Self, 'initialize:', Handle) of
+        _ -> ok(Handle)
+    catch Kind:Reason:Stack when Kind =/= throw ->
+        stop(Handle),
+        failed(start_error(element(2, Handle), beamtalk_error:from_caught(Kind, Reason, Stack)))
+    end.
+
+start_error(Class, Reason) ->
+    Text = case cause(Reason) of
+        #{error := _} = Exception -> beamtalk_error:field(Exception, message);
+        Term -> beamtalk_display:native(Term)
+    end,
+    beamtalk_error:new(supervisor_start_failed, Class, supervise, undefined,
+                       <<"The supervisor could not start: ", Text/binary>>, #{reason => cause(Reason)}).
+
+cause({shutdown, Reason}) -> cause(Reason);
+cause({failed_to_start_child, _, Reason}) -> cause(Reason);
+cause({beamtalk_start, Exception}) -> cause(Exception);
+cause({bad_return, {_, init, {'EXIT', {Reason, _}}}}) -> cause(Reason);
+cause(Reason) -> Reason.
+
+-spec 'class current'(class_object()) -> handle() | nil.
+'class current'({_, _, Module, Class}) ->
+    case whereis(registered_name(Class)) of
+        undefined -> nil;
+        Pid -> {beamtalk_supervisor, Class, Module, Pid}
+    end.
+
+registered_name(Class) ->
+    binary_to_atom(<<"beamtalk_supervisor_", (atom_to_binary(Class))/binary>>).
+
+-spec init(atom()) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
+init(Class) ->
+    Self = beamtalk_class:named(Class),
+    put('$bt_supervisor', {beamtalk_supervisor, Class, element(3, Self), self()}),
+    Ask = fun(Selector) -> beamtalk_dispatch:send(Self, Selector) end,
+    Limits = #{intensity => Ask(maxRestarts), period => Ask(restartWindow)},
+    case beamtalk_class:inherits(Class, 'DynamicSupervisor') of
+        true ->
+            {ok, {Limits#{strategy => simple_one_for_one}, [dynamic_spec(Ask(childClass))]}};
+        false ->
+            {ok, {Limits#{strategy => strategy(Ask(strategy))},
+                  [child_spec(Child) || Child <- Ask(children)]}}
+    end.
+
+strategy(oneForOne) -> one_for_one;
+strategy(oneForAll) -> one_for_all;
+strategy(restForOne) -> rest_for_one;
+strategy(Other) -> beamtalk_error:raise(type_error, 'Supervisor', strategy,
+                       <<"Unknown strategy ", (beamtalk_display:print(Other))/binary>>).
+
+%% A child is a class or a SupervisionSpec.
+child_spec({beamtalk_object, _, _, Name} = Class) when is_atom(Name) ->
+    case beamtalk_dispatch:send(Class, isSupervisor) of
+        true -> supervisor_spec(Name);
+        false -> child_spec(beamtalk_dispatch:send(Class, supervisionSpec))
+    end;
+child_spec(Spec) ->
+    #{id := Id, start := Start, restart := Restart, shutdown := Shutdown, type := Type} =
+        beamtalk_dispatch:send(Spec, childSpec),
+    #{'$beamtalk_class' := 'Array', data := #{1 := {_, _, _, Class}, 2 := Function, 3 := Args}} = Start,
+    case Type of
+        supervisor -> (supervisor_spec(Class))#{id => Id, restart => Restart};
+        worker ->
+            #{id => Id, start => {?MODULE, start_worker, [Class, Function, Args]},
+              restart => Restart, shutdown => Shutdown, type => worker}
+    end.
+
+supervisor_spec(Class) ->
+    #{id => Class, start => {?MODULE, start_nested, [Class]}, restart => permanent,
+      shutdown => infinity, type => supervisor}.
+
+dynamic_spec({beamtalk_object, _, _, Name} = Class) ->
+    #{id => Name, start => {?MODULE, start_dynamic, [Name]},
+      restart => beamtalk_dispatch:send(Class, supervisionPolicy), shutdown => 5000, type => worker}.
+
+-spec start_nested(atom()) -> {ok, pid()} | {error, term()}.
+start_nested(Class) ->
+    Self = beamtalk_class:named(Class),
+    case supervisor:start_link({local, registered_name(Class)}, ?MODULE, Class) of
+        {ok, Pid} ->
+            Handle = {beamtalk_supervisor, Class, element(3, Self), Pid},
+            spawn(fun() -> beamtalk_dispatch:send(Self, 'initialize:', Handle) end),
+            {ok, Pid};
+        Error -> Error
+    end.
+
+-spec start_worker(atom(), atom(), [term()]) -> {ok, pid()} | {error, term()}.
+start_worker(Class, spawn, []) -> start_actor(Class, #{}, nil);
+start_worker(Class, 'spawnWith:', [Slots]) -> start_actor(Class, Slots, nil);
+start_worker(Class, 'spawnAs:', [Name]) -> start_actor(Class, #{}, Name);
+start_worker(Class, 'spawnWith:as:', [Slots, Name]) -> start_actor(Class, Slots, Name);
+start_worker(Class, classMethod, [Selector, Args]) ->
+    %% The class method makes the actor here, so it is linked to this supervisor.
+    try beamtalk_dispatch:send_list(beamtalk_class:named(Class), Selector, Args) of
+        {beamtalk_object, _, _, Pid} when is_pid(Pid) ->
+            link(Pid),
+            {ok, Pid};
+        Other -> {error, {no_actor, Other}}
+    catch Kind:Reason:Stack -> {error, beamtalk_error:from_caught(Kind, Reason, Stack)}
+    end.
+
+-spec start_dynamic(atom(), term()) -> {ok, pid()} | {error, term()}.
+start_dynamic(Class, Slots) -> start_actor(Class, Slots, nil).
+
+start_actor(Class, Slots, Name) ->
+    try
+        case beamtalk_dispatch:info(Class) of
+            #{native := nil} ->
+                beamtalk_value:check_fields(Class, 'spawnWith:', Slots),
+                beamtalk_actor:start_link(Class, Slots, Name);
+            #{native := Native} -> Native:start_link(Slots)
+        end
+    catch error:#{error := _} = Exception -> {error, Exception}
+    end.
+
+%%% Messages to a running supervisor
+
+-spec children(handle()) -> [atom()].
+children(Self) -> [Id || {Id, Pid, _, _} <- running(Self, children), is_pid(Pid)].
+
+-spec count(handle()) -> non_neg_integer().
+count(Self) -> length([Pid || {_, Pid, _, _} <- running(Self, count), is_pid(Pid)]).
+
+%% Children in the order they were started; raises `stale_handle'.
+running({_, Class, _, Pid}, Selector) ->
+    try lists:reverse(supervisor:which_children(Pid))
+    catch exit:_ -> erlang:error(stale(Class, Selector))
+    end.
+
+stale(Class, Selector) ->
+    beamtalk_error:new(stale_handle, Class, Selector, undefined,
+                       <<"The supervisor has ended; start it again with supervise">>, #{}).
+
+-spec 'which:'(handle(), term()) -> map().
+'which:'(Self, Class) ->
+    result(fun() ->
+        case [Handle || {_, Handle} <- matching(Self, 'which:', Class)] of
+            [First | _] -> First;
+            [] -> nil
+        end
+    end).
+
+-spec 'terminate:'(handle(), term()) -> map().
+'terminate:'({_, Name, _, Pid} = Self, Class) ->
+    result(fun() ->
+        [case supervisor:terminate_child(Pid, Id) of
+             ok -> nil;
+             {error, not_found} -> nil;
+             {error, Reason} -> terminate_failed(Name, 'terminate:', Reason)
+         end || {Id, _} <- matching(Self, 'terminate:', Class)],
+        nil
+    end).
+
+%% Ids and handles of running children of a class.
+matching(Self, Selector, {beamtalk_object, _, _, Class}) when is_atom(Class) ->
+    [{Id, Handle} || {Id, Pid, _, _} <- running(Self, Selector), is_pid(Pid),
+                     {_, Actual, _, _} = Handle <- handle_of(Pid),
+                     beamtalk_class:inherits(Actual, Class)];
+matching({_, Name, _, _}, Selector, _) ->
+    beamtalk_error:type_error(Name, Selector, <<"The argument must be a class">>).
+
+handle_of(Pid) ->
+    case erlang:process_info(Pid, dictionary) of
+        {dictionary, Dictionary} ->
+            [Handle || {Key, Handle} <- Dictionary, Key =:= '$bt_self' orelse Key =:= '$bt_supervisor'];
+        undefined -> []
+    end.
+
+-spec startChild(handle()) -> map().
+startChild(Self) -> 'startChild:'(Self, #{}).
+
+-spec 'startChild:'(handle(), term()) -> map().
+'startChild:'({_, Class, _, Pid}, Slots) ->
+    result(fun() ->
+        try supervisor:start_child(Pid, [beamtalk_cell:freeze(Slots)]) of
+            {ok, Child} ->
+                {_, _, _, Name} = beamtalk_dispatch:send(beamtalk_class:named(Class), childClass),
+                beamtalk_actor:reference(Name, Child);
+            {error, Reason} ->
+                Cause = cause(Reason),
+                Hint = case Cause of
+                    #{error := _} -> beamtalk_error:field(Cause, message);
+                    _ -> beamtalk_display:native(Cause)
+                end,
+                erlang:error(beamtalk_error:new(child_start_failed, Class, 'startChild:', undefined,
+                                                Hint, #{reason => Cause}))
+        catch exit:_ -> erlang:error(stale(Class, 'startChild:'))
+        end
+    end).
+
+-spec 'terminateChild:'(handle(), term()) -> map().
+'terminateChild:'({_, Class, _, Pid}, Child) ->
+    result(fun() ->
+        Target = case Child of
+            {beamtalk_object, _, _, X} when not is_atom(X) -> beamtalk_actor:resolve(X);
+            _ -> beamtalk_error:type_error(Class, 'terminateChild:', <<"The argument must be an actor">>)
+        end,
+        try Target =:= undefined orelse supervisor:terminate_child(Pid, Target) of
+            {error, Reason} when Reason =/= not_found -> terminate_failed(Class, 'terminateChild:', Reason);
+            _ -> nil
+        catch exit:_ -> erlang:error(stale(Class, 'terminateChild:'))
+        end
+    end).
+
+-spec terminate_failed(atom(), atom(), term()) -> no_return().
+terminate_failed(Class, Selector, Reason) ->
+    beamtalk_error:raise(terminate_failed, Class, Selector, undefined,
+                         beamtalk_display:native(Reason), #{reason => Reason}).
+
+%% Children end in reverse order; an ended supervisor is fine.
+-spec stop(handle()) -> nil.
+stop({_, _, _, Pid}) ->
+    try gen_server:stop(Pid, normal, infinity)
+    catch exit:_ -> ok
+    end,
+    nil.
+
+%% Misuse raises; what the caller must expect is a Result.
+result(Body) ->
+    try Body() of
+        Value -> ok(Value)
+    catch
+        error:#{error := {_, type_error, _, _, _, _, _}} = Misuse -> erlang:error(Misuse);
+        error:#{error := _} = Exception -> failed(Exception)
+    end.
+
+ok(Value) -> #{'$beamtalk_class' => 'Result', isOk => true, okValue => Value, errReason => nil}.
+
+failed(Exception) ->
+    #{'$beamtalk_class' => 'Result', isOk => false, okValue => nil, errReason => Exception}.

@@ -1,0 +1,126 @@
+%% A node that serves one command of the binary.
+%%
+%% Requests come on descriptor 0 and answers go to descriptor 3, each a term in external format behind a
+%% length of four bytes. One request is served at a time, in a process of its own, so that the end of
+%% the pipe ends the node at any moment.
+-module(beamtalk_worker).
+
+-export([start/1, send/1]).
+
+-spec start(file:filename()) -> no_return().
+start(Image) ->
+    process_flag(trap_exit, true),
+    register(?MODULE, self()),
+    _ = [io:setopts(Device, [{encoding, unicode}]) || Device <- [user, standard_error]],
+    Port = open_port({fd, 0, 3}, [{packet, 4}, binary, eof]),
+    persistent_term:put(?MODULE, Port),
+    case beamtalk_class:boot(Image) of
+        ok -> loop(Port, queue:new(), idle);
+        {error, Reason} ->
+            io:format(standard_error, "cannot read the library image: ~0tp~n", [Reason]),
+            halt(70)
+    end.
+
+%% Send an answer or an event; any process may.
+-spec send(term()) -> ok.
+send(Term) ->
+    true = port_command(persistent_term:get(?MODULE), term_to_binary(Term)),
+    ok.
+
+loop(Port, Waiting, Current) ->
+    receive
+        {Port, {data, Frame}} ->
+            next(Port, queue:in(binary_to_term(Frame), Waiting), Current);
+        {Port, eof} ->
+            halt(0, [{flush, false}]);
+        {'EXIT', Port, _} ->
+            halt(0, [{flush, false}]);
+        {'DOWN', Current, process, _, normal} ->
+            next(Port, Waiting, idle);
+        {'DOWN', Current, process, _, Reason} ->
+            send({crashed, unicode:characters_to_binary(io_lib:format("~0tP", [Reason, 60]))}),
+            next(Port, Waiting, idle);
+        _ ->
+            loop(Port, Waiting, Current)
+    end.
+
+next(Port, Waiting, idle) ->
+    case queue:out(Waiting) of
+        {{value, Request}, Rest} ->
+            {_, Monitor} = spawn_monitor(fun() -> serve(Request) end),
+            loop(Port, Rest, Monitor);
+        {empty, _} ->
+            loop(Port, Waiting, idle)
+    end;
+next(Port, Waiting, Current) ->
+    loop(Port, Waiting, Current).
+
+%%% Requests
+
+%% Compile modules and write them.
+serve({compile, Jobs, Modules}) ->
+    beamtalk_forms:parallel(
+        Modules,
+        {jobs(Jobs), fun({_, Forms, Path}) -> compile(Forms, Path) end},
+        fun({Index, _, _}, Outcome) -> send({compiled, Index, Outcome}) end),
+    send({done, compile});
+%% Compile native Erlang files.
+serve({native, Files, Output, Includes}) ->
+    Options = [return, debug_info, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
+    Outcomes = [compile:file(path(File), Options) || File <- Files],
+    Failed = [failed || Outcome <- Outcomes, element(1, Outcome) =:= error],
+    Lines = lists:append([messages(Outcome) || Outcome <- Outcomes]),
+    send({native, case Failed of [] -> ok; _ -> error end, Lines});
+%% Directories of code, and applications that code needs.
+serve({prepare, Paths, Applications}) ->
+    code:add_pathsa([path(Path) || Path <- Paths]),
+    _ = [application:ensure_all_started(App) || App <- Applications],
+    send({done, prepare});
+%% Modules that are on disk already.
+serve({load, Paths}) ->
+    Modules = [begin
+                   {ok, Beam} = file:read_file(Path),
+                   {binary_to_atom(filename:basename(Path, <<".beam">>)), Beam}
+               end || Path <- Paths],
+    send({loaded, load(Modules)});
+%% A run of tests; events follow.
+serve({test, Options, Units}) ->
+    beamtalk_test_job:run(Options, Units),
+    send({done, test});
+%% A sign of life: what `1 + 2' prints, and the ports that listen.
+serve({ping}) ->
+    Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],
+    Printed = beamtalk_display:print(beamtalk_dispatch:send(1, '+', 2)),
+    send({pong, Printed, [unicode:characters_to_binary(io_lib:format("~p", [Port])) || Port <- Listening]});
+%% One input of a terminal session.
+serve({eval, Input}) ->
+    send({evaluated, beamtalk_session:evaluate(Input)}).
+
+jobs(0) -> erlang:system_info(schedulers_online);
+jobs(Jobs) -> Jobs.
+
+compile(Forms, Path) ->
+    case beamtalk_forms:compile(Forms) of
+        {ok, _, Beam} -> beamtalk_forms:write(Path, Beam);
+        {error, Text} -> {error, Text}
+    end.
+
+load(Modules) ->
+    case beamtalk_class:load_all(Modules) of
+        ok -> ok;
+        {error, Reason} -> {error, unicode:characters_to_binary(io_lib:format("~0tp", [Reason]))}
+    end.
+
+path(Path) -> unicode:characters_to_list(Path).
+
+messages({ok, _, Warnings}) -> lines("warning", Warnings);
+messages({error, Errors, Warnings}) -> lines("error", Errors) ++ lines("warning", Warnings).
+
+lines(Severity, Files) ->
+    [unicode:characters_to_binary(
+         io_lib:format("~ts:~ts ~ts: ~ts", [File, place(Place), Severity, Module:format_error(What)]))
+     || {File, Items} <- Files, {Place, Module, What} <- Items].
+
+place({Line, Column}) -> io_lib:format("~b:~b:", [Line, Column]);
+place(Line) when is_integer(Line) -> io_lib:format("~b:", [Line]);
+place(_) -> "".
