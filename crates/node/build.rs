@@ -148,6 +148,7 @@ fn describe_errors(
 fn make_image(erl: &str, forms: &Path, ebin: &Path, image: &Path) -> Result<(), String> {
     let mut command = Command::new(erl);
     command
+        .env("ERL_CRASH_DUMP_SECONDS", "0")
         .args(["-noshell", "-noinput", "-boot", "no_dot_erlang", "-pa"])
         .arg(ebin)
         .args(["-s", "beamtalk_boot", "library", "-extra"])

@@ -3,6 +3,7 @@
 -module(beamtalk_boot).
 
 -export([worker/0, script/0, library/0]).
+-export([prepare_streams/0]).
 
 %% Serve requests on descriptor 0, answer on descriptor 3, until the pipe closes.
 -spec worker() -> ok.
@@ -23,4 +24,11 @@ script() ->
 library() ->
     [Forms, Ebin, Image | _] = init:get_plain_arguments(),
     spawn(fun() -> beamtalk_library:build(Forms, Ebin, Image) end),
+    ok.
+
+%% Text is Unicode, and reports of crashed processes are nobody's output.
+-spec prepare_streams() -> ok.
+prepare_streams() ->
+    _ = [io:setopts(Device, [{encoding, unicode}]) || Device <- [user, standard_error]],
+    _ = logger:remove_handler(simple),
     ok.

@@ -70,7 +70,7 @@ result(Reason) -> {error, unicode:characters_to_binary(io_lib:format("internal e
 %% Write a file so that nobody ever sees half of it.
 -spec write(file:name_all(), iodata()) -> ok | {error, binary()}.
 write(Path, Content) ->
-    Temporary = [Path, ".new"],
+    Temporary = unicode:characters_to_binary([Path, ".new"]),
     case file:write_file(Temporary, Content, [raw]) of
         ok -> rename(Temporary, Path);
         {error, Reason} -> {error, failed("write", Path, Reason)}

@@ -19,7 +19,7 @@ start(Image, File) ->
 
 run(Image, #{compile := Compile, load := Load, settle := Settle, paths := Paths,
              applications := Applications} = Job) ->
-    _ = [io:setopts(Device, [{encoding, unicode}]) || Device <- [user, standard_error]],
+    beamtalk_boot:prepare_streams(),
     ok = beamtalk_class:boot(Image),
     code:add_pathsa([unicode:characters_to_list(Path) || Path <- Paths]),
     application:set_env(beamtalk, program, maps:get(program, Job)),

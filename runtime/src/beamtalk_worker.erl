@@ -11,7 +11,7 @@
 start(Image) ->
     process_flag(trap_exit, true),
     register(?MODULE, self()),
-    _ = [io:setopts(Device, [{encoding, unicode}]) || Device <- [user, standard_error]],
+    beamtalk_boot:prepare_streams(),
     Port = open_port({fd, 0, 3}, [{packet, 4}, binary, eof]),
     persistent_term:put(?MODULE, Port),
     case beamtalk_class:boot(Image) of

@@ -125,7 +125,8 @@ fn finish(terminal: &mut Terminal, worker: &mut Worker, plan: &Plan, jobs: usize
         .with_context(|| format!("cannot create {}", plan.output.display()))?;
     native::compile(terminal, worker, plan)?;
     if !plan.modules.is_empty() {
-        terminal.phase(format_args!("Compiling {} files", plan.modules.len()));
+        let plural = if plan.modules.len() == 1 { "" } else { "s" };
+        terminal.phase(format_args!("Compiling {} file{plural}", plan.modules.len()));
         compile_modules(terminal, worker, plan, jobs)?;
     }
     plan.settle()

@@ -24,7 +24,7 @@ pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
     for hunk in hunks(&edits) {
         if out.is_empty() {
             // Writing to a String cannot fail.
-            drop(writeln!(out, "--- {path}\n+++ {path}"));
+            let _ = writeln!(out, "--- {path}\n+++ {path}");
         }
         write_hunk(&mut out, &edits, hunk, &old, &new);
     }
@@ -99,7 +99,7 @@ fn write_hunk(out: &mut String, edits: &[Edit], hunk: std::ops::Range<usize>, ol
     let shown = edits.get(hunk).unwrap_or_default();
     let (mut i, mut j) = (count(before, Edit::Insert), count(before, Edit::Remove));
     let (removed, inserted) = (count(shown, Edit::Insert), count(shown, Edit::Remove));
-    drop(writeln!(out, "@@ -{},{removed} +{},{inserted} @@", i + 1, j + 1));
+    let _ = writeln!(out, "@@ -{},{removed} +{},{inserted} @@", i + 1, j + 1);
     for edit in shown {
         let (sign, line) = match edit {
             Edit::Keep => (' ', old.get(i)),

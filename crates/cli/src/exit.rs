@@ -16,8 +16,6 @@ pub(crate) enum Exit {
     Environment,
     /// A fault of Beamtalk itself.
     Internal,
-    /// Interrupted by the user.
-    Interrupted,
     /// Status of the program that was run.
     Program(u8),
 }
@@ -30,7 +28,6 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Environment => 5,
             Exit::Internal => 70,
-            Exit::Interrupted => 130,
             Exit::Program(status) => status,
         }
     }

@@ -13,11 +13,12 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::manifest::{Dependency, Reference, Source};
+use crate::terminal::Network;
 
 const LOCK_FILE: &str = "beamtalk.lock";
 
 /// The directory of a git dependency at its pinned commit, fetched if it is not there.
-pub(crate) fn checkout(root: &Path, dependency: &Dependency) -> anyhow::Result<PathBuf> {
+pub(crate) fn checkout(root: &Path, dependency: &Dependency, network: Network) -> anyhow::Result<PathBuf> {
     let Source::Git { url, reference } = &dependency.source else {
         anyhow::bail!("'{}' is not a git dependency", dependency.name);
     };
@@ -31,6 +32,10 @@ pub(crate) fn checkout(root: &Path, dependency: &Dependency) -> anyhow::Result<P
         && directory(sha).is_dir()
     {
         return Ok(directory(sha));
+    }
+    if network == Network::Refused {
+        let message = format!("dependency '{}' must be fetched from {url}, but --offline is given", dependency.name);
+        return Err(Fault::failure("offline", message).into());
     }
     let mirror = update_mirror(url)?;
     let found = resolve(&mirror, reference)

@@ -82,7 +82,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to a String cannot fail.
-        drop(write!(text, "{byte:02x}"));
+        let _ = write!(text, "{byte:02x}");
         text
     })
 }

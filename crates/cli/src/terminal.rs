@@ -55,12 +55,19 @@ pub(crate) enum Output {
     Json,
 }
 
+/// Whether a command may use the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Network {
+    Allowed,
+    Refused,
+}
+
 /// The caller's terminal, as one command sees it.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) output: Output,
     pub(crate) is_quiet: bool,
-    pub(crate) is_offline: bool,
+    pub(crate) network: Network,
     /// Colours on standard error, where diagnostics go.
     pub(crate) has_color: bool,
     verbose: u8,
@@ -95,7 +102,7 @@ impl Terminal {
         Self {
             output: if is_json { Output::Json } else { Output::Text },
             is_quiet: arguments.quiet,
-            is_offline: arguments.offline,
+            network: if arguments.offline { Network::Refused } else { Network::Allowed },
             has_color,
             verbose: arguments.verbose,
             bar: has_bar.then(|| Bar { started: Instant::now(), is_drawn: false }),

@@ -7,6 +7,7 @@ use crate::exit::Fault;
 use crate::files;
 use crate::manifest::{FILE_NAME, Manifest, Source};
 use crate::project::Project;
+use crate::terminal::Network;
 
 /// A package with its dependencies resolved.
 #[derive(Clone, Debug)]
@@ -22,9 +23,10 @@ pub(crate) struct Package {
 
 impl Package {
     /// The package of a project, with its dependencies found.
-    pub(crate) fn resolve(project: Project) -> anyhow::Result<Self> {
+    pub(crate) fn resolve(project: Project, network: Network) -> anyhow::Result<Self> {
         let output = project.output();
-        let mut resolver = Resolver { root: project.root.clone(), found: Vec::new(), path: Vec::new() };
+        let mut resolver =
+            Resolver { root: project.root.clone(), network, found: Vec::new(), path: Vec::new() };
         resolver.visit_dependencies(&project)?;
         Ok(Self { project, is_dependency: false, only: None, output, dependencies: resolver.found })
     }
@@ -84,6 +86,7 @@ pub(crate) fn native_output(output: &Path) -> PathBuf {
 
 struct Resolver {
     root: PathBuf,
+    network: Network,
     found: Vec<Package>,
     /// Names from the root package to the one being visited.
     path: Vec<String>,
@@ -96,7 +99,7 @@ impl Resolver {
         for dependency in &manifest.dependencies {
             let directory = match &dependency.source {
                 Source::Path(path) => project.root.join(path),
-                Source::Git { .. } => crate::fetch::checkout(&self.root, dependency)?,
+                Source::Git { .. } => crate::fetch::checkout(&self.root, dependency, self.network)?,
             };
             self.visit(&dependency.name, &directory, &manifest.name)?;
         }

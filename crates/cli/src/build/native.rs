@@ -83,7 +83,7 @@ fn class_header(plan: &Plan) -> String {
     for module in &plan.modules {
         if let Some(class) = &module.class {
             // Writing to a String cannot fail.
-            drop(writeln!(header, "-define('BT_{class}', '{}').", module.name));
+            let _ = writeln!(header, "-define('BT_{class}', '{}').", module.name);
         }
     }
     header

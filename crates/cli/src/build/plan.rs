@@ -30,7 +30,6 @@ pub(crate) struct Plan {
     /// All modules of the package after the build.
     pub(crate) module_names: Vec<String>,
     pub(crate) findings: Vec<FileFindings>,
-    pub(crate) supervisor: Option<String>,
     pub(crate) native_applications: Vec<String>,
     /// Modules whose source is gone.
     stale: Vec<String>,
@@ -181,7 +180,6 @@ fn plan_one(
         native: package.native_sources(scope)?,
         module_names: Vec::new(),
         findings: Vec::new(),
-        supervisor: package.project.manifest.as_ref().and_then(|manifest| manifest.supervisor.clone()),
         native_applications: package
             .project
             .manifest

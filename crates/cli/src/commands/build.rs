@@ -40,7 +40,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         let message = "build --release and --escript are not part of this version";
         return Err(Fault::usage("not_supported", message).into());
     }
-    let package = package(&arguments.path)?;
+    let package = package(terminal, &arguments.path)?;
     let warnings = match (arguments.no_warnings, arguments.warnings_as_errors) {
         (true, _) => Warnings::Hidden,
         (_, true) => Warnings::AsErrors,
@@ -70,11 +70,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 }
 
 /// The package a path stands for: a single file outside any project, or the project around it.
-pub(crate) fn package(path: &Path) -> anyhow::Result<Package> {
+pub(crate) fn package(terminal: &Terminal, path: &Path) -> anyhow::Result<Package> {
     if path.is_file() && files::has_extension(path, &["bt"]) && Project::find(path)?.is_none() {
         return Package::single_file(path);
     }
-    Package::resolve(Project::require(path)?)
+    Package::resolve(Project::require(path)?, terminal.network)
 }
 
 pub(crate) fn policy(package: &Package, warnings: Warnings) -> Policy {

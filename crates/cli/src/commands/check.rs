@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let package = package(&arguments.path)?;
+    let package = package(terminal, &arguments.path)?;
     let warnings = if arguments.warnings_as_errors { Warnings::AsErrors } else { Warnings::Shown };
     let policy = policy(&package, warnings);
     let mut table = source::library_table();

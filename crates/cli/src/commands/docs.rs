@@ -128,10 +128,10 @@ fn class_page(unit: &Unit, text: &str) -> String {
             Item::Class(class) => write_class(&mut page, class, text),
             Item::Protocol(protocol) => {
                 // Writing to a String cannot fail.
-                drop(writeln!(page, "# {} (protocol)\n", protocol.name.text));
-                drop(writeln!(page, "{}\n", protocol.doc.as_deref().unwrap_or_default()));
+                let _ = writeln!(page, "# {} (protocol)\n", protocol.name.text);
+                let _ = writeln!(page, "{}\n", protocol.doc.as_deref().unwrap_or_default());
                 for signature in &protocol.signatures {
-                    drop(writeln!(page, "- `{}`", signature.span.text(text)));
+                    let _ = writeln!(page, "- `{}`", signature.span.text(text));
                 }
             }
             Item::Extension(extension) => write_method(&mut page, &extension.method, text),
@@ -142,14 +142,14 @@ fn class_page(unit: &Unit, text: &str) -> String {
 }
 
 fn write_class(page: &mut String, class: &Class, text: &str) {
-    drop(writeln!(page, "# {}\n\n`{}`\n", class.name.text, class.header.text(text).trim()));
+    let _ = writeln!(page, "# {}\n\n`{}`\n", class.name.text, class.header.text(text).trim());
     if let Some(doc) = &class.doc {
-        drop(writeln!(page, "{}\n", doc.trim()));
+        let _ = writeln!(page, "{}\n", doc.trim());
     }
     for (title, is_class) in [("Class methods", true), ("Methods", false)] {
         let methods: Vec<&Method> = class.methods.iter().filter(|method| method.is_class == is_class).collect();
         if !methods.is_empty() {
-            drop(writeln!(page, "## {title}\n"));
+            let _ = writeln!(page, "## {title}\n");
             for method in methods {
                 write_method(page, method, text);
             }
@@ -159,9 +159,9 @@ fn write_class(page: &mut String, class: &Class, text: &str) {
 
 fn write_method(page: &mut String, method: &Method, text: &str) {
     let result = method.result.as_ref().map_or_else(String::new, |result| format!(" -> {}", result.span.text(text)));
-    drop(writeln!(page, "### {}{result}\n", method.head.span.text(text)));
+    let _ = writeln!(page, "### {}{result}\n", method.head.span.text(text));
     if let Some(doc) = &method.doc {
-        drop(writeln!(page, "{}\n", doc.trim()));
+        let _ = writeln!(page, "{}\n", doc.trim());
     }
 }
 

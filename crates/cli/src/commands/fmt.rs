@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use beamtalk_syntax::format::FormatError;
+use beamtalk_syntax::FormatError;
 
 use crate::diff;
 use crate::exit::{Exit, Fault};
@@ -126,7 +126,7 @@ fn format(text: &Text) -> Outcome {
     if files::has_extension(&text.path, &["btscript"]) {
         return Outcome::Unchanged;
     }
-    match beamtalk_syntax::format::format(&text.text) {
+    match beamtalk_syntax::format(&text.text) {
         Ok(formatted) if formatted == text.text => Outcome::Unchanged,
         Ok(formatted) => Outcome::Changed(formatted),
         Err(FormatError::Syntax(diagnostics)) => faulty(&diagnostics),
@@ -139,7 +139,7 @@ fn format_input(terminal: &mut Terminal, is_check: bool) -> anyhow::Result<Exit>
     std::io::stdin()
         .read_to_string(&mut text)
         .map_err(|error| Fault::failure("bad_input", format!("standard input: {error}")))?;
-    match beamtalk_syntax::format::format(&text) {
+    match beamtalk_syntax::format(&text) {
         Ok(formatted) if is_check => {
             let difference = diff::unified("-", &text, &formatted);
             std::io::stdout().lock().write_all(difference.as_bytes())?;

@@ -63,7 +63,7 @@ impl Session {
         let mut worker = Worker::start(&erlang, &runtime, None)?;
         let mut table = source::library_table();
         if let Some(project) = Project::find(Path::new("."))? {
-            let package = Package::resolve(project)?;
+            let package = Package::resolve(project, terminal.network)?;
             let policy = policy(&package, Warnings::Shown);
             // A project that does not build is reported; the session starts without its classes.
             match build::build_with(terminal, &mut worker, &package, &policy, &erlang) {

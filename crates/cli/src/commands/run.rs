@@ -38,7 +38,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         None => Project::loose(here)?,
     };
     let is_loose = project.manifest.is_none();
-    let package = Package::resolve(project)?;
+    let package = Package::resolve(project, terminal.network)?;
     let erlang = Erlang::find()?;
     let scope = if is_loose { Scope::Everything } else { Scope::Changed };
     let plans = plan::plan_all(terminal, &package, scope, erlang.version())?;

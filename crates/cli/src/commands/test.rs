@@ -129,7 +129,7 @@ impl Session {
         let mut worker = Worker::start(&erlang, &runtime, Some(&project.root))?;
         let mut table = source::library_table();
         if project.manifest.is_some() {
-            let package = Package::resolve(project.clone())?;
+            let package = Package::resolve(project.clone(), terminal.network)?;
             let policy = policy(&package, Warnings::Hidden);
             let built = build::build_with(terminal, &mut worker, &package, &policy, &erlang)?;
             declare_package(&package, &mut table)?;

@@ -134,7 +134,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 fn fixed_parts(pattern: &str) -> Vec<String> {
     let characters: Vec<char> = pattern.chars().collect();
     let mut parts = vec![String::new()];
-    let mut push = |parts: &mut Vec<String>, c: char| {
+    let push = |parts: &mut Vec<String>, c: char| {
         if let Some(part) = parts.last_mut() {
             part.push(c);
         }

@@ -42,10 +42,10 @@ impl Totals {
         let mut line = format!("{} test{plural}, {} passed", self.total, self.passed);
         // Writing to a String cannot fail.
         if self.skipped > 0 {
-            drop(write!(line, ", {} skipped", self.skipped));
+            let _ = write!(line, ", {} skipped", self.skipped);
         }
         if self.failed > 0 {
-            drop(write!(line, ", {} failed", self.failed));
+            let _ = write!(line, ", {} failed", self.failed);
         }
         line
     }
@@ -67,7 +67,7 @@ impl Results<'_> {
             }
             if !is_quiet {
                 let mark = if totals.failed == 0 { "✓" } else { "✗" };
-                drop(writeln!(out, "  {}: {} {mark}", unit.name, totals.line()));
+                let _ = writeln!(out, "  {}: {} {mark}", unit.name, totals.line());
             }
             for outcome in outcomes.iter().filter(|outcome| outcome.status.is_failure()) {
                 failures.push('\n');
@@ -79,13 +79,13 @@ impl Results<'_> {
         if !out.is_empty() {
             out.push('\n');
         }
-        drop(write!(
+        let _ = write!(
             out,
             "{} file{plural}, {} ({:.1}s)",
             self.files,
             self.totals().line(),
             self.duration.as_secs_f64()
-        ));
+        );
         out
     }
 
@@ -115,7 +115,7 @@ impl Results<'_> {
             }
             let count = |status| outcomes.iter().filter(|outcome| outcome.status == status).count();
             let time: f64 = outcomes.iter().map(|outcome| seconds(outcome.duration)).sum();
-            drop(writeln!(
+            let _ = writeln!(
                 xml,
                 "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{time:.3}\">",
                 escape(&unit.name),
@@ -123,7 +123,7 @@ impl Results<'_> {
                 count(Status::Fail),
                 count(Status::Error),
                 count(Status::Skip),
-            ));
+            );
             for outcome in outcomes {
                 xml.push_str(&junit_case(unit, outcome));
             }
@@ -137,31 +137,31 @@ impl Results<'_> {
 fn failure(unit: &Unit, outcome: &Outcome) -> String {
     let mut text = String::new();
     let name = if outcome.name.is_empty() { String::new() } else { format!(" >> {}", outcome.name) };
-    drop(writeln!(text, "FAIL {}{name}", unit.name));
+    let _ = writeln!(text, "FAIL {}{name}", unit.name);
     if let Some(problem) = &outcome.error {
         for line in problem.message.lines() {
-            drop(writeln!(text, "  {line}"));
+            let _ = writeln!(text, "  {line}");
         }
         for (label, value) in [("Expected", &problem.expected), ("Actual", &problem.actual)] {
             if let Some(value) = value {
-                drop(writeln!(text, "  {:<9} {value}", format!("{label}:")));
+                let _ = writeln!(text, "  {:<9} {value}", format!("{label}:"));
             }
         }
         if let Some(hint) = &problem.hint {
-            drop(writeln!(text, "  Hint: {hint}"));
+            let _ = writeln!(text, "  Hint: {hint}");
         }
         let has_place = problem.frames.iter().any(|frame| frame.contains(&unit.file));
         for frame in problem.frames.iter().take(10) {
-            drop(writeln!(text, "  at {frame}"));
+            let _ = writeln!(text, "  at {frame}");
         }
         if !has_place {
-            drop(writeln!(text, "  at {}:{}", unit.file, outcome.line));
+            let _ = writeln!(text, "  at {}:{}", unit.file, outcome.line);
         }
     }
     if !outcome.output.is_empty() {
-        drop(writeln!(text, "  Output:"));
+        let _ = writeln!(text, "  Output:");
         for line in outcome.output.lines() {
-            drop(writeln!(text, "    {line}"));
+            let _ = writeln!(text, "    {line}");
         }
     }
     text
@@ -210,9 +210,9 @@ fn junit_case(unit: &Unit, outcome: &Outcome) -> String {
         Status::Fail => problem_element("failure", &problem),
         Status::Error => problem_element("error", &problem),
     };
-    drop(writeln!(xml, ">\n      {element}"));
+    let _ = writeln!(xml, ">\n      {element}");
     if !outcome.output.is_empty() {
-        drop(writeln!(xml, "      <system-out>{}</system-out>", escape(&outcome.output)));
+        let _ = writeln!(xml, "      <system-out>{}</system-out>", escape(&outcome.output));
     }
     xml.push_str("    </testcase>\n");
     xml
