@@ -14,7 +14,11 @@ pub(crate) fn nearest<'a>(
         .collect();
     scored.sort();
     scored.dedup();
-    scored.into_iter().take(count).map(|(_, candidate)| candidate).collect()
+    scored
+        .into_iter()
+        .take(count)
+        .map(|(_, candidate)| candidate)
+        .collect()
 }
 
 /// Levenshtein distance, upper and lower case being equal.

@@ -35,7 +35,13 @@ impl Text {
                 (text, Some(not_utf8(at)))
             }
         };
-        Ok(Self { path: path.to_owned(), shown: files::shown(path, base), text, hash, fault })
+        Ok(Self {
+            path: path.to_owned(),
+            shown: files::shown(path, base),
+            text,
+            hash,
+            fault,
+        })
     }
 
     /// Why the file is no text, if it is none.
@@ -45,7 +51,10 @@ impl Text {
 
     /// Parse it as a file of classes.
     pub(crate) fn parse(self, package: Option<&str>, module_path: &str, origin: Origin) -> Parsed {
-        let Parse { unit, mut diagnostics } = beamtalk_syntax::parse_file(&self.text);
+        let Parse {
+            unit,
+            mut diagnostics,
+        } = beamtalk_syntax::parse_file(&self.text);
         diagnostics.splice(0..0, self.fault);
         let file = SourceFile {
             path: EcoString::from(self.shown.as_str()),
@@ -55,7 +64,12 @@ impl Text {
             module: EcoString::from(beamtalk_compiler::module_name(package, module_path)),
             origin,
         };
-        Parsed { path: self.path, hash: self.hash, file, diagnostics }
+        Parsed {
+            path: self.path,
+            hash: self.hash,
+            file,
+            diagnostics,
+        }
     }
 }
 
@@ -77,10 +91,18 @@ pub(crate) struct Parsed {
 impl Parsed {
     /// Parser and compiler findings together, in source order.
     pub(crate) fn findings(&self, compiler: &[Diagnostic]) -> FileFindings {
-        let mut findings: Vec<Finding> =
-            self.diagnostics.iter().chain(compiler).map(Finding::from).collect();
+        let mut findings: Vec<Finding> = self
+            .diagnostics
+            .iter()
+            .chain(compiler)
+            .map(Finding::from)
+            .collect();
         findings.sort_by_key(|finding| finding.span);
-        FileFindings { path: self.file.path.to_string(), text: self.file.text.to_string(), findings }
+        FileFindings {
+            path: self.file.path.to_string(),
+            text: self.file.text.to_string(),
+            findings,
+        }
     }
 }
 
@@ -103,7 +125,9 @@ pub(crate) fn library_table() -> ClassTable {
 
 /// Do independent work on all items with every core, keeping their order.
 pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
+    let workers = std::thread::available_parallelism()
+        .map_or(1, std::num::NonZero::get)
+        .min(items.len());
     if workers <= 1 {
         return items.iter().map(work).collect();
     }
@@ -123,7 +147,11 @@ pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
             .collect();
         threads
             .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .flat_map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
             .collect()
     });
     results.sort_by_key(|(at, _)| *at);

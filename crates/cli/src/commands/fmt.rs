@@ -30,7 +30,10 @@ pub(crate) struct CheckArguments {
 
 impl From<CheckArguments> for Arguments {
     fn from(arguments: CheckArguments) -> Self {
-        Self { paths: arguments.paths, check: true }
+        Self {
+            paths: arguments.paths,
+            check: true,
+        }
     }
 }
 
@@ -73,7 +76,10 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         return Err(Fault {
             exit: Exit::Internal,
             kind: "format_unsafe",
-            message: format!("formatting would change the meaning of {}; left alone", refused.join(", ")),
+            message: format!(
+                "formatting would change the meaning of {}; left alone",
+                refused.join(", ")
+            ),
             hint: Some("this is a fault of Beamtalk; please report it with the file".to_owned()),
         }
         .into());
@@ -83,9 +89,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     if arguments.check && changed > 0 {
         let plural = if changed == 1 { " is" } else { "s are" };
-        return Err(Fault::failure("not_formatted", format!("{changed} file{plural} not formatted"))
-            .with_hint("beamtalk fmt")
-            .into());
+        return Err(
+            Fault::failure("not_formatted", format!("{changed} file{plural} not formatted"))
+                .with_hint("beamtalk fmt")
+                .into(),
+        );
     }
     Ok(Exit::Success)
 }
@@ -143,7 +151,11 @@ fn format_input(terminal: &mut Terminal, is_check: bool) -> anyhow::Result<Exit>
         Ok(formatted) if is_check => {
             let difference = diff::unified("-", &text, &formatted);
             std::io::stdout().lock().write_all(difference.as_bytes())?;
-            Ok(if difference.is_empty() { Exit::Success } else { Exit::Failure })
+            Ok(if difference.is_empty() {
+                Exit::Success
+            } else {
+                Exit::Failure
+            })
         }
         Ok(formatted) => {
             std::io::stdout().lock().write_all(formatted.as_bytes())?;
@@ -151,7 +163,11 @@ fn format_input(terminal: &mut Terminal, is_check: bool) -> anyhow::Result<Exit>
         }
         Err(FormatError::Syntax(diagnostics)) => {
             let findings = diagnostics.iter().map(Finding::from).collect();
-            let file = FileFindings { path: "-".to_owned(), text, findings };
+            let file = FileFindings {
+                path: "-".to_owned(),
+                text,
+                findings,
+            };
             findings::report(terminal, &file, &Policy::default(), &mut Counts::default())?;
             Err(Fault::failure("syntax_error", "the input has syntax errors").into())
         }
