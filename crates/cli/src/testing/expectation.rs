@@ -8,7 +8,10 @@ use crate::wire;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     /// It answered a value, or printed an echo. Strings and symbols have a human form as well.
-    Shown { printed: String, displayed: Option<String> },
+    Shown {
+        printed: String,
+        displayed: Option<String>,
+    },
     Raised(Raised),
     /// It did not compile; the messages of its errors.
     Refused(Vec<String>),
@@ -100,14 +103,18 @@ impl Expectation {
                 // A kind such as `undefined_variable` is found in `Undefined variable: x` as well.
                 Outcome::Refused(messages) => messages.iter().any(|message| {
                     message.contains(wanted.as_str())
-                        || message.to_lowercase().contains(&wanted.replace('_', " ").to_lowercase())
+                        || message
+                            .to_lowercase()
+                            .contains(&wanted.replace('_', " ").to_lowercase())
                 }),
                 Outcome::Shown { .. } | Outcome::NotRun(_) => false,
             },
-            Expectation::Warning(wanted) => diagnostics.iter().any(|message| message.contains(wanted.as_str())),
-            Expectation::NoWarning(wanted) => {
-                !diagnostics.iter().any(|message| message.contains(wanted.as_str()))
-            }
+            Expectation::Warning(wanted) => diagnostics
+                .iter()
+                .any(|message| message.contains(wanted.as_str())),
+            Expectation::NoWarning(wanted) => !diagnostics
+                .iter()
+                .any(|message| message.contains(wanted.as_str())),
         }
     }
 }
@@ -120,7 +127,9 @@ fn matches(pattern: &str, text: &str) -> bool {
     let [first, middle @ .., last] = parts.as_slice() else {
         return parts.first().is_some_and(|only| only.trim() == text);
     };
-    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+    let Some(mut rest) = text.strip_prefix(first.as_str()) else {
+        return false;
+    };
     for part in middle {
         match rest.find(part.as_str()) {
             Some(at) => rest = rest.get(at + part.len()..).unwrap_or(""),
@@ -155,7 +164,8 @@ fn fixed_parts(pattern: &str) -> Vec<String> {
             continue;
         }
         let before = at.checked_sub(1).and_then(|before| characters.get(before));
-        let is_inside = before.is_some_and(|c| c.is_alphanumeric()) && next.is_some_and(char::is_alphanumeric);
+        let is_inside =
+            before.is_some_and(|c| c.is_alphanumeric()) && next.is_some_and(char::is_alphanumeric);
         if c == '_' && !is_inside {
             parts.push(String::new());
         } else {
