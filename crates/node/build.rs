@@ -199,7 +199,10 @@ fn pack(out: &Path, ebin: &Path, image: &Path, sources: &BTreeMap<String, String
         add(&format!("lib/{name}"), text.as_bytes());
     }
     let digest = Sha256::digest(&blob);
-    let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = digest
+        .iter()
+        .take(8)
+        .fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
     println!("cargo::rustc-env=BEAMTALK_BLOB_HASH={hash}");
     fs::write(out.join("runtime.blob"), blob).map_err(|error| format!("cannot write the blob: {error}"))
 }

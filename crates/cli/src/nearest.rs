@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(
         .map(|candidate| (distance(wanted, candidate), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .collect();
-    scored.sort();
+    scored.sort_unstable();
     scored.dedup();
     scored
         .into_iter()

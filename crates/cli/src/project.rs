@@ -39,15 +39,12 @@ impl Project {
 
     /// The project of a path, which must have a manifest.
     pub(crate) fn require(path: &Path) -> anyhow::Result<Self> {
-        match Self::find(path)? {
-            Some(project) => Ok(project),
-            None => {
-                let message = format!("no {FILE_NAME} in {} or above", path.display());
-                Err(Fault::usage("no_project", message)
-                    .with_hint("`beamtalk new NAME` makes a project; a single file can be given by its path")
-                    .into())
-            }
-        }
+        Self::find(path)?.ok_or_else(|| {
+            let message = format!("no {FILE_NAME} in {} or above", path.display());
+            Fault::usage("no_project", message)
+                .with_hint("`beamtalk new NAME` makes a project; a single file can be given by its path")
+                .into()
+        })
     }
 
     /// A directory without a manifest, taken as it is.

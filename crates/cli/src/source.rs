@@ -17,7 +17,7 @@ pub(crate) struct Text {
     pub(crate) path: PathBuf,
     /// Relative to the project, for people.
     pub(crate) shown: String,
-    pub(crate) text: String,
+    pub(crate) content: String,
     pub(crate) hash: String,
     fault: Option<Diagnostic>,
 }
@@ -27,8 +27,8 @@ impl Text {
         use anyhow::Context;
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let hash = files::hash(&bytes);
-        let (text, fault) = match String::from_utf8(bytes) {
-            Ok(text) => (text, None),
+        let (content, fault) = match String::from_utf8(bytes) {
+            Ok(content) => (content, None),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
@@ -38,7 +38,7 @@ impl Text {
         Ok(Self {
             path: path.to_owned(),
             shown: files::shown(path, base),
-            text,
+            content,
             hash,
             fault,
         })
@@ -54,11 +54,11 @@ impl Text {
         let Parse {
             unit,
             mut diagnostics,
-        } = beamtalk_syntax::parse_file(&self.text);
+        } = beamtalk_syntax::parse_file(&self.content);
         diagnostics.splice(0..0, self.fault);
         let file = SourceFile {
             path: EcoString::from(self.shown.as_str()),
-            text: EcoString::from(self.text),
+            text: EcoString::from(self.content),
             unit,
             package: package.map(EcoString::from),
             module: EcoString::from(beamtalk_compiler::module_name(package, module_path)),

@@ -18,10 +18,10 @@ fn help_of_every_command() {
     command.build();
     for name in names {
         if let Some(sub) = command.find_subcommand_mut(&name) {
-            text.push_str(&format!(
-                "\n=== {name}\n\n{}",
-                sub.clone().term_width(100).render_long_help()
-            ));
+            text.push_str("\n=== ");
+            text.push_str(&name);
+            text.push_str("\n\n");
+            text.push_str(&sub.clone().term_width(100).render_long_help().to_string());
         }
     }
     insta::assert_snapshot!(text);

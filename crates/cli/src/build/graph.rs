@@ -163,7 +163,7 @@ impl Resolver {
             manifest: Some(manifest),
         };
         self.visit_dependencies(&project)?;
-        self.check_standard_names(&project, name)?;
+        check_standard_names(&project, name)?;
         let output = self.root.join("_build/deps").join(name).join("ebin");
         self.found.push(Package {
             project,
@@ -174,21 +174,21 @@ impl Resolver {
         });
         Ok(())
     }
+}
 
-    /// A dependency may not export the name of a standard class.
-    fn check_standard_names(&self, project: &Project, name: &str) -> anyhow::Result<()> {
-        for path in project.sources()? {
-            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
-                continue;
-            };
-            if beamtalk_node::library_sources().any(|(file, _)| file.strip_suffix(".bt") == Some(stem)) {
-                let shown = files::shown(&path, &project.root);
-                let message = format!(
-                    "error[E0303]: package '{name}' ({shown}) exports '{stem}', a class of the standard library"
-                );
-                return Err(Fault::failure("E0303", message).into());
-            }
+/// A dependency may not export the name of a standard class.
+fn check_standard_names(project: &Project, name: &str) -> anyhow::Result<()> {
+    for path in project.sources()? {
+        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+            continue;
+        };
+        if beamtalk_node::library_sources().any(|(file, _)| file.strip_suffix(".bt") == Some(stem)) {
+            let shown = files::shown(&path, &project.root);
+            let message = format!(
+                "error[E0303]: package '{name}' ({shown}) exports '{stem}', a class of the standard library"
+            );
+            return Err(Fault::failure("E0303", message).into());
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -219,7 +219,7 @@ fn plan_one(
                 let findings = entry.findings.clone();
                 Some(FileFindings {
                     path: text.shown.clone(),
-                    text: text.text.clone(),
+                    text: text.content.clone(),
                     findings,
                 })
             })

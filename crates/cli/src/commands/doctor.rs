@@ -264,7 +264,7 @@ fn check_clock() -> Check {
         .and_then(std::fs::metadata)
         .and_then(|metadata| metadata.modified());
     match built {
-        Ok(built) if SystemTime::now() + Duration::from_secs(60) < built => {
+        Ok(built) if SystemTime::now() + Duration::from_mins(1) < built => {
             Check::warning("system time", "before the date of this binary", "set the clock")
         }
         _ => Check::good("system time", "plausible"),

@@ -62,7 +62,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             Outcome::Changed(formatted) => {
                 changed += 1;
                 if arguments.check {
-                    terminal.print(diff::unified(&text.shown, &text.text, &formatted).trim_end())?;
+                    terminal.print(diff::unified(&text.shown, &text.content, &formatted).trim_end())?;
                 } else {
                     files::write_atomic(&path, formatted.as_bytes())?;
                     terminal.status(format_args!("Formatted {}", text.shown));
@@ -124,7 +124,7 @@ fn format(text: &Text) -> Outcome {
     let faulty = |diagnostics: &[beamtalk_syntax::diagnostic::Diagnostic]| {
         Outcome::Faulty(FileFindings {
             path: text.shown.clone(),
-            text: text.text.clone(),
+            text: text.content.clone(),
             findings: diagnostics.iter().map(Finding::from).collect(),
         })
     };
@@ -134,8 +134,8 @@ fn format(text: &Text) -> Outcome {
     if files::has_extension(&text.path, &["btscript"]) {
         return Outcome::Unchanged;
     }
-    match beamtalk_syntax::format(&text.text) {
-        Ok(formatted) if formatted == text.text => Outcome::Unchanged,
+    match beamtalk_syntax::format(&text.content) {
+        Ok(formatted) if formatted == text.content => Outcome::Unchanged,
         Ok(formatted) => Outcome::Changed(formatted),
         Err(FormatError::Syntax(diagnostics)) => faulty(&diagnostics),
         Err(FormatError::Changed) => Outcome::Refused,

@@ -65,7 +65,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             .with_context(|| format!("cannot create {}", directory.display()))?;
         let mut content = fill(content);
         if arguments.app && path.ends_with("beamtalk.toml") {
-            content.push_str(&format!("\n[application]\nsupervisor = \"{class}Supervisor\"\n"));
+            content.push_str(&fill("\n[application]\nsupervisor = \"{class}Supervisor\"\n"));
         }
         files::write_atomic(&path, content.as_bytes())?;
     }

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     selector: Option<String>,
     /// Words for the program.
     #[arg(trailing_var_arg = true)]
-    arguments: Vec<String>,
+    words: Vec<String>,
     /// Run inside the live workspace.
     #[arg(long, hide = true)]
     connect: bool,
@@ -90,7 +90,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 struct Entry {
     class: String,
     selector: String,
-    arguments: Option<Vec<String>>,
+    words: Option<Vec<String>>,
 }
 
 /// Class, selector and words; shapes that cannot be sent are refused before anything starts.
@@ -123,15 +123,19 @@ fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
         return Err(Fault::usage("bad_entry", message).into());
     }
     let takes_words = selector.ends_with(':');
-    if !takes_words && !arguments.arguments.is_empty() {
+    let mut words = arguments.words.clone();
+    if let Some(at) = words.iter().position(|word| word == "--") {
+        words.remove(at);
+    }
+    if !takes_words && !words.is_empty() {
         let message = format!("'{selector}' takes no words; use a keyword such as {selector}:");
         return Err(Fault::usage("bad_entry", message).into());
     }
-    let words = takes_words.then(|| arguments.arguments.clone());
+    let words = takes_words.then_some(words);
     Ok(Entry {
         class: arguments.class.clone(),
         selector,
-        arguments: words,
+        words,
     })
 }
 
@@ -169,7 +173,7 @@ fn job(plans: &[Plan], entry: &Entry, is_loose: bool) -> anyhow::Result<Term> {
                 .map(|name| Term::atom(name.as_str())),
         );
     }
-    let arguments = match &entry.arguments {
+    let arguments = match &entry.words {
         Some(words) => vec![Term::list(words.iter().map(Term::binary))],
         None => Vec::new(),
     };

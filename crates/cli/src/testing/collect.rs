@@ -309,7 +309,7 @@ fn add_scripts(
     for path in scripts {
         let text = Text::read(path, &compiler.project.root)?;
         if selection.filters.selects(&text.shown, "") {
-            let parsed = script::parse(&text.text, Style::Script, 1);
+            let parsed = script::parse(&text.content, Style::Script, 1);
             wanted.push((path.clone(), text.shown, parsed));
         }
     }
@@ -343,8 +343,8 @@ fn add_documentation(
     let mut wanted = Vec::new();
     for path in &sources.documented {
         let text = Text::read(path, &project.root)?;
-        let unit = beamtalk_syntax::parse_file(&text.text).unit;
-        for block in doctest::blocks_in_source(&text.text, &unit) {
+        let unit = beamtalk_syntax::parse_file(&text.content).unit;
+        for block in doctest::blocks_in_source(&text.content, &unit) {
             if selection.filters.selects(&block.name, "") {
                 let parsed = script::parse(&block.text, Style::Documentation, block.line);
                 wanted.push((path.clone(), text.shown.clone(), block, parsed));
@@ -390,8 +390,8 @@ pub(crate) fn collect_markdown(
             let text = Text::read(&path, &project.root)?;
             let mut whole = script::Script::default();
             if files::has_extension(&path, &["bt"]) {
-                let unit = beamtalk_syntax::parse_file(&text.text).unit;
-                for block in doctest::blocks_in_source(&text.text, &unit) {
+                let unit = beamtalk_syntax::parse_file(&text.content).unit;
+                for block in doctest::blocks_in_source(&text.content, &unit) {
                     let parsed = script::parse(&block.text, Style::Documentation, block.line);
                     let work =
                         Work::Script(compiler.compile(&path, &text.shown, &parsed, Style::Documentation));
@@ -404,14 +404,14 @@ pub(crate) fn collect_markdown(
                 }
                 continue;
             }
-            for fixture in doctest::markdown_fixtures(&text.text) {
+            for fixture in doctest::markdown_fixtures(&text.content) {
                 whole.loads.push(script::Load {
                     line: 1,
                     path: fixture,
                     error: None,
                 });
             }
-            for block in doctest::blocks_in_markdown(&text.text) {
+            for block in doctest::blocks_in_markdown(&text.content) {
                 whole
                     .inputs
                     .extend(script::parse(&block.text, Style::Documentation, block.line).inputs);

@@ -30,7 +30,7 @@ pub(crate) fn run(
     collection: &Collection,
     options: &Options,
 ) -> anyhow::Result<Vec<Vec<Outcome>>> {
-    let mut outcomes: Vec<Vec<Outcome>> = collection.units.iter().map(|unit| before_running(unit)).collect();
+    let mut outcomes: Vec<Vec<Outcome>> = collection.units.iter().map(before_running).collect();
     if options.stops_at_failure
         && outcomes
             .iter()

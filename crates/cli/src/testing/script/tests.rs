@@ -1,8 +1,8 @@
 use super::{Load, Style, parse};
 use crate::testing::expectation::Expectation;
 
-fn text(expected: &str) -> Option<Expectation> {
-    Some(Expectation::Text(expected.to_owned()))
+fn text(expected: &str) -> Expectation {
+    Expectation::Text(expected.to_owned())
 }
 
 #[test]
@@ -13,7 +13,7 @@ fn inputs_take_the_expectation_on_the_next_line() {
         .iter()
         .map(|input| (input.line, input.text.as_str(), input.expectation.clone()))
         .collect();
-    assert_eq!(found, [(2, "1 + 2", text("3")), (5, "x := 4", None)]);
+    assert_eq!(found, [(2, "1 + 2", Some(text("3"))), (5, "x := 4", None)]);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn indented_lines_belong_to_the_input_above() {
         script.inputs[0].text,
         "Actor subclass: K\n  state: a = 1\n  a => self.a"
     );
-    assert_eq!(script.inputs[0].expectation, text("K"));
+    assert_eq!(script.inputs[0].expectation, Some(text("K")));
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn documentation_may_expect_on_the_same_line() {
         found,
         [
             (10, "a := 1", None),
-            (11, "a + 1", text("2")),
-            (12, "a + 2", text("3"))
+            (11, "a + 1", Some(text("2"))),
+            (12, "a + 2", Some(text("3")))
         ]
     );
 }
