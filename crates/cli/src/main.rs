@@ -7,6 +7,7 @@ mod exit;
 mod fetch;
 mod files;
 mod findings;
+mod live;
 mod manifest;
 mod nearest;
 mod project;
