@@ -354,7 +354,8 @@ answer(Sel, Args, Context, State) ->
         {ok, Value, NewState} -> finish({reply, {ok, Value}, NewState});
         {failed, exit, Reason, _, NewState} -> {stop, Reason, NewState};
         {failed, Kind, Reason, Stack, NewState} ->
-            finish({reply, {error, beamtalk_error:from_caught(Kind, Reason, Stack)}, NewState})
+            Exception = beamtalk_error:from_caught(Kind, Reason, Stack, Sel),
+            finish({reply, {error, Exception}, NewState})
     end.
 
 perform_logged(Sel, Args, State) ->
@@ -430,7 +431,7 @@ leave() ->
     ok.
 
 log_failure(Class, Sel, Kind, Reason, Stack) ->
-    Exception = beamtalk_error:from_caught(Kind, Reason, Stack),
+    Exception = beamtalk_error:from_caught(Kind, Reason, Stack, Sel),
     Frames = [beamtalk_display:print(F) || F <- beamtalk_stack:frames(Stack)],
     logger:warning("~ts>>~ts failed: ~ts~n~ts",
                    [Class, Sel, beamtalk_display:exception(Exception), lists:join("\n", Frames)],

@@ -65,13 +65,13 @@ refused_changes_nothing_test() ->
     ?assertEqual(3, ?D:send(1, '+', 2)).
 
 subclasses_follow_test() ->
-    Base = fun(N) -> #{name => 'Base', superclass => 'Value', kind => value, methods => [{v, 0, integer("fun(_) -> ", N)}]} end,
+    Base = fun(N) -> #{name => 'Stem', superclass => 'Value', kind => value, methods => [{v, 0, integer("fun(_) -> ", N)}]} end,
     beamtalk_support:define(Base(1)),
-    Sub = beamtalk_support:define(#{name => 'Sub', superclass => 'Base', kind => value}),
+    Sub = beamtalk_support:define(#{name => 'Twig', superclass => 'Stem', kind => value}),
     ?assertEqual(1, ?D:send(?D:send(Sub, new), v)),
     beamtalk_support:define(Base(2)),
     ?assertEqual(2, ?D:send(?D:send(Sub, new), v)),
-    ?assertEqual(['Sub'], beamtalk_class:subclasses('Base')).
+    ?assertEqual(['Twig'], beamtalk_class:subclasses('Stem')).
 
 removal_test() ->
     Class = beamtalk_support:define(#{name => 'Shelf', superclass => 'Value', kind => value,
