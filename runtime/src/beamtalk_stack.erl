@@ -57,7 +57,14 @@ frame({Module, Function, Arity, Location}) ->
                   undefined -> nil;
                   File -> unicode:characters_to_binary(File)
               end,
-      moduleName => atom_to_binary(Module)}.
+      moduleName => atom_to_binary(canonical(Module))}.
+
+%% The module a class is known by, wherever a reload had to put its code.
+canonical(Module) ->
+    case beamtalk_class:of_module(Module) of
+        {ok, Name} -> maps:get(module, beamtalk_class:record(Name), Module);
+        none -> Module
+    end.
 
 %% Several Erlang frames of one activation (a method and its closures on
 %% neighbouring lines) stay apart; only exact repetitions are dropped.

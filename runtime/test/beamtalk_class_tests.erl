@@ -34,6 +34,30 @@ reload() ->
     ?assert(erlang:system_info(atom_count) - Atoms < 200),
     beamtalk_support:stop_all([Sitting, Holder]).
 
+%% The same with compiled code that carries no debug information.
+reload_beams_test() ->
+    beamtalk_support:start(),
+    Spec = fun(N) -> (version(N))#{name => 'Pulse', module => bt@pulse} end,
+    Load = fun(S) ->
+        {ok, bt@pulse, Beam} = beamtalk_code:compile_forms(beamtalk_support:forms(S)),
+        beamtalk_class:load(bt@pulse, Beam)
+    end,
+    {ok, bt@pulse} = Load(Spec(0)),
+    {_, _, _, Pid} = Pulse = ?D:send(beamtalk_class:named('Pulse'), spawn),
+    ?D:cast(Pulse, wait, []),
+    wait_until(fun() -> element(2, process_info(Pid, status)) =:= waiting end),
+    Other = ?D:send(beamtalk_class:named('Pulse'), spawn),
+    [begin
+         {ok, bt@pulse} = Load(Spec(N)),
+         ?assertEqual(N, ?D:send(Other, version))
+     end || N <- lists:seq(1, 20)],
+    {error, E} = Load((Spec(21))#{superclass => 'NoSuchClass'}),
+    ?assertEqual(class_not_found, beamtalk_error:field(E, kind)),
+    ?assertEqual(20, ?D:send(Other, version)),
+    Pid ! go,
+    ?assertEqual(20, ?D:send(Pulse, version)),
+    beamtalk_support:stop_all([Pulse, Other]).
+
 wait_until(Condition) ->
     case Condition() of
         true -> ok;
