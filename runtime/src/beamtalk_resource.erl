@@ -1,4 +1,4 @@
-%% Named tables and counters, and who owns them.
+%% Named tables, counters and open files, and who owns them.
 %%
 %% The server holds the tables and deletes them when their owner ends. The owner
 %% is the process that made them: the evaluator of a session, an actor, or any
@@ -8,7 +8,10 @@
 
 -export([start_link/0, ensure_started/0]).
 -export([owner/0, named_owner/0, create/4, find/1, delete/2]).
+-export([add_handle/3, remove_handle/1, is_open/1, handles/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
+
+-define(HANDLES, beamtalk_file_handles).
 
 -type kind() :: ets | counter.
 
@@ -60,11 +63,42 @@ delete(Name, Table) ->
     ensure_started(),
     gen_server:call(?MODULE, {delete, Name, Table, owner()}, infinity).
 
+%%% Open files
+
+%% Files close with the process that opened them, so the list may be behind; it
+%% is filtered when it is read.
+-spec add_handle(reference(), binary(), atom()) -> ok.
+add_handle(Id, Path, Mode) ->
+    ensure_started(),
+    true = ets:insert(?HANDLES, {Id, self(), Path, Mode, named_owner()}),
+    gen_server:cast(?MODULE, {watch, self()}).
+
+-spec remove_handle(reference()) -> boolean().
+remove_handle(Id) ->
+    ensure_started(),
+    ets:take(?HANDLES, Id) =/= [].
+
+-spec is_open(reference()) -> boolean().
+is_open(Id) ->
+    ensure_started(),
+    case ets:lookup(?HANDLES, Id) of
+        [{_, Pid, _, _, _}] -> is_process_alive(Pid);
+        [] -> false
+    end.
+
+%% Path, mode and owner of every open file.
+-spec handles() -> [{binary(), atom(), pid() | nil}].
+handles() ->
+    ensure_started(),
+    [{Path, Mode, Owner} || {_, Pid, Path, Mode, Owner} <- ets:tab2list(?HANDLES),
+                            is_process_alive(Pid)].
+
 %%% Callbacks
 
 -spec init([]) -> {ok, #{pid() => reference()}}.
 init([]) ->
     ets:new(?MODULE, [named_table, protected, {read_concurrency, true}]),
+    ets:new(?HANDLES, [named_table, public]),
     {ok, #{}}.
 
 -spec handle_call(term(), gen_server:from(), map()) -> {reply, term(), map()}.
@@ -90,6 +124,8 @@ handle_call({delete, Name, Table, Caller}, _From, Monitors) ->
     end.
 
 -spec handle_cast(term(), map()) -> {noreply, map()}.
+handle_cast({watch, Owner}, Monitors) ->
+    {noreply, watch(Owner, Monitors)};
 handle_cast(_, Monitors) ->
     {noreply, Monitors}.
 
@@ -97,6 +133,7 @@ handle_cast(_, Monitors) ->
 handle_info({'DOWN', _, process, Owner, _}, Monitors) ->
     Rows = ets:match_object(?MODULE, {'_', '_', '_', Owner}),
     lists:foreach(fun({Name, _, Table, _}) -> drop(Name, Table) end, Rows),
+    ets:match_delete(?HANDLES, {'_', Owner, '_', '_', '_'}),
     {noreply, maps:remove(Owner, Monitors)};
 handle_info(_, Monitors) ->
     {noreply, Monitors}.

@@ -1,0 +1,202 @@
+%% The helper program that runs operating-system processes.
+%%
+%% A port of the engine has one output pipe and no process groups, so programs
+%% are started by a helper on the other end of one port: `beamtalk port-helper',
+%% whose path is in the application variable `port_helper' or the environment
+%% variable `BEAMTALK_PORT_HELPER'. Messages both ways are external terms with a
+%% 4-byte length.
+%%
+%% A child belongs to the process that started it, which receives
+%% `{child, Id, Event}' with an event of `{stdout, Bytes}', `{stderr, Bytes}' and
+%% finally `{exit, Code}'. When that process ends, the child's group is ended.
+-module(beamtalk_port_helper).
+-behaviour(gen_server).
+
+-export([start_child/1, write/2, close_stdin/1, kill/1, split_lines/2]).
+-export([find_program/1, check_arguments/4, check_directory/1]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
+
+-type child() :: pos_integer().
+-type spec() :: #{executable := binary(), args := [binary()], env => #{binary() => binary()},
+                  dir => binary() | nil}.
+
+-record(child, {receiver :: pid(), monitor :: reference(), from :: gen_server:from() | started}).
+
+%% Answers when the program runs, or why it cannot.
+-spec start_child(spec()) -> {ok, child()} | {error, atom()}.
+start_child(Spec) ->
+    case ensure_started() of
+        {ok, Server} -> gen_server:call(Server, {spawn, Spec, self()}, infinity);
+        {error, Reason} -> {error, Reason}
+    end.
+
+-spec write(child(), iodata()) -> ok.
+write(Child, Bytes) ->
+    gen_server:cast(?MODULE, {command, #{command => write_stdin, child_id => Child,
+                                         data => iolist_to_binary(Bytes)}}).
+
+-spec close_stdin(child()) -> ok.
+close_stdin(Child) ->
+    gen_server:cast(?MODULE, {command, #{command => close_stdin, child_id => Child}}).
+
+%% Ends the process group: gently, then by force. `{exit, Code}' follows.
+-spec kill(child()) -> ok.
+kill(Child) ->
+    gen_server:cast(?MODULE, {command, #{command => kill, child_id => Child}}).
+
+%% Whole lines without their end, and what follows the last one.
+-spec split_lines(binary(), binary()) -> {[binary()], binary()}.
+split_lines(Buffer, Bytes) ->
+    Parts = binary:split(<<Buffer/binary, Bytes/binary>>, <<"\n">>, [global]),
+    {Lines, [Rest]} = lists:split(length(Parts) - 1, Parts),
+    {[beamtalk_file:strip_line_end(<<Line/binary, "\n">>) || Line <- Lines], Rest}.
+
+%%% Arguments
+
+%% The file of a program: on `PATH', or as given when it contains a slash.
+-spec find_program(binary()) -> {ok, binary()} | {error, command_not_found | permission_denied}.
+find_program(Command) ->
+    Name = unicode:characters_to_list(Command),
+    case os:find_executable(Name) of
+        false ->
+            case lists:member($/, Name) andalso filelib:is_regular(Name) of
+                true -> {error, permission_denied};
+                false -> {error, command_not_found}
+            end;
+        Path ->
+            {ok, unicode:characters_to_binary(filename:absname(Path))}
+    end.
+
+-spec check_arguments(term(), term(), atom(), atom()) -> ok.
+check_arguments(Command, Arguments, Class, Selector) ->
+    IsText = fun(Text) -> is_binary(Text) andalso binary:match(Text, <<0>>) =:= nomatch end,
+    IsText(Command) orelse beamtalk_argument:fail(Class, Selector, <<"Expected a program as a String">>),
+    beamtalk_argument:list_of(Arguments, IsText, Class, Selector),
+    ok.
+
+-spec check_directory(binary() | nil) -> ok | {error, not_found}.
+check_directory(nil) ->
+    ok;
+check_directory(Directory) ->
+    case filelib:is_dir(Directory) of
+        true -> ok;
+        false -> {error, not_found}
+    end.
+
+%%% The server
+
+ensure_started() ->
+    case whereis(?MODULE) of
+        undefined ->
+            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
+                {error, {already_started, Pid}} -> {ok, Pid};
+                Result -> Result
+            end;
+        Pid ->
+            {ok, Pid}
+    end.
+
+helper() ->
+    case application:get_env(beamtalk, port_helper) of
+        {ok, Path} -> unicode:characters_to_list(Path);
+        undefined -> os:getenv("BEAMTALK_PORT_HELPER", "")
+    end.
+
+-spec init([]) -> {ok, map()} | {stop, term()}.
+init([]) ->
+    process_flag(trap_exit, true),
+    case helper() of
+        "" ->
+            {stop, helper_missing};
+        Helper ->
+            Options = [{args, ["port-helper"]}, {packet, 4}, binary, exit_status, use_stdio, hide],
+            try open_port({spawn_executable, Helper}, Options) of
+                Port -> {ok, #{port => Port, next => 1, children => #{}}}
+            catch
+                error:_ -> {stop, helper_missing}
+            end
+    end.
+
+-spec handle_call(term(), gen_server:from(), map()) -> {noreply, map()}.
+handle_call({spawn, Spec, Receiver}, From, #{next := Id, children := Children} = State) ->
+    send(State, #{command => spawn, child_id => Id,
+                  executable => maps:get(executable, Spec), args => maps:get(args, Spec),
+                  env => maps:get(env, Spec, #{}), dir => maps:get(dir, Spec, nil)}),
+    Child = #child{receiver = Receiver, monitor = monitor(process, Receiver), from = From},
+    {noreply, State#{next := Id + 1, children := Children#{Id => Child}}}.
+
+-spec handle_cast(term(), map()) -> {noreply, map()}.
+handle_cast({command, #{child_id := Id} = Command}, #{children := Children} = State) ->
+    is_map_key(Id, Children) andalso send(State, Command),
+    {noreply, State}.
+
+-spec handle_info(term(), map()) -> {noreply, map()} | {stop, term(), map()}.
+handle_info({Port, {data, Data}}, #{port := Port} = State) ->
+    {noreply, event(binary_to_term(Data), State)};
+handle_info({Port, {exit_status, _}}, #{port := Port} = State) ->
+    {stop, normal, lose_children(State)};
+handle_info({'EXIT', Port, _}, #{port := Port} = State) ->
+    {stop, normal, lose_children(State)};
+handle_info({'DOWN', Monitor, process, _, _}, #{children := Children} = State) ->
+    [send(State, #{command => kill, child_id => Id})
+     || {Id, #child{monitor = M}} <- maps:to_list(Children), M =:= Monitor],
+    {noreply, State};
+handle_info(_, State) ->
+    {noreply, State}.
+
+-spec terminate(term(), map()) -> ok.
+terminate(_Reason, #{port := Port}) ->
+    catch port_close(Port),
+    ok.
+
+event({spawned, Id}, #{children := Children} = State) ->
+    case Children of
+        #{Id := #child{from = From} = Child} when From =/= started ->
+            gen_server:reply(From, {ok, Id}),
+            State#{children := Children#{Id := Child#child{from = started}}};
+        _ ->
+            State
+    end;
+event({spawn_failed, Id, Reason}, #{children := Children} = State) ->
+    case maps:take(Id, Children) of
+        {#child{from = From, monitor = Monitor}, Left} ->
+            demonitor(Monitor, [flush]),
+            gen_server:reply(From, {error, failure_kind(Reason)}),
+            State#{children := Left};
+        error ->
+            State
+    end;
+event({exit, Id, Code}, #{children := Children} = State) ->
+    case maps:take(Id, Children) of
+        {#child{receiver = Receiver, monitor = Monitor}, Left} ->
+            demonitor(Monitor, [flush]),
+            Receiver ! {child, Id, {exit, Code}},
+            State#{children := Left};
+        error ->
+            State
+    end;
+event({Stream, Id, Bytes}, #{children := Children} = State)
+  when Stream =:= stdout; Stream =:= stderr ->
+    case Children of
+        #{Id := #child{receiver = Receiver}} -> Receiver ! {child, Id, {Stream, Bytes}};
+        _ -> ok
+    end,
+    State.
+
+failure_kind(enoent) -> command_not_found;
+failure_kind(eacces) -> permission_denied;
+failure_kind(eperm) -> permission_denied;
+failure_kind(Reason) -> Reason.
+
+%% The helper is gone, and with it every child.
+lose_children(#{children := Children} = State) ->
+    maps:foreach(fun(Id, #child{receiver = Receiver, from = From}) ->
+                         case From of
+                             started -> Receiver ! {child, Id, {exit, 137}};
+                             _ -> gen_server:reply(From, {error, port_closed})
+                         end
+                 end, Children),
+    State#{children := #{}}.
+
+send(#{port := Port}, Command) ->
+    catch port_command(Port, term_to_binary(Command)).

@@ -1,0 +1,135 @@
+%% Primitives of ReactiveSubprocess: one operating-system process whose lines are
+%% cast to a delegate actor as they come.
+-module(beamtalk_reactive_subprocess).
+-behaviour(gen_server).
+
+-export(['class open:args:notify:'/4, 'class open:args:env:dir:notify:'/6]).
+-export(['writeLine:'/2, closeStdin/1, exitCode/1, close/1]).
+-export([start_link/1]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
+
+-define(STOP_LIMIT, 4000).
+
+-record(state, {child :: pos_integer(),
+                delegate :: tuple(),
+                owner :: reference() | none,
+                stdin = open :: open | closed,
+                exit = running :: running | integer(),
+                partial = #{stdout => <<>>, stderr => <<>>} :: map(),
+                closers = [] :: [gen_server:from()]}).
+
+%%% Class side
+
+-spec 'class open:args:notify:'(tuple(), term(), term(), term()) -> map().
+'class open:args:notify:'(Class, Command, Arguments, Delegate) ->
+    open(Class, Command, Arguments, #{}, Delegate, 'open:args:notify:').
+
+-spec 'class open:args:env:dir:notify:'(tuple(), term(), term(), term(), term(), term()) -> map().
+'class open:args:env:dir:notify:'(Class, Command, Arguments, Environment, Directory, Delegate) ->
+    open(Class, Command, Arguments, #{env => Environment, dir => Directory}, Delegate,
+         'open:args:env:dir:notify:').
+
+open({_, _, _, Name} = Class, Command, Arguments, Options, Delegate, Selector) ->
+    case beamtalk_dispatch:is_kind_of(Delegate, 'Actor') of
+        true ->
+            beamtalk_subprocess:open(Class, Command, Arguments, Options#{notify => Delegate}, Selector);
+        false ->
+            beamtalk_argument:fail(Name, Selector, <<"The delegate must be an Actor">>)
+    end.
+
+%%% Instance side
+
+-spec 'writeLine:'(tuple(), term()) -> nil.
+'writeLine:'(Self, Text) ->
+    beamtalk_subprocess:'writeLine:'(Self, Text).
+
+-spec closeStdin(tuple()) -> nil.
+closeStdin(Self) ->
+    beamtalk_subprocess:closeStdin(Self).
+
+-spec exitCode(tuple()) -> integer() | nil.
+exitCode(Self) ->
+    beamtalk_subprocess:exitCode(Self).
+
+-spec close(tuple()) -> nil.
+close(Self) ->
+    beamtalk_subprocess:close(Self).
+
+%%% The server
+
+-spec start_link(map()) -> {ok, pid()} | {error, term()}.
+start_link(Config) ->
+    gen_server:start_link(?MODULE, Config, []).
+
+-spec init(map()) -> {ok, #state{}} | {stop, term()}.
+init(#{notify := Delegate} = Config) ->
+    process_flag(trap_exit, true),
+    case beamtalk_port_helper:start_child(maps:remove(notify, Config)) of
+        {ok, Child} ->
+            Owner = case get('$ancestors') of
+                        [Pid | _] when is_pid(Pid) -> monitor(process, Pid);
+                        _ -> none
+                    end,
+            {ok, #state{child = Child, delegate = Delegate, owner = Owner}};
+        {error, Reason} ->
+            {stop, Reason}
+    end;
+init(_) ->
+    {stop, missing_delegate}.
+
+-spec handle_call(term(), gen_server:from(), #state{}) -> tuple().
+handle_call({write, _}, _From, #state{stdin = Stdin, exit = Exit} = State)
+  when Stdin =:= closed; Exit =/= running ->
+    {reply, closed, State};
+handle_call({write, Bytes}, _From, #state{child = Child} = State) ->
+    beamtalk_port_helper:write(Child, Bytes),
+    {reply, ok, State};
+handle_call(close_stdin, _From, #state{child = Child} = State) ->
+    beamtalk_port_helper:close_stdin(Child),
+    {reply, ok, State#state{stdin = closed}};
+handle_call(exit_code, _From, #state{exit = running} = State) ->
+    {reply, nil, State};
+handle_call(exit_code, _From, #state{exit = Code} = State) ->
+    {reply, Code, State};
+handle_call(close, From, #state{exit = running, child = Child, closers = Closers} = State) ->
+    beamtalk_port_helper:kill(Child),
+    {noreply, State#state{closers = [From | Closers], stdin = closed}};
+handle_call(close, _From, State) ->
+    {reply, ok, State}.
+
+-spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
+handle_cast(_, State) ->
+    {noreply, State}.
+
+-spec handle_info(term(), #state{}) -> {noreply, #state{}} | {stop, term(), #state{}}.
+handle_info({child, Child, {exit, Code}}, #state{child = Child, closers = Closers} = State) ->
+    maps:foreach(fun(_, <<>>) -> ok;
+                    (Name, Rest) -> notify(Name, Rest, State)
+                 end, State#state.partial),
+    cast(State, 'subprocessExit:from:', Code),
+    lists:foreach(fun(From) -> gen_server:reply(From, ok) end, Closers),
+    {noreply, State#state{exit = Code, closers = [], partial = #{stdout => <<>>, stderr => <<>>}}};
+handle_info({child, Child, {Name, Bytes}}, #state{child = Child, partial = Partial} = State) ->
+    {Lines, Rest} = beamtalk_port_helper:split_lines(maps:get(Name, Partial), Bytes),
+    lists:foreach(fun(Line) -> notify(Name, Line, State) end, Lines),
+    {noreply, State#state{partial = Partial#{Name := Rest}}};
+handle_info({'DOWN', Owner, process, _, _}, #state{owner = Owner} = State) ->
+    {stop, normal, State};
+handle_info(_, State) ->
+    {noreply, State}.
+
+-spec terminate(term(), #state{}) -> ok.
+terminate(_Reason, #state{exit = running, child = Child, closers = Closers} = State) ->
+    beamtalk_port_helper:kill(Child),
+    Code = receive {child, Child, {exit, Exit}} -> Exit after ?STOP_LIMIT -> nil end,
+    cast(State, 'subprocessExit:from:', Code),
+    lists:foreach(fun(From) -> gen_server:reply(From, ok) end, Closers);
+terminate(_, _) ->
+    ok.
+
+notify(stdout, Line, State) -> cast(State, 'subprocessLine:from:', Line);
+notify(stderr, Line, State) -> cast(State, 'subprocessStderrLine:from:', Line).
+
+cast(#state{delegate = Delegate}, Selector, Value) ->
+    Self = beamtalk_actor:reference('ReactiveSubprocess', self()),
+    beamtalk_dispatch:cast(Delegate, Selector, [Value, Self]).
