@@ -112,6 +112,9 @@ delegate(Actor, Sel, Args) ->
 request({_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
     case resolve(Target) of
         undefined -> no_such_process(Actor, Sel);
+        Pid when Pid =:= self() ->
+            %% Its own proxy: a direct call like any other self-send.
+            beamtalk_dispatch:send_list(get('$bt_self'), Sel, Args);
         Pid ->
             Chain = chain(),
             is_waiting(Pid, Chain) andalso deadlock(Class, Sel),

@@ -8,7 +8,7 @@
 %% names as there are versions still running.
 -module(beamtalk_code).
 
--export([prepare_beam/2, prepare_forms/1, load/1, compile_forms/1, unload/1, slot/2]).
+-export([prepare_beam/2, prepare_forms/1, load/1, compile_forms/1, unload/1, slot/2, pin/1]).
 
 -export_type([prepared/0]).
 
@@ -114,10 +114,25 @@ load({Module, Beam, _Meta}) ->
 
 free_slot(Module, N, Avoided) ->
     Slot = slot(Module, N),
-    case Slot =/= Avoided andalso code:soft_purge(Slot) of
+    case Slot =/= Avoided andalso not is_pinned(Slot) andalso code:soft_purge(Slot) of
         true -> Slot;
         false -> free_slot(Module, N + 1, Avoided)
     end.
+
+%% Keep the code of a block that is stored outside processes, where the VM does
+%% not look for users of old code.
+-spec pin(term()) -> ok.
+pin(Block) when is_function(Block) ->
+    {module, Module} = erlang:fun_info(Block, module),
+    Pinned = persistent_term:get('$bt_pinned', #{}),
+    case erlang:fun_info(Block, type) of
+        {type, local} when not is_map_key(Module, Pinned), Module =/= erl_eval ->
+            persistent_term:put('$bt_pinned', Pinned#{Module => true});
+        _ -> ok
+    end;
+pin(_) -> ok.
+
+is_pinned(Slot) -> is_map_key(Slot, persistent_term:get('$bt_pinned', #{})).
 
 -spec slot(module(), non_neg_integer()) -> module().
 slot(Module, 0) -> Module;

@@ -64,6 +64,19 @@ wait_until(Condition) ->
         false -> erlang:yield(), wait_until(Condition)
     end.
 
+%% A block kept in class state still works after its maker was reloaded often.
+stored_block_test() ->
+    Spec = fun(N) -> #{name => 'Maker', superclass => 'Object', kind => object,
+                       class_methods => [{make, 0, "fun(S) -> fun() -> {S, " ++ integer_to_list(N) ++ "} end end"}]} end,
+    Keeper = beamtalk_support:define(#{name => 'Keeper', superclass => 'Object', kind => object, class_slots => [{block, "nil"}],
+        class_methods => [{'keep:', 1, "fun(S, B) -> beamtalk_class_state:locked_put(S, block, B) end"},
+                          {run, 0, "fun(S) -> (beamtalk_class_state:get(S, block))() end"}]}),
+    Maker = beamtalk_support:define(Spec(0)),
+    ?D:send(Keeper, 'keep:', ?D:send(Maker, make)),
+    [beamtalk_support:define(Spec(N)) || N <- lists:seq(1, 5)],
+    erlang:garbage_collect(),
+    ?assertEqual({Maker, 0}, ?D:send(Keeper, run)).
+
 migration_test() ->
     Spec = fun(Slots) -> #{name => 'Tank', superclass => 'Actor', kind => actor, slots => Slots,
                            methods => [{state, 0, "fun(_) -> get('$bt_state') end"},
