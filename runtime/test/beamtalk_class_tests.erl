@@ -139,11 +139,12 @@ patch_test() ->
 
 image_test() ->
     beamtalk_support:start(),
-    Ebin = filename:join(filename:basedir(user_cache, "beamtalk-test"), "ebin"),
-    ok = filelib:ensure_dir(filename:join(Ebin, "x")),
+    Ebin = filename:absname("beamtalk_image_test_" ++ os:getpid()),
+    ok = file:make_dir(Ebin),
     Image = filename:join(Ebin, "library.image"),
     ok = beamtalk_class:write_image(Ebin, Image),
     {Micros, ok} = timer:tc(fun() -> beamtalk_class:boot(Image) end),
     ?assert(Micros < 100000),
     ?assertEqual(7, ?D:send(3, '+', 4)),
-    ok = file:delete(Image).
+    true = code:del_path(Ebin),
+    ok = file:del_dir_r(Ebin).
