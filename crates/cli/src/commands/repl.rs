@@ -74,7 +74,11 @@ impl Session {
                 Err(error) => terminal.error(format_args!("warning: {error:#}")),
             }
         }
-        Ok(Self { worker, table, bound: Vec::new() })
+        Ok(Self {
+            worker,
+            table,
+            bound: Vec::new(),
+        })
     }
 
     fn read_loop(&mut self, terminal: &mut Terminal, is_interactive: bool) -> anyhow::Result<Exit> {
@@ -99,7 +103,9 @@ impl Session {
                     }
                     "" if !is_end => continue,
                     command if command.starts_with(':') => {
-                        terminal.error(format_args!("Unknown command {command}; `:help` lists the commands"));
+                        terminal.error(format_args!(
+                            "Unknown command {command}; `:help` lists the commands"
+                        ));
                         continue;
                     }
                     _ => {}
@@ -121,7 +127,10 @@ impl Session {
     }
 
     fn evaluate(&mut self, terminal: &mut Terminal, input: &str) -> anyhow::Result<Exit> {
-        let Parse { unit, mut diagnostics } = beamtalk_syntax::parse_input(input);
+        let Parse {
+            unit,
+            mut diagnostics,
+        } = beamtalk_syntax::parse_input(input);
         let defines = unit.items.iter().any(|item| !matches!(item, Item::Statement(_)));
         let file = SourceFile {
             path: EcoString::from("session"),
