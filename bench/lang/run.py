@@ -22,7 +22,7 @@ ROWS = [
     ("inject", "inject:into: over 1,000,000 elements", 1.5),
     ("sends", "5,000,000 sends, three classes in turn", 2.5),
     ("actor_send", "200,000 synchronous actor sends", 1.5),
-    ("actor_spawn", "50,000 actors started and killed", 2.0),
+    ("actor_spawn", "50,000 actors with two slots started", 2.0),
     ("dictionary", "200,000 at:put: and at:", 1.5),
     ("concatenation", "100,000 pieces joined by ++ and interpolation", 2.0),
     ("sort_block", "sort: of 200,000 elements", 2.0),

@@ -50,7 +50,7 @@ locked({_, _, _, Class}, Body) ->
 outermost(Class, Body) ->
     case beamtalk_registry:acquire({class, Class}, ?TIMEOUT) of
         ok -> run_locked(Class, Body);
-        timeout -> timed_out(Class)
+        timeout -> timed_out(Class, Body)
     end.
 
 run_locked(Class, Body) ->
@@ -85,13 +85,10 @@ holds(Class) ->
         Locks -> lists:member(Class, Locks)
     end.
 
-%% The selector that waited is the innermost Beamtalk method of the stack.
-timed_out(Class) ->
-    {current_stacktrace, Stack} = erlang:process_info(self(), current_stacktrace),
-    Selector = case beamtalk_stack:frames(Stack) of
-        [#{method := Method} | _] -> Method;
-        [] -> nil
-    end,
+%% The method that waited is the one its body was written in.
+timed_out(Class, Body) ->
+    {name, Name} = erlang:fun_info(Body, name),
+    {_, Selector} = beamtalk_stack:method_of(Name),
     beamtalk_error:raise(timeout, Class, Selector,
         <<"Another call chain holds the lock of this class">>).
 

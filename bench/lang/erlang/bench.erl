@@ -15,20 +15,25 @@ main() ->
     measure("sends", fun() -> sends(5000000, element(1, Shapes), element(2, Shapes), element(3, Shapes), 0) end),
     {ok, Echo} = gen_server:start_link(?MODULE, echo, []),
     measure("actor_send", fun() -> ask(Echo, 200000) end),
-    measure("actor_spawn", fun() -> spawn_many(50000) end),
+    measure("actor_spawn", fun() -> spawn_many(50000) end, fun(Pids) -> [gen_server:stop(Pid) || Pid <- Pids] end),
     measure("dictionary", fun() -> dictionary(200000) end),
     measure("concatenation", fun() -> concatenate(100000) end),
     Numbers = [I * 7919 rem 1000003 || I <- lists:seq(1, 200000)],
     measure("sort_block", fun() -> length(lists:sort(fun(A, B) -> A =< B end, Numbers)) end),
     halt(0).
 
-measure(Name, Fun) ->
-    Times = [begin
-                 Started = erlang:monotonic_time(nanosecond),
-                 Fun(),
-                 erlang:monotonic_time(nanosecond) - Started
-             end || _ <- lists:seq(1, 5)],
+measure(Name, Fun) -> measure(Name, Fun, fun(_) -> ok end).
+
+measure(Name, Fun, CleanUp) ->
+    Times = [time_of(Fun, CleanUp) || _ <- lists:seq(1, 5)],
     io:format("~s ~p~n", [Name, lists:nth(3, lists:sort(Times))]).
+
+time_of(Fun, CleanUp) ->
+    Started = erlang:monotonic_time(nanosecond),
+    Result = Fun(),
+    Elapsed = erlang:monotonic_time(nanosecond) - Started,
+    CleanUp(Result),
+    Elapsed.
 
 fib(N) when N < 2 -> N;
 fib(N) -> fib(N - 1) + fib(N - 2).
@@ -47,15 +52,7 @@ ask(Echo, N) ->
     ask(Echo, N - 1).
 
 spawn_many(N) ->
-    Actors = [begin {ok, Pid} = gen_server:start_link(?MODULE, {0, 0}, []), Pid end || _ <- lists:seq(1, N)],
-    [kill(Pid) || Pid <- Actors],
-    length(Actors).
-
-kill(Pid) ->
-    Ref = erlang:monitor(process, Pid),
-    unlink(Pid),
-    exit(Pid, kill),
-    receive {'DOWN', Ref, _, _, _} -> ok end.
+    [begin {ok, Pid} = gen_server:start_link(?MODULE, {0, 0}, []), Pid end || _ <- lists:seq(1, N)].
 
 dictionary(N) ->
     Table = fill(1, N, #{}),

@@ -44,9 +44,15 @@ pub fn parse_input(source: &str) -> Parse {
     Parse { unit, diagnostics }
 }
 
-/// Parses one method definition alone, as given to `compile:source:`.
+/// Parses one method definition alone, as given to `compile:source:`. `None` when the text does not
+/// start with a method head and `=>`.
 pub fn parse_method(source: &str) -> (Option<ast::Method>, Vec<Diagnostic>) {
     parser::parse_method(source)
+}
+
+/// Parses the statements of a method body alone, as `compile:source:` takes for a unary selector.
+pub fn parse_body(source: &str) -> (Vec<ast::Statement>, Vec<Diagnostic>) {
+    parser::parse_body(source)
 }
 
 /// Should a session wait for more before it evaluates this input?

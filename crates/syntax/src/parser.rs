@@ -25,7 +25,7 @@ use crate::lexer::lex;
 use crate::span::Span;
 use crate::token::{Token, TokenKind};
 
-pub(crate) use statement::parse_method;
+pub(crate) use statement::{parse_body, parse_method};
 
 /// What a text may hold at its top level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

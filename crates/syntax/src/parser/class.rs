@@ -370,10 +370,6 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn at_method_head(&self) -> bool {
-        self.method_shape(self.position) != Shape::Other
-    }
-
     /// Is the word at this token a modifier of the method that follows?
     fn is_modifier_at(&self, index: usize) -> bool {
         if self.kind_at(index) != TokenKind::Lower
@@ -547,7 +543,7 @@ impl Parser<'_> {
         }
     }
 
-    fn check_primitive(&mut self, body: &[crate::ast::Statement]) {
+    pub(super) fn check_primitive(&mut self, body: &[crate::ast::Statement]) {
         let [first, second, ..] = body else { return };
         if matches!(first.expression.kind, ExpressionKind::Primitive { .. }) {
             self.error(

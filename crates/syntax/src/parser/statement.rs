@@ -2,6 +2,7 @@
 
 use ecow::{EcoString, eco_format};
 
+use super::class::Shape;
 use super::{Mode, Parser};
 use crate::ast::{Expect, ExpressionKind, Item, Method, Statement, TypeAlias};
 use crate::codes;
@@ -47,7 +48,8 @@ pub(crate) fn parse_method(source: &str) -> (Option<Method>, Vec<Diagnostic>) {
     let first = parser.position;
     let expect = parser.parse_expects();
     let start = parser.position;
-    let method = if parser.at_method_head() {
+    let shape = parser.method_shape(start);
+    let method = if shape == Shape::Method {
         let doc = parser.doc_above(first, start);
         let end = parser.region_end(start, parser.token().column, parser.end);
         let method = parser.within(end, |parser| parser.parse_method(doc, expect));
@@ -56,12 +58,39 @@ pub(crate) fn parse_method(source: &str) -> (Option<Method>, Vec<Diagnostic>) {
         });
         Some(method)
     } else {
-        let message = eco_format!("Expected a method definition, found {}", parser.found());
-        parser.error_here(codes::EXPECTED_MEMBER, message);
+        if shape == Shape::Head {
+            parser.error_here(
+                codes::EXPECTED_METHOD_ARROW,
+                "Expected '=>' after method selector",
+            );
+        } else {
+            let message = eco_format!("Expected a method definition, found {}", parser.found());
+            parser.error_here(codes::EXPECTED_MEMBER, message);
+        }
         None
     };
     let (_, diagnostics) = parser.finish(Vec::new());
     (method, diagnostics)
+}
+
+/// The statements of a method body alone.
+pub(crate) fn parse_body(source: &str) -> (Vec<Statement>, Vec<Diagnostic>) {
+    let Some(mut parser) = Parser::new(source, Mode::File) else {
+        let message = "the source text is over four gigabytes";
+        return (
+            Vec::new(),
+            vec![Diagnostic::error(
+                codes::SOURCE_TOO_LONG,
+                Span::default(),
+                message,
+            )],
+        );
+    };
+    parser.primitive_at = 0;
+    let body = parser.parse_body_part(Parser::parse_statements);
+    parser.check_primitive(&body);
+    let (_, diagnostics) = parser.finish(Vec::new());
+    (body, diagnostics)
 }
 
 impl Parser<'_> {

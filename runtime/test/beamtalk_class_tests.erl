@@ -1,0 +1,112 @@
+-module(beamtalk_class_tests).
+-include("assertions.hrl").
+
+-define(D, beamtalk_dispatch).
+
+version(N) ->
+    #{name => 'Ticker', superclass => 'Actor', kind => actor, slots => [{n, "0"}],
+      methods => [{version, 0, integer("fun(_) -> ", N)},
+                  {wait, 0, "fun(_) -> receive go -> ok end end"},
+                  {bump, 0, "fun(_) -> beamtalk_actor:put_field(n, beamtalk_actor:get_field(n) + 1) end"},
+                  {remember, 0, integer("fun(_) -> B = fun() -> ", N) ++ ", beamtalk_actor:put_field(n, B) end"}]}.
+
+integer(Prefix, N) -> Prefix ++ integer_to_list(N) ++ " end".
+
+reload_test_() ->
+    {timeout, 120, {"a thousand reloads with an actor inside old code", fun reload/0}}.
+
+reload() ->
+    Class = beamtalk_support:define(version(0)),
+    {_, _, _, Pid} = Sitting = ?D:send(Class, spawn),
+    {_, _, _, Holding} = Holder = ?D:send(Class, spawn),
+    ?D:send(Holder, remember),
+    Atoms = erlang:system_info(atom_count),
+    ?D:cast(Sitting, wait, []),
+    {ok, _} = {ok, wait_until(fun() -> element(2, process_info(Pid, status)) =:= waiting end)},
+    [begin
+         beamtalk_support:define(version(N)),
+         N rem 50 =:= 0 andalso ?assertEqual(N, ?D:send(Holder, version))
+     end || N <- lists:seq(1, 1000)],
+    ?assert(is_process_alive(Pid)),
+    ?assert(is_process_alive(Holding)),
+    Pid ! go,
+    ?assertEqual(1000, ?D:send(Sitting, version)),
+    ?assert(erlang:system_info(atom_count) - Atoms < 200),
+    beamtalk_support:stop_all([Sitting, Holder]).
+
+wait_until(Condition) ->
+    case Condition() of
+        true -> ok;
+        false -> erlang:yield(), wait_until(Condition)
+    end.
+
+migration_test() ->
+    Spec = fun(Slots) -> #{name => 'Tank', superclass => 'Actor', kind => actor, slots => Slots,
+                           methods => [{state, 0, "fun(_) -> get('$bt_state') end"},
+                                       {'set:', 1, "fun(_, V) -> beamtalk_actor:put_field(level, V) end"}]} end,
+    Class = beamtalk_support:define(Spec([{level, "0"}, {old, "1"}])),
+    Tank = ?D:send(Class, spawn),
+    5 = ?D:send(Tank, 'set:', 5),
+    beamtalk_support:define(Spec([{level, "0"}, {colour, "red"}])),
+    ?assertEqual(#{'$beamtalk_class' => 'Tank', level => 5, colour => red}, ?D:send(Tank, state)),
+    beamtalk_support:define(Spec([{level, "0"}, {colour, "red"}, {bad, "1 / 0"}])),
+    ?assertEqual(#{'$beamtalk_class' => 'Tank', level => 5, colour => red, bad => nil}, ?D:send(Tank, state)),
+    beamtalk_support:stop_all([Tank]).
+
+refused_changes_nothing_test() ->
+    Good = #{name => 'Steady', superclass => 'Value', kind => value, methods => [{one, 0, "fun(_) -> 1 end"}]},
+    Class = beamtalk_support:define(Good),
+    Bad = Good#{superclass => 'NoSuchClass', methods => [{one, 0, "fun(_) -> 2 end"}]},
+    {error, E} = beamtalk_class:load_forms(beamtalk_support:forms(Bad)),
+    ?assertEqual(class_not_found, beamtalk_error:field(E, kind)),
+    ?assertEqual(1, ?D:send(?D:send(Class, new), one)),
+    {error, S} = beamtalk_class:load_forms(beamtalk_support:forms(#{name => 'Integer', superclass => 'Object', module => bt@mine})),
+    ?assertEqual(stdlib_shadowing, beamtalk_error:field(S, kind)),
+    ?assertEqual(3, ?D:send(1, '+', 2)).
+
+subclasses_follow_test() ->
+    Base = fun(N) -> #{name => 'Base', superclass => 'Value', kind => value, methods => [{v, 0, integer("fun(_) -> ", N)}]} end,
+    beamtalk_support:define(Base(1)),
+    Sub = beamtalk_support:define(#{name => 'Sub', superclass => 'Base', kind => value}),
+    ?assertEqual(1, ?D:send(?D:send(Sub, new), v)),
+    beamtalk_support:define(Base(2)),
+    ?assertEqual(2, ?D:send(?D:send(Sub, new), v)),
+    ?assertEqual(['Sub'], beamtalk_class:subclasses('Base')).
+
+removal_test() ->
+    Class = beamtalk_support:define(#{name => 'Shelf', superclass => 'Value', kind => value,
+                                      methods => [{printString, 0, "fun(_) -> <<\"mine\">> end"}]}),
+    Shelf = ?D:send(Class, new),
+    ?assertEqual(<<"mine">>, beamtalk_display:print(Shelf)),
+    ok = beamtalk_class:remove_method('Shelf', instance, printString),
+    ?assertEqual(<<"Shelf()">>, beamtalk_display:print(Shelf)),
+    not_found = beamtalk_class:remove_method('Shelf', instance, printString),
+    nil = beamtalk_behaviour:removeFromSystem(Class),
+    ?assertEqual(none, beamtalk_class:find('Shelf')),
+    E = beamtalk_support:catch_error(fun() -> beamtalk_class:named('Shelf') end),
+    ?assertEqual(<<"Class 'Shelf' not found">>, beamtalk_error:field(E, message)).
+
+patch_test() ->
+    Class = beamtalk_support:define(#{name => 'Patched', superclass => 'Value', kind => value,
+                                      methods => [{v, 0, "fun(_) -> 1 end"}]}),
+    Spec = #{name => none, module => 'bt@patch_1', only_extensions => true,
+             extensions => [{'Patched', instance, v, 0, "fun(_) -> 2 end"}]},
+    Forms = [case F of
+                 {function, L, '__beamtalk_extensions', 0, [{clause, C, [], [], [Body]}]} ->
+                     Entries = [E#{kind => patch} || E <- erl_parse:normalise(Body)],
+                     {function, L, '__beamtalk_extensions', 0, [{clause, C, [], [], [erl_parse:abstract(Entries)]}]};
+                 _ -> F
+             end || F <- beamtalk_support:forms(Spec)],
+    ok = beamtalk_class:load_forms(Forms),
+    ?assertEqual(2, ?D:send(?D:send(Class, new), v)).
+
+image_test() ->
+    beamtalk_support:start(),
+    Ebin = filename:join(filename:basedir(user_cache, "beamtalk-test"), "ebin"),
+    ok = filelib:ensure_dir(filename:join(Ebin, "x")),
+    Image = filename:join(Ebin, "library.image"),
+    ok = beamtalk_class:write_image(Ebin, Image),
+    {Micros, ok} = timer:tc(fun() -> beamtalk_class:boot(Image) end),
+    ?assert(Micros < 100000),
+    ?assertEqual(7, ?D:send(3, '+', 4)),
+    ok = file:delete(Image).
