@@ -189,7 +189,10 @@ pub struct Type {
 #[derive(Clone, Debug)]
 pub enum TypeKind {
     /// A class, protocol, alias or type parameter, with generic arguments.
-    Named { class: ClassRef, arguments: Vec<Type> },
+    Named {
+        class: ClassRef,
+        arguments: Vec<Type>,
+    },
     /// `Name class`.
     ClassOf(ClassRef),
     SelfType,
@@ -241,22 +244,42 @@ pub enum ExpressionKind {
     /// `self.field`.
     Field(Name),
     /// `other.field`: always an error, kept for the message.
-    ForeignField { object: Box<Expression>, field: Name },
-    List { elements: Vec<Expression>, tail: Option<Box<Expression>> },
+    ForeignField {
+        object: Box<Expression>,
+        field: Name,
+    },
+    List {
+        elements: Vec<Expression>,
+        tail: Option<Box<Expression>>,
+    },
     Array(Vec<Expression>),
     Dictionary(Vec<(Expression, Expression)>),
     Block(Block),
     Send(Send),
     /// `receiver first; second; third`: `receiver` gets every message. At least two messages.
-    Cascade { receiver: Box<Expression>, messages: Vec<Message> },
+    Cascade {
+        receiver: Box<Expression>,
+        messages: Vec<Message>,
+    },
     /// `value match: [arms]`; `exhaustive` for `matchExhaustive:`.
-    Match { value: Box<Expression>, arms: Vec<Arm>, exhaustive: bool },
-    Assign { target: Target, annotation: Option<Type>, value: Box<Expression> },
+    Match {
+        value: Box<Expression>,
+        arms: Vec<Arm>,
+        exhaustive: bool,
+    },
+    Assign {
+        target: Target,
+        annotation: Option<Type>,
+        value: Box<Expression>,
+    },
     Return(Box<Expression>),
     /// Parentheses are kept so that the formatter and the linter see them.
     Parenthesized(Box<Expression>),
     /// `@primitive`, `@primitive "name"`, `@intrinsic name`.
-    Primitive { is_intrinsic: bool, name: Option<EcoString> },
+    Primitive {
+        is_intrinsic: bool,
+        name: Option<EcoString>,
+    },
     /// Could not be read; a diagnostic says why.
     Error,
 }
@@ -327,10 +350,19 @@ pub enum PatternKind {
     False,
     Variable(EcoString),
     /// `name :: Class`; the name may be `_`.
-    Typed { name: Name, class: ClassRef },
+    Typed {
+        name: Name,
+        class: ClassRef,
+    },
     Tuple(Vec<Pattern>),
-    List { elements: Vec<Pattern>, rest: Option<Name> },
-    Array { elements: Vec<Pattern>, rest: Option<Name> },
+    List {
+        elements: Vec<Pattern>,
+        rest: Option<Name>,
+    },
+    Array {
+        elements: Vec<Pattern>,
+        rest: Option<Name>,
+    },
     Dictionary(Vec<(PatternKey, Pattern)>),
     ResultOk(Box<Pattern>),
     ResultError(Box<Pattern>),

@@ -52,7 +52,15 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub fn new(code: &'static str, severity: Severity, span: Span, message: impl Into<EcoString>) -> Self {
-        Self { code, severity, category: None, message: message.into(), span, hint: None, notes: Vec::new() }
+        Self {
+            code,
+            severity,
+            category: None,
+            message: message.into(),
+            span,
+            hint: None,
+            notes: Vec::new(),
+        }
     }
 
     pub fn error(code: &'static str, span: Span, message: impl Into<EcoString>) -> Self {

@@ -40,7 +40,9 @@ pub struct Position {
 impl LineIndex {
     pub fn new(source: &str) -> Self {
         let newlines = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
+        let starts = std::iter::once(0)
+            .chain(newlines.map(|(at, _)| at as u32 + 1))
+            .collect();
         Self { starts }
     }
 
