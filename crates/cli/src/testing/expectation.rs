@@ -97,24 +97,20 @@ impl Expectation {
                 Outcome::Raised(raised) => {
                     raised.kind == *wanted
                         || raised.tag.as_deref() == Some(wanted)
-                        || raised.printed.contains(wanted.as_str())
-                        || raised.message.contains(wanted.as_str())
+                        || occurs(wanted, &raised.printed)
+                        || occurs(wanted, &raised.message)
                 }
                 // A kind such as `undefined_variable` is found in `Undefined variable: x` as well.
                 Outcome::Refused(messages) => messages.iter().any(|message| {
-                    message.contains(wanted.as_str())
+                    occurs(wanted, message)
                         || message
                             .to_lowercase()
                             .contains(&wanted.replace('_', " ").to_lowercase())
                 }),
                 Outcome::Shown { .. } | Outcome::NotRun(_) => false,
             },
-            Expectation::Warning(wanted) => diagnostics
-                .iter()
-                .any(|message| message.contains(wanted.as_str())),
-            Expectation::NoWarning(wanted) => !diagnostics
-                .iter()
-                .any(|message| message.contains(wanted.as_str())),
+            Expectation::Warning(wanted) => diagnostics.iter().any(|message| occurs(wanted, message)),
+            Expectation::NoWarning(wanted) => !diagnostics.iter().any(|message| occurs(wanted, message)),
         }
     }
 }
@@ -137,6 +133,23 @@ fn matches(pattern: &str, text: &str) -> bool {
         }
     }
     rest.len() >= last.len() && rest.ends_with(last.as_str())
+}
+
+/// Whether a text contains the pattern, as it is written or with its `_` standing for any text.
+fn occurs(pattern: &str, text: &str) -> bool {
+    if text.contains(pattern) {
+        return true;
+    }
+    let mut rest = text;
+    fixed_parts(pattern)
+        .iter()
+        .all(|part| match rest.find(part.as_str()) {
+            Some(at) => {
+                rest = rest.get(at + part.len()..).unwrap_or("");
+                true
+            }
+            None => false,
+        })
 }
 
 /// The parts between wildcards, with escapes turned into their characters.
