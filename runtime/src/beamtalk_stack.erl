@@ -15,13 +15,12 @@
 frames(Stack) ->
     join([frame(F) || F <- Stack, is_visible(F)]).
 
-is_visible({Module, Function, Arity, Location}) ->
+is_visible({Module, Function, _Arity, Location}) ->
     case beamtalk_class:of_module(Module) of
         {ok, _} -> Function =/= '__beamtalk_meta';
         none ->
             is_bt_module(atom_to_list(Module)) orelse
-                (Location =/= [] andalso not is_runtime(Module)
-                 andalso not is_built_in(Module, Function, Arity))
+                (Location =/= [] andalso not is_runtime(Module) andalso not is_built_in(Module))
     end;
 is_visible(_) -> false.
 
@@ -35,11 +34,13 @@ is_runtime(Module) ->
                                    error_handler, code_server])
     end.
 
-is_built_in(erlang, _, _) -> true;
-is_built_in(erl_bifs, _, _) -> true;
-is_built_in(Module, Function, Arity) ->
-    N = if is_list(Arity) -> length(Arity); true -> Arity end,
-    erlang:is_builtin(Module, Function, N).
+%% Modules of Erlang/OTP itself: the runtime calls them on behalf of a send.
+is_built_in(Module) ->
+    case code:is_loaded(Module) of
+        {file, Path} when is_list(Path) -> lists:prefix(code:lib_dir() ++ "/", Path);
+        {file, _} -> lists:member(Module, erlang:pre_loaded());
+        false -> false
+    end.
 
 frame({Module, Function, Arity, Location}) ->
     {Side, Method} = method_of(Function),
