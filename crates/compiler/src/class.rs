@@ -425,6 +425,13 @@ impl<'a> Module<'a> {
         }
     }
 
+    /// The class is compiled again because this method was replaced; other live changes of it stay.
+    pub(crate) fn replaced(&mut self, method: &ast::Method) {
+        let side = if method.is_class { "class" } else { "instance" };
+        let replaced = Term::tuple([Term::atom(side), Term::Atom(method.head.selector.clone())]);
+        self.add_expression("__beamtalk_replaced", Vec::new(), vec![meta::literal(&replaced, 1)], 1);
+    }
+
     pub(crate) fn protocol(&mut self, protocol: &ast::Protocol, module: &EcoString) {
         let meta = meta::protocol(self.file, protocol, module);
         let line = self.line(protocol.span.start);

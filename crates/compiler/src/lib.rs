@@ -176,7 +176,7 @@ fn replacements(
     for extension in file.unit.items.iter().filter_map(as_extension) {
         let Some(new_file) = live::replace_method(&table, file, extension) else { continue };
         table.declare(&new_file);
-        let Some(module) = live::recompile(&new_file, &extension.target.name.text, &table, diagnostics) else {
+        let Some(module) = live::recompile(&new_file, extension, &table, diagnostics) else {
             continue;
         };
         modules.retain(|known| known.name != module.name);

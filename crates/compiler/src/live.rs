@@ -112,18 +112,19 @@ fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
     })
 }
 
-/// Compile one class of a text again.
+/// Compile the class of a text again after a method of it was replaced.
 pub(crate) fn recompile(
     file: &SourceFile,
-    name: &str,
+    extension: &ast::Extension,
     table: &ClassTable,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CompiledModule> {
-    let class = class_of(file, name)?;
+    let class = class_of(file, &extension.target.name.text)?;
     let lines = LineIndex::new(&file.text);
     let module_name = file.module_of_class(class);
     let mut module = Module::new(table, file, &lines, diagnostics);
     module.class(class, &module_name);
+    module.replaced(&extension.method);
     let extensions: Vec<&ast::Extension> = if file.origin == Origin::Session {
         Vec::new()
     } else {

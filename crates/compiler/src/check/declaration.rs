@@ -98,6 +98,11 @@ impl Checker<'_> {
 
     fn superclass(&mut self, class: &ast::Class) {
         let Some(superclass) = &class.superclass else {
+            if !self.is_library() {
+                let message = "`nil subclass:` is reserved for the root class of the library";
+                self.error(codes::ROOT_CLASS, class.name.span, message).hint =
+                    Some("Use `Object subclass:`, `Value subclass:` or `Actor subclass:`.".into());
+            }
             return;
         };
         let name = &superclass.name.text;
