@@ -72,7 +72,7 @@ load_each(Modules, Before) ->
         Count when Count < Before ->
             load_each([{Module, Beam} || {Module, Beam, _} <- Refused], Count);
         _ ->
-            [beamtalk_worker:send({warning, text("cannot load ~ts: ~0tp", [Module, Reason])})
+            [beamtalk_worker:send({warning, text("cannot load ~ts: ~ts", [Module, beamtalk_display:display(Reason)])})
              || {Module, _, Reason} <- Refused],
             ok
     end.

@@ -167,7 +167,7 @@ compile(Forms, Path) ->
 load(Modules) ->
     case beamtalk_class:load_all(Modules) of
         ok -> ok;
-        {error, Reason} -> {error, unicode:characters_to_binary(io_lib:format("~0tp", [Reason]))}
+        {error, Reason} -> {error, beamtalk_display:display(Reason)}
     end.
 
 path(Path) -> unicode:characters_to_list(Path).
