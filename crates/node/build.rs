@@ -69,8 +69,11 @@ fn run(command: &mut Command, what: &str) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let text =
-        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     Err(format!("{what} failed:\n{text}"))
 }
 
@@ -78,9 +81,13 @@ fn run(command: &mut Command, what: &str) -> Result<(), String> {
 fn compile_runtime(erl: &str, runtime: &Path, ebin: &Path) -> Result<(), String> {
     let erlc = Path::new(erl).with_file_name("erlc");
     let mut command = Command::new(erlc);
-    command.args(["-Werror", "+deterministic", "-o"]).arg(ebin).args(files(runtime, "erl")?);
+    command
+        .args(["-Werror", "+deterministic", "-o"])
+        .arg(ebin)
+        .args(files(runtime, "erl")?);
     run(&mut command, "compiling runtime/")?;
-    let application = fs::read(runtime.join("beamtalk.app.src")).map_err(|error| format!("beamtalk.app.src: {error}"))?;
+    let application =
+        fs::read(runtime.join("beamtalk.app.src")).map_err(|error| format!("beamtalk.app.src: {error}"))?;
     fs::write(ebin.join("beamtalk.app"), application).map_err(|error| format!("beamtalk.app: {error}"))?;
     Ok(())
 }
@@ -91,7 +98,10 @@ fn read_library(library: &Path) -> Result<BTreeMap<String, String>, String> {
     for path in files(library, "bt")? {
         let text =
             fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         sources.insert(name.to_owned(), text);
     }
     Ok(sources)
@@ -123,10 +133,15 @@ fn compile_library(sources: &BTreeMap<String, String>, forms: &Path) -> Result<(
         describe_errors(&file.path, &file.text, &compiled.diagnostics, &mut faults);
         for module in compiled.modules {
             let path = forms.join(format!("{}.etf", module.name));
-            fs::write(&path, &module.forms).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            fs::write(&path, &module.forms)
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(faults.join("\n"))
+    }
 }
 
 fn describe_errors(
@@ -136,7 +151,10 @@ fn describe_errors(
     faults: &mut Vec<String>,
 ) {
     let index = LineIndex::new(text);
-    for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error) {
+    for diagnostic in diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+    {
         let place = index.position(text, diagnostic.span.start);
         faults.push(format!(
             "lib/{name}:{}:{}: error[{}]: {}",
@@ -168,7 +186,10 @@ fn pack(out: &Path, ebin: &Path, image: &Path, sources: &BTreeMap<String, String
         blob.extend(content);
     };
     for path in files(ebin, "beam")?.into_iter().chain(files(ebin, "app")?) {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         let content = fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         add(&format!("ebin/{name}"), &content);
     }
@@ -178,7 +199,10 @@ fn pack(out: &Path, ebin: &Path, image: &Path, sources: &BTreeMap<String, String
         add(&format!("lib/{name}"), text.as_bytes());
     }
     let digest = Sha256::digest(&blob);
-    let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = digest
+        .iter()
+        .take(8)
+        .fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
     println!("cargo::rustc-env=BEAMTALK_BLOB_HASH={hash}");
     fs::write(out.join("runtime.blob"), blob).map_err(|error| format!("cannot write the blob: {error}"))
 }

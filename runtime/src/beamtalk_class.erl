@@ -181,7 +181,7 @@ register_extensions(Code, Extensions) ->
 register_extension(Code, #{class := Class, side := Side, selector := Sel, kind := patch} = E) ->
     #{function := Function, info := Info} = E,
     case record(Class) of
-        none -> ok;
+        none -> beamtalk_error:raise(class_not_found, Class, Sel);
         #{patches := Patches, removed := Removed} = Record ->
             store(Record#{patches := Patches#{{Side, Sel} => {Code, Function, Info}},
                           removed := Removed -- [{Side, Sel}]})

@@ -6,8 +6,7 @@
 %% `name :: Class' in a pattern.
 -spec is_kind(term(), atom()) -> boolean().
 is_kind(Value, Class) ->
-    Own = beamtalk_dispatch:class_name(Value),
-    Own =:= Class orelse beamtalk_class:inherits(Own, Class).
+    beamtalk_dispatch:is_kind_of(Value, Class).
 
 %% The elements of an Array as a List; `no' for anything else.
 -spec array_elements(term()) -> list() | no.

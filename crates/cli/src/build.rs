@@ -82,7 +82,12 @@ pub(crate) fn build_with(
     Ok(Built { plans, counts })
 }
 
-fn finish_all(terminal: &mut Terminal, worker: &mut Worker, plans: &[Plan], jobs: usize) -> anyhow::Result<()> {
+fn finish_all(
+    terminal: &mut Terminal,
+    worker: &mut Worker,
+    plans: &[Plan],
+    jobs: usize,
+) -> anyhow::Result<()> {
     for plan in plans {
         if plan.needs_node() {
             finish(terminal, worker, plan, jobs)?;
@@ -102,8 +107,15 @@ pub(crate) fn report_plans(
     let mut counts = Counts::default();
     for plan in plans {
         // The rules of one package do not apply to the code of another.
-        let dependency_policy = Policy { warnings: findings::severity::Warnings::Hidden, ..Policy::default() };
-        let policy = if plan.is_dependency { &dependency_policy } else { policy };
+        let dependency_policy = Policy {
+            warnings: findings::severity::Warnings::Hidden,
+            ..Policy::default()
+        };
+        let policy = if plan.is_dependency {
+            &dependency_policy
+        } else {
+            policy
+        };
         for file in &plan.findings {
             findings::report(terminal, file, policy, &mut counts)?;
         }
@@ -146,10 +158,17 @@ fn compile_modules(
         match wire::tagged(&reply) {
             Some(("compiled", [Term::Integer(at), outcome])) => {
                 done += 1;
-                let name = usize::try_from(*at).ok().and_then(|at| plan.modules.get(at)).map(|m| m.name.as_str());
+                let name = usize::try_from(*at)
+                    .ok()
+                    .and_then(|at| plan.modules.get(at))
+                    .map(|m| m.name.as_str());
                 terminal.progress("Compiling", done, plan.modules.len(), name.unwrap_or_default());
                 if let Some(("error", [text])) = wire::tagged(outcome) {
-                    failures.push(format!("{}: {}", name.unwrap_or_default(), wire::text(text).trim_end()));
+                    failures.push(format!(
+                        "{}: {}",
+                        name.unwrap_or_default(),
+                        wire::text(text).trim_end()
+                    ));
                 }
             }
             Some(("done", _)) => break,
@@ -162,7 +181,10 @@ fn compile_modules(
     Err(Fault {
         exit: crate::exit::Exit::Internal,
         kind: "code_generation",
-        message: format!("the Erlang compiler refused generated code:\n{}", failures.join("\n")),
+        message: format!(
+            "the Erlang compiler refused generated code:\n{}",
+            failures.join("\n")
+        ),
         hint: Some("this is a fault of Beamtalk; please report it with the source file".to_owned()),
     }
     .into())
@@ -177,7 +199,11 @@ pub(crate) fn compile_request(plan: &Plan, jobs: usize) -> Term {
             path_term(&plan.output.join(format!("{}.beam", module.name))),
         ])
     });
-    Term::tuple([Term::atom("compile"), Term::Integer(jobs as i64), Term::list(modules)])
+    Term::tuple([
+        Term::atom("compile"),
+        Term::Integer(jobs as i64),
+        Term::list(modules),
+    ])
 }
 
 pub(crate) fn path_term(path: &Path) -> Term {

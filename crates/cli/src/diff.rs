@@ -34,7 +34,13 @@ pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
 /// A shortest edit script, equal ends first.
 fn edits(old: &[&str], new: &[&str]) -> Vec<Edit> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(|(a, b)| a == b).count();
+    let tail = old
+        .iter()
+        .skip(head)
+        .rev()
+        .zip(new.iter().skip(head).rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let old = old.get(head..old.len() - tail).unwrap_or_default();
     let new = new.get(head..new.len() - tail).unwrap_or_default();
     let mut edits = vec![Edit::Keep; head];
@@ -68,7 +74,8 @@ fn middle(old: &[&str], new: &[&str]) -> Vec<Edit> {
             edits.push(Edit::Keep);
             i += 1;
             j += 1;
-        } else if j == new.len() || (i < old.len() && table[(i + 1) * width + j] >= table[i * width + j + 1]) {
+        } else if j == new.len() || (i < old.len() && table[(i + 1) * width + j] >= table[i * width + j + 1])
+        {
             edits.push(Edit::Remove);
             i += 1;
         } else {

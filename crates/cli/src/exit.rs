@@ -50,11 +50,21 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn usage(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, kind, message: message.into(), hint: None }
+        Self {
+            exit: Exit::Usage,
+            kind,
+            message: message.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn failure(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failure, kind, message: message.into(), hint: None }
+        Self {
+            exit: Exit::Failure,
+            kind,
+            message: message.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -83,7 +93,9 @@ impl Report {
     /// `None` when standard output was closed by its reader, which is not an error.
     pub(crate) fn new(error: &anyhow::Error) -> Option<Self> {
         if error.chain().any(|cause| {
-            cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+            cause
+                .downcast_ref::<io::Error>()
+                .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
         }) {
             return None;
         }
@@ -95,11 +107,19 @@ impl Report {
                 hint: fault.hint.clone(),
             });
         }
-        let (exit, kind) = match error.chain().find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>()) {
+        let (exit, kind) = match error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>())
+        {
             Some(cause) => classify(cause),
             None => (Exit::Failure, "failed"),
         };
-        Some(Self { exit, kind, message: format!("{error:#}"), hint: None })
+        Some(Self {
+            exit,
+            kind,
+            message: format!("{error:#}"),
+            hint: None,
+        })
     }
 }
 
@@ -113,10 +133,8 @@ fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {
         E::ForeignOwner { .. } | E::WritableByOthers { .. } | E::NotADirectory { .. } | E::File { .. } => {
             (Exit::Environment, "storage")
         }
-        E::NoRuntime { .. }
-        | E::NodeGone { .. }
-        | E::Pipe(_)
-        | E::FrameTooLong { .. }
-        | E::Frame(_) => (Exit::Internal, "node_down"),
+        E::NoRuntime { .. } | E::NodeGone { .. } | E::Pipe(_) | E::FrameTooLong { .. } | E::Frame(_) => {
+            (Exit::Internal, "node_down")
+        }
     }
 }

@@ -26,7 +26,9 @@ pub(crate) fn checkout(root: &Path, dependency: &Dependency, network: Network) -
     let pinned = lock.find(&dependency.name, url, reference);
     let directory = |sha: &str| {
         let short: String = sha.chars().take(12).collect();
-        root.join("_build/deps").join(&dependency.name).join(format!("source-{short}"))
+        root.join("_build/deps")
+            .join(&dependency.name)
+            .join(format!("source-{short}"))
     };
     if let Some(sha) = &pinned
         && directory(sha).is_dir()
@@ -34,12 +36,20 @@ pub(crate) fn checkout(root: &Path, dependency: &Dependency, network: Network) -
         return Ok(directory(sha));
     }
     if network == Network::Refused {
-        let message = format!("dependency '{}' must be fetched from {url}, but --offline is given", dependency.name);
+        let message = format!(
+            "dependency '{}' must be fetched from {url}, but --offline is given",
+            dependency.name
+        );
         return Err(Fault::failure("offline", message).into());
     }
     let mirror = update_mirror(url)?;
-    let found = resolve(&mirror, reference)
-        .with_context(|| format!("dependency '{}': no {} in {url}", dependency.name, reference.shown()))?;
+    let found = resolve(&mirror, reference).with_context(|| {
+        format!(
+            "dependency '{}': no {} in {url}",
+            dependency.name,
+            reference.shown()
+        )
+    })?;
     let sha = match pinned {
         Some(pinned) if matches!(reference, Reference::Branch(_)) => pinned,
         Some(pinned) if pinned != found => {
@@ -54,7 +64,17 @@ pub(crate) fn checkout(root: &Path, dependency: &Dependency, network: Network) -
     };
     let target = directory(&sha);
     std::fs::create_dir_all(target.parent().unwrap_or(root))?;
-    git(Path::new("."), &["clone", "--quiet", "--no-checkout", "--shared", &utf8(&mirror)?, &utf8(&target)?])?;
+    git(
+        Path::new("."),
+        &[
+            "clone",
+            "--quiet",
+            "--no-checkout",
+            "--shared",
+            &utf8(&mirror)?,
+            &utf8(&target)?,
+        ],
+    )?;
     git(&target, &["checkout", "--quiet", "--detach", &sha])?;
     lock.pin(&dependency.name, url, reference, &sha);
     lock.write(root)?;
@@ -77,9 +97,23 @@ fn update_mirror(url: &str) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(&cache)?;
     let mirror = cache.join(files::hash(url.as_bytes()).chars().take(16).collect::<String>());
     if mirror.is_dir() {
-        git(&mirror, &["fetch", "--quiet", "--prune", "--tags", "--", url, "+refs/*:refs/*"])?;
+        git(
+            &mirror,
+            &[
+                "fetch",
+                "--quiet",
+                "--prune",
+                "--tags",
+                "--",
+                url,
+                "+refs/*:refs/*",
+            ],
+        )?;
     } else {
-        git(&cache, &["clone", "--quiet", "--mirror", "--", url, &utf8(&mirror)?])?;
+        git(
+            &cache,
+            &["clone", "--quiet", "--mirror", "--", url, &utf8(&mirror)?],
+        )?;
     }
     Ok(mirror)
 }
@@ -90,12 +124,22 @@ fn resolve(mirror: &Path, reference: &Reference) -> anyhow::Result<String> {
         Reference::Branch(name) => format!("refs/heads/{name}^{{commit}}"),
         Reference::Revision(name) => format!("{name}^{{commit}}"),
     };
-    git(mirror, &["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
+    git(
+        mirror,
+        &["rev-parse", "--verify", "--quiet", "--end-of-options", &name],
+    )
 }
 
 fn git(directory: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("git")
-        .args(["-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "advice.detachedHead=false"])
+        .args([
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "submodule.recurse=false",
+            "-c",
+            "advice.detachedHead=false",
+        ])
         .args(arguments)
         .current_dir(directory)
         .env("GIT_TERMINAL_PROMPT", "0")
@@ -117,7 +161,9 @@ fn git(directory: &Path, arguments: &[&str]) -> anyhow::Result<String> {
 }
 
 fn utf8(path: &Path) -> anyhow::Result<String> {
-    path.to_str().map(str::to_owned).with_context(|| format!("{} is not UTF-8", path.display()))
+    path.to_str()
+        .map(str::to_owned)
+        .with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
 /// `beamtalk.lock`.
@@ -133,8 +179,9 @@ impl Lock {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        let document =
-            text.parse().map_err(|error| Fault::usage("bad_lock", format!("{}: {error}", path.display())))?;
+        let document = text
+            .parse()
+            .map_err(|error| Fault::usage("bad_lock", format!("{}: {error}", path.display())))?;
         Ok(Self { document })
     }
 
@@ -143,7 +190,8 @@ impl Lock {
     }
 
     fn find(&self, name: &str, url: &str, reference: &Reference) -> Option<String> {
-        let has = |table: &Table, key: &str, wanted: &str| table.get(key).and_then(Item::as_str) == Some(wanted);
+        let has =
+            |table: &Table, key: &str, wanted: &str| table.get(key).and_then(Item::as_str) == Some(wanted);
         let entry = self.packages()?.iter().find(|table| {
             has(table, "name", name) && has(table, "url", url) && has(table, "reference", &reference.shown())
         })?;
@@ -164,7 +212,9 @@ impl Lock {
 
     fn write(&self, root: &Path) -> anyhow::Result<()> {
         let body = self.document.to_string();
-        let body = body.trim_start_matches("# This file is generated by beamtalk. Do not edit.").trim_start();
+        let body = body
+            .trim_start_matches("# This file is generated by beamtalk. Do not edit.")
+            .trim_start();
         let text = format!("# This file is generated by beamtalk. Do not edit.\n{body}");
         files::write_atomic(&root.join(LOCK_FILE), text.as_bytes())
     }

@@ -13,14 +13,21 @@ pub(crate) fn write_atomic(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 }
 
 fn write_via_temporary(path: &Path, content: &[u8]) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mode = match fs::metadata(path) {
         Ok(metadata) => metadata.permissions().mode() & 0o7777,
         Err(_) => 0o666 & !current_umask(),
     };
-    let mut temporary = tempfile::Builder::new().prefix(".beamtalk-").tempfile_in(directory)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".beamtalk-")
+        .tempfile_in(directory)?;
     temporary.write_all(content)?;
-    temporary.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+    temporary
+        .as_file()
+        .set_permissions(fs::Permissions::from_mode(mode))?;
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|error| error.error)?;
     File::open(directory)?.sync_all()
@@ -30,7 +37,8 @@ fn write_via_temporary(path: &Path, content: &[u8]) -> io::Result<()> {
 fn current_umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(0o022)
 }
 
 /// All files below a directory whose extension is one of these, sorted by path. Hidden directories,
@@ -62,7 +70,8 @@ fn collect(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> i
 }
 
 pub(crate) fn has_extension(path: &Path, extensions: &[&str]) -> bool {
-    path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted))
+    path.extension()
+        .is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted))
 }
 
 /// The text of a source file.
@@ -80,9 +89,11 @@ pub(crate) fn shown(path: &Path, base: &Path) -> String {
 pub(crate) fn hash(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

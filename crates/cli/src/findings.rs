@@ -71,14 +71,19 @@ impl From<&Diagnostic> for Finding {
         Self {
             code: diagnostic.code.to_owned(),
             severity: diagnostic.severity.into(),
-            category: diagnostic.category.map(|category| category_name(category).to_owned()),
+            category: diagnostic
+                .category
+                .map(|category| category_name(category).to_owned()),
             message: diagnostic.message.to_string(),
             span: pair(diagnostic.span),
             hint: diagnostic.hint.as_ref().map(ToString::to_string),
             notes: diagnostic
                 .notes
                 .iter()
-                .map(|(span, text)| Note { span: pair(*span), text: text.to_string() })
+                .map(|(span, text)| Note {
+                    span: pair(*span),
+                    text: text.to_string(),
+                })
                 .collect(),
         }
     }
@@ -205,7 +210,9 @@ pub(crate) fn report(
     let mut errors = 0;
     let mut hidden = 0;
     for finding in &file.findings {
-        let Some(finding) = policy.apply(finding) else { continue };
+        let Some(finding) = policy.apply(finding) else {
+            continue;
+        };
         counts.add(&finding);
         if finding.severity == Level::Error {
             errors += 1;

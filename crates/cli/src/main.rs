@@ -7,6 +7,7 @@ mod exit;
 mod fetch;
 mod files;
 mod findings;
+mod live;
 mod manifest;
 mod nearest;
 mod project;
@@ -25,7 +26,12 @@ use crate::terminal::{GlobalArguments, Terminal};
 
 /// A live workspace for a developer and their agents.
 #[derive(Parser)]
-#[command(name = "beamtalk", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "beamtalk",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 #[command(max_term_width = 100)]
 struct Arguments {
     #[command(flatten)]
@@ -125,7 +131,9 @@ fn refuse_arguments(error: &clap::Error) -> Exit {
 
 /// Tell about a failure: a line on standard error, or one JSON object on standard output.
 fn finish(terminal: &mut Terminal, error: &anyhow::Error) -> Exit {
-    let Some(report) = Report::new(error) else { return Exit::Success };
+    let Some(report) = Report::new(error) else {
+        return Exit::Success;
+    };
     if terminal.is_json() {
         let object = serde_json::json!({
             "error": {"kind": report.kind, "message": report.message, "hint": report.hint},
@@ -142,7 +150,9 @@ fn finish(terminal: &mut Terminal, error: &anyhow::Error) -> Exit {
 }
 
 fn report_panic(panic: &std::panic::PanicHookInfo<'_>) {
-    let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+    let place = panic
+        .location()
+        .map_or_else(String::new, |place| format!(" at {place}"));
     let message = panic.payload_as_str().unwrap_or("unknown reason");
     let text = format!(
         "internal error of Beamtalk {}{place}: {message}\nPlease report this with the input that caused it.\n",

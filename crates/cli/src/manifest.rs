@@ -47,17 +47,66 @@ pub(crate) enum Reference {
 
 /// Names a package may not take: ours, and applications of OTP.
 const RESERVED: &[&str] = &[
-    "beamtalk", "stdlib", "kernel", "runtime", "workspace", "compiler", "asn1", "common_test", "crypto",
-    "debugger", "dialyzer", "diameter", "edoc", "eldap", "erl_docgen", "erl_interface", "erts", "et", "eunit", "ftp",
-    "inets", "jinterface", "megaco", "mnesia", "observer", "odbc", "os_mon", "parsetools", "public_key",
-    "reltool", "runtime_tools", "sasl", "snmp", "ssh", "ssl", "syntax_tools", "tftp", "tools", "wx", "xmerl",
+    "beamtalk",
+    "stdlib",
+    "kernel",
+    "runtime",
+    "workspace",
+    "compiler",
+    "asn1",
+    "common_test",
+    "crypto",
+    "debugger",
+    "dialyzer",
+    "diameter",
+    "edoc",
+    "eldap",
+    "erl_docgen",
+    "erl_interface",
+    "erts",
+    "et",
+    "eunit",
+    "ftp",
+    "inets",
+    "jinterface",
+    "megaco",
+    "mnesia",
+    "observer",
+    "odbc",
+    "os_mon",
+    "parsetools",
+    "public_key",
+    "reltool",
+    "runtime_tools",
+    "sasl",
+    "snmp",
+    "ssh",
+    "ssl",
+    "syntax_tools",
+    "tftp",
+    "tools",
+    "wx",
+    "xmerl",
 ];
 
 const PACKAGE_KEYS: &[&str] = &["name", "version", "description", "licenses", "strict-deps"];
-const TABLES: &[&str] = &["package", "dependencies", "application", "native", "diagnostics", "workspace"];
+const TABLES: &[&str] = &[
+    "package",
+    "dependencies",
+    "application",
+    "native",
+    "diagnostics",
+    "workspace",
+];
 const DEPENDENCY_KEYS: &[&str] = &["path", "git", "tag", "branch", "rev"];
-const WORKSPACE_KEYS: &[&str] =
-    &["no-subprocess", "no-ffi", "no-http", "read-only-fs", "eval-max-heap-mb", "eval-timeout"];
+const WORKSPACE_KEYS: &[&str] = &[
+    "no-subprocess",
+    "no-ffi",
+    "no-http",
+    "read-only-fs",
+    "eval-max-heap-mb",
+    "eval-timeout",
+];
 
 impl Manifest {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
@@ -69,7 +118,12 @@ impl Manifest {
     pub(crate) fn parse(text: &str, path: &str) -> Result<Self, Fault> {
         let reader = Reader { text, path };
         let document = Document::parse(text).map_err(|error| {
-            let message = error.message().lines().next().unwrap_or("not valid TOML").to_owned();
+            let message = error
+                .message()
+                .lines()
+                .next()
+                .unwrap_or("not valid TOML")
+                .to_owned();
             reader.fault(error.span(), message)
         })?;
         reader.manifest(document.as_table())
@@ -84,7 +138,14 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn fault(&self, span: Option<Range<usize>>, message: impl std::fmt::Display) -> Fault {
         let start = span.map_or(0, |span| span.start).min(self.text.len());
-        let line = self.text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
+        let line = self
+            .text
+            .as_bytes()
+            .iter()
+            .take(start)
+            .filter(|byte| **byte == b'\n')
+            .count()
+            + 1;
         Fault::usage("bad_manifest", format!("{}:{line}: {message}", self.path))
     }
 
@@ -92,7 +153,8 @@ impl Reader<'_> {
         self.check_keys(root, TABLES, "table")?;
         let mut manifest = Manifest::default();
         let package = self.table(root, "package")?.ok_or_else(|| {
-            self.fault(None, "the table [package] is missing").with_hint("write [package] with name and version")
+            self.fault(None, "the table [package] is missing")
+                .with_hint("write [package] with name and version")
         })?;
         self.package(package, root, &mut manifest)?;
         if let Some(table) = self.table(root, "dependencies")? {
@@ -127,16 +189,25 @@ impl Reader<'_> {
         manifest.name = name.ok_or_else(|| self.fault(place.clone(), "[package] has no name"))?;
         let name_span = key_span(package, "name");
         if !is_package_name(&manifest.name) {
-            let message = format!("'{}' is not a package name: lower-case letters, digits and _, starting with a letter, at most 64", manifest.name);
+            let message = format!(
+                "'{}' is not a package name: lower-case letters, digits and _, starting with a letter, at most 64",
+                manifest.name
+            );
             return Err(self.fault(name_span, message));
         }
         if RESERVED.contains(&manifest.name.as_str()) {
-            return Err(self.fault(name_span, format!("the package name '{}' is reserved", manifest.name)));
+            return Err(self.fault(
+                name_span,
+                format!("the package name '{}' is reserved", manifest.name),
+            ));
         }
         let version = self.string(package, "version")?;
         manifest.version = version.ok_or_else(|| self.fault(place, "[package] has no version"))?;
         if !is_version(&manifest.version) {
-            let message = format!("'{}' is not a version: major.minor.patch, such as 0.1.0", manifest.version);
+            let message = format!(
+                "'{}' is not a version: major.minor.patch, such as 0.1.0",
+                manifest.version
+            );
             return Err(self.fault(key_span(package, "version"), message));
         }
         manifest.description = self.string(package, "description")?;
@@ -149,11 +220,16 @@ impl Reader<'_> {
         let place = || key_span(table, name);
         if item.is_str() {
             let message = format!("dependency '{name}' must say where it comes from");
-            let hint = format!("{name} = {{ git = \"https://…\", tag = \"v1.0.0\" }}, or {name} = {{ path = \"../{name}\" }}");
+            let hint = format!(
+                "{name} = {{ git = \"https://…\", tag = \"v1.0.0\" }}, or {name} = {{ path = \"../{name}\" }}"
+            );
             return Err(self.fault(place(), message).with_hint(hint));
         }
         let entry = item.as_table_like().ok_or_else(|| {
-            self.fault(place(), format!("dependency '{name}' must be a table with path or git"))
+            self.fault(
+                place(),
+                format!("dependency '{name}' must be a table with path or git"),
+            )
         })?;
         self.check_keys(entry, DEPENDENCY_KEYS, "key")?;
         let path = self.string(entry, "path")?;
@@ -169,22 +245,37 @@ impl Reader<'_> {
         let source = match (path, git, references.as_slice()) {
             (Some(path), None, []) => Source::Path(path),
             (Some(_), None, _) => {
-                return Err(self.fault(place(), format!("dependency '{name}' has a path: tag, branch and rev belong to git")));
+                return Err(self.fault(
+                    place(),
+                    format!("dependency '{name}' has a path: tag, branch and rev belong to git"),
+                ));
             }
             (None, Some(url), [reference]) => {
                 if url.starts_with('-') {
                     return Err(self.fault(place(), format!("'{url}' is not a git URL")));
                 }
-                Source::Git { url, reference: reference.clone() }
+                Source::Git {
+                    url,
+                    reference: reference.clone(),
+                }
             }
             (None, Some(_), _) => {
-                return Err(self.fault(place(), format!("dependency '{name}' needs exactly one of tag, branch, rev")));
+                return Err(self.fault(
+                    place(),
+                    format!("dependency '{name}' needs exactly one of tag, branch, rev"),
+                ));
             }
             (Some(_), Some(_), _) | (None, None, _) => {
-                return Err(self.fault(place(), format!("dependency '{name}' needs exactly one of path, git")));
+                return Err(self.fault(
+                    place(),
+                    format!("dependency '{name}' needs exactly one of path, git"),
+                ));
             }
         };
-        Ok(Dependency { name: name.to_owned(), source })
+        Ok(Dependency {
+            name: name.to_owned(),
+            source,
+        })
     }
 
     fn setting(&self, table: &dyn TableLike, name: &str, item: &Item) -> Result<Setting, Fault> {
@@ -257,14 +348,18 @@ impl Reader<'_> {
 }
 
 fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
-    table.get_key_value(key).and_then(|(key, item)| key.span().or_else(|| item.span()))
+    table
+        .get_key_value(key)
+        .and_then(|(key, item)| key.span().or_else(|| item.span()))
 }
 
 /// `^[a-z][a-z0-9_]{0,63}$`.
 pub(crate) fn is_package_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 pub(crate) fn is_reserved(name: &str) -> bool {

@@ -12,9 +12,13 @@ pub(crate) fn nearest<'a>(
         .map(|candidate| (distance(wanted, candidate), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .collect();
-    scored.sort();
+    scored.sort_unstable();
     scored.dedup();
-    scored.into_iter().take(count).map(|(_, candidate)| candidate).collect()
+    scored
+        .into_iter()
+        .take(count)
+        .map(|(_, candidate)| candidate)
+        .collect()
 }
 
 /// Levenshtein distance, upper and lower case being equal.

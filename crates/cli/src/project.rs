@@ -19,12 +19,19 @@ impl Project {
     /// The project a path belongs to: the nearest directory upwards that has a manifest.
     pub(crate) fn find(path: &Path) -> anyhow::Result<Option<Self>> {
         let start = std::fs::canonicalize(path).map_err(|_| missing(path))?;
-        let start = if start.is_dir() { start } else { start.parent().unwrap_or(&start).to_owned() };
+        let start = if start.is_dir() {
+            start
+        } else {
+            start.parent().unwrap_or(&start).to_owned()
+        };
         for directory in start.ancestors() {
             let manifest = directory.join(FILE_NAME);
             if manifest.is_file() {
                 let manifest = Manifest::read(&manifest)?;
-                return Ok(Some(Self { root: directory.to_owned(), manifest: Some(manifest) }));
+                return Ok(Some(Self {
+                    root: directory.to_owned(),
+                    manifest: Some(manifest),
+                }));
             }
         }
         Ok(None)
@@ -32,15 +39,12 @@ impl Project {
 
     /// The project of a path, which must have a manifest.
     pub(crate) fn require(path: &Path) -> anyhow::Result<Self> {
-        match Self::find(path)? {
-            Some(project) => Ok(project),
-            None => {
-                let message = format!("no {FILE_NAME} in {} or above", path.display());
-                Err(Fault::usage("no_project", message)
-                    .with_hint("`beamtalk new NAME` makes a project; a single file can be given by its path")
-                    .into())
-            }
-        }
+        Self::find(path)?.ok_or_else(|| {
+            let message = format!("no {FILE_NAME} in {} or above", path.display());
+            Fault::usage("no_project", message)
+                .with_hint("`beamtalk new NAME` makes a project; a single file can be given by its path")
+                .into()
+        })
     }
 
     /// A directory without a manifest, taken as it is.
@@ -62,7 +66,8 @@ impl Project {
         if self.manifest.is_some() {
             return Ok(Vec::new());
         }
-        let entries = std::fs::read_dir(&self.root).with_context(|| format!("cannot read {}", self.root.display()))?;
+        let entries =
+            std::fs::read_dir(&self.root).with_context(|| format!("cannot read {}", self.root.display()))?;
         let mut found: Vec<PathBuf> = entries
             .filter_map(Result::ok)
             .map(|entry| entry.path())

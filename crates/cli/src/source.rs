@@ -17,7 +17,7 @@ pub(crate) struct Text {
     pub(crate) path: PathBuf,
     /// Relative to the project, for people.
     pub(crate) shown: String,
-    pub(crate) text: String,
+    pub(crate) content: String,
     pub(crate) hash: String,
     fault: Option<Diagnostic>,
 }
@@ -27,15 +27,21 @@ impl Text {
         use anyhow::Context;
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let hash = files::hash(&bytes);
-        let (text, fault) = match String::from_utf8(bytes) {
-            Ok(text) => (text, None),
+        let (content, fault) = match String::from_utf8(bytes) {
+            Ok(content) => (content, None),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
                 (text, Some(not_utf8(at)))
             }
         };
-        Ok(Self { path: path.to_owned(), shown: files::shown(path, base), text, hash, fault })
+        Ok(Self {
+            path: path.to_owned(),
+            shown: files::shown(path, base),
+            content,
+            hash,
+            fault,
+        })
     }
 
     /// Why the file is no text, if it is none.
@@ -45,17 +51,25 @@ impl Text {
 
     /// Parse it as a file of classes.
     pub(crate) fn parse(self, package: Option<&str>, module_path: &str, origin: Origin) -> Parsed {
-        let Parse { unit, mut diagnostics } = beamtalk_syntax::parse_file(&self.text);
+        let Parse {
+            unit,
+            mut diagnostics,
+        } = beamtalk_syntax::parse_file(&self.content);
         diagnostics.splice(0..0, self.fault);
         let file = SourceFile {
             path: EcoString::from(self.shown.as_str()),
-            text: EcoString::from(self.text),
+            text: EcoString::from(self.content),
             unit,
             package: package.map(EcoString::from),
             module: EcoString::from(beamtalk_compiler::module_name(package, module_path)),
             origin,
         };
-        Parsed { path: self.path, hash: self.hash, file, diagnostics }
+        Parsed {
+            path: self.path,
+            hash: self.hash,
+            file,
+            diagnostics,
+        }
     }
 }
 
@@ -77,10 +91,18 @@ pub(crate) struct Parsed {
 impl Parsed {
     /// Parser and compiler findings together, in source order.
     pub(crate) fn findings(&self, compiler: &[Diagnostic]) -> FileFindings {
-        let mut findings: Vec<Finding> =
-            self.diagnostics.iter().chain(compiler).map(Finding::from).collect();
+        let mut findings: Vec<Finding> = self
+            .diagnostics
+            .iter()
+            .chain(compiler)
+            .map(Finding::from)
+            .collect();
         findings.sort_by_key(|finding| finding.span);
-        FileFindings { path: self.file.path.to_string(), text: self.file.text.to_string(), findings }
+        FileFindings {
+            path: self.file.path.to_string(),
+            text: self.file.text.to_string(),
+            findings,
+        }
     }
 }
 
@@ -103,7 +125,9 @@ pub(crate) fn library_table() -> ClassTable {
 
 /// Do independent work on all items with every core, keeping their order.
 pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
+    let workers = std::thread::available_parallelism()
+        .map_or(1, std::num::NonZero::get)
+        .min(items.len());
     if workers <= 1 {
         return items.iter().map(work).collect();
     }
@@ -123,7 +147,11 @@ pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
             .collect();
         threads
             .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .flat_map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
             .collect()
     });
     results.sort_by_key(|(at, _)| *at);

@@ -87,7 +87,11 @@ impl Terminal {
     pub(crate) fn new(arguments: &GlobalArguments) -> Self {
         let is_json = arguments.json || arguments.format == Format::Json;
         let is_terminal = io::stderr().is_terminal();
-        let color = if arguments.no_color { Color::Never } else { arguments.color };
+        let color = if arguments.no_color {
+            Color::Never
+        } else {
+            arguments.color
+        };
         let has_color = match color {
             Color::Always => true,
             Color::Never => false,
@@ -97,15 +101,21 @@ impl Terminal {
                     && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
             }
         };
-        let has_bar =
-            is_terminal && !is_json && !arguments.quiet && std::env::var_os("CI").is_none();
+        let has_bar = is_terminal && !is_json && !arguments.quiet && std::env::var_os("CI").is_none();
         Self {
             output: if is_json { Output::Json } else { Output::Text },
             is_quiet: arguments.quiet,
-            network: if arguments.offline { Network::Refused } else { Network::Allowed },
+            network: if arguments.offline {
+                Network::Refused
+            } else {
+                Network::Allowed
+            },
             has_color,
             verbose: arguments.verbose,
-            bar: has_bar.then(|| Bar { started: Instant::now(), is_drawn: false }),
+            bar: has_bar.then(|| Bar {
+                started: Instant::now(),
+                is_drawn: false,
+            }),
         }
     }
 

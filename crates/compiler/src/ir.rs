@@ -67,6 +67,8 @@ pub(crate) enum NodeKind {
     Array(Vec<Node>),
     Dictionary(Vec<(Node, Node)>),
     Closure(Closure),
+    /// A literal block given to a ClassBuilder: compiled like a method.
+    BuiltMethod(BuiltMethod),
     Send {
         receiver: Box<Node>,
         selector: EcoString,
@@ -131,6 +133,16 @@ pub(crate) struct Closure {
     pub(crate) captures: Vec<VariableId>,
     /// The first parameter is called `self` (a method of a ClassBuilder).
     pub(crate) rebinds_self: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct BuiltMethod {
+    pub(crate) closure: Closure,
+    /// The class being built, where its name is literal; `super` starts above it.
+    pub(crate) class: Option<EcoString>,
+    pub(crate) is_class_side: bool,
+    /// The text of the block's body.
+    pub(crate) source: EcoString,
 }
 
 /// Control-flow messages whose blocks run in place.
@@ -246,6 +258,7 @@ impl Node {
             | NodeKind::Class(_)
             | NodeKind::Field(_)
             | NodeKind::Closure(_)
+            | NodeKind::BuiltMethod(_)
             | NodeKind::Primitive { .. }
             | NodeKind::Delegate => {}
             NodeKind::Text(parts) => {

@@ -9,6 +9,7 @@ pub mod codes;
 mod erl;
 mod expect;
 mod ir;
+mod live;
 mod lower;
 mod meta;
 mod names;
@@ -28,6 +29,7 @@ use crate::class::Module;
 use crate::lower::Target;
 use crate::resolve::Resolver;
 
+pub use live::{CompiledMethod, compile_method, remove_method};
 pub use names::module_name;
 pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
 
@@ -90,6 +92,8 @@ pub struct CompiledInput {
     pub diagnostics: Vec<Diagnostic>,
     /// Session variables that the input assigns.
     pub assigns: Vec<EcoString>,
+    /// Texts of classes whose methods the input replaced, to be declared once the modules are loaded.
+    pub changed: Vec<SourceFile>,
 }
 
 #[derive(Clone, Debug)]
@@ -130,7 +134,8 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
     let lines = LineIndex::new(&file.text);
     let mut diagnostics = Vec::new();
     check::file(file, table, &mut diagnostics);
-    let modules = definitions(file, table, &lines, &mut diagnostics);
+    let (mut modules, changed) = replacements(file, table, &mut diagnostics);
+    modules.extend(definitions(file, table, &lines, &mut diagnostics));
     let statements: Vec<ast::Statement> = file
         .unit
         .items
@@ -154,8 +159,43 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.expression = None;
     } else {
         input.modules = modules;
+        input.changed = changed;
     }
     input
+}
+
+/// Methods of a session input that replace methods of a class body: the classes, compiled again.
+fn replacements(
+    file: &SourceFile,
+    table: &ClassTable,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<CompiledModule>, Vec<SourceFile>) {
+    let mut table = table.clone();
+    let mut modules: Vec<CompiledModule> = Vec::new();
+    let mut changed = Vec::new();
+    for extension in file.unit.items.iter().filter_map(as_extension) {
+        let Some(new_file) = live::replace_method(&table, file, extension) else {
+            continue;
+        };
+        table.declare(&new_file);
+        let Some(module) = live::recompile(&new_file, &extension.target.name.text, &table, diagnostics)
+        else {
+            continue;
+        };
+        modules.retain(|known| known.name != module.name);
+        modules.push(module);
+        changed.push(new_file);
+    }
+    (modules, changed)
+}
+
+fn as_extension(item: &ast::Item) -> Option<&ast::Extension> {
+    match item {
+        ast::Item::Extension(extension) => Some(extension),
+        ast::Item::Class(_) | ast::Item::Protocol(_) | ast::Item::TypeAlias(_) | ast::Item::Statement(_) => {
+            None
+        }
+    }
 }
 
 fn expression(
@@ -209,14 +249,15 @@ fn definitions(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<CompiledModule> {
     let mut modules = Vec::new();
+    let is_replaced = |extension: &&ast::Extension| {
+        file.origin == Origin::Session && live::replace_method(table, file, extension).is_some()
+    };
     let mut extensions: Vec<&ast::Extension> = file
         .unit
         .items
         .iter()
-        .filter_map(|item| match item {
-            ast::Item::Extension(extension) => Some(extension),
-            _ => None,
-        })
+        .filter_map(as_extension)
+        .filter(|extension| !is_replaced(extension))
         .collect();
     for item in &file.unit.items {
         match item {

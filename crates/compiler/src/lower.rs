@@ -82,6 +82,8 @@ pub(crate) struct Lowerer<'a> {
     rebinds_self: bool,
     /// The specialised version being lowered, for its recursive sends.
     fast: Option<Fast>,
+    /// Inside a method given to a ClassBuilder: the class being built and the side.
+    built: Option<(EcoString, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -256,6 +258,7 @@ impl<'a> Lowerer<'a> {
             self_name: "Self".into(),
             rebinds_self: false,
             fast: None,
+            built: None,
         }
     }
 
@@ -593,6 +596,7 @@ impl<'a> Lowerer<'a> {
             NodeKind::Array(elements) => unknown(self.array(elements, line)),
             NodeKind::Dictionary(pairs) => unknown(self.dictionary(pairs, line)),
             NodeKind::Closure(closure) => unknown(self.closure(closure, line)),
+            NodeKind::BuiltMethod(method) => unknown(self.built_method(method, line)),
             NodeKind::Send {
                 receiver,
                 selector,
@@ -679,8 +683,11 @@ impl<'a> Lowerer<'a> {
             .iter()
             .map(|part| match part {
                 TextPart::Text(text) => Erl::new(line, ErlKind::Binary(text.clone())),
-                TextPart::Value(_) => {
+                TextPart::Value(node) => {
                     let value = values.next().expect("one value for each interpolation");
+                    if crate::resolve::is_static_character(node, self.variables) {
+                        return send::as_character(value, "displayString", Vec::new(), line);
+                    }
                     Erl::call(value.line, "beamtalk_display", "display", vec![value])
                 }
             })

@@ -1,5 +1,6 @@
 //! Names to variables, sugar to plain nodes, control flow recognised; where each local lives is decided here.
 
+mod builder;
 mod inline;
 mod pattern;
 mod scope;
@@ -456,6 +457,7 @@ impl<'a> Resolver<'a> {
             });
             return NodeKind::Sequence(sends.collect());
         }
+        let builder = builder::Builder::of(receiver, messages);
         let value = self.expression(receiver);
         let is_character = self.is_character(&value);
         let variable = self.scopes.temporary();
@@ -473,7 +475,10 @@ impl<'a> Resolver<'a> {
                 kind: NodeKind::Variable(variable),
                 span,
             };
-            nodes.push(self.plain_send(receiver, message));
+            nodes.push(match &builder {
+                Some(builder) => self.builder_send(builder, receiver, message),
+                None => self.plain_send(receiver, message),
+            });
         }
         NodeKind::Sequence(nodes)
     }

@@ -44,6 +44,8 @@ pub struct ClassEntry {
     pub class_methods: FxHashMap<EcoString, MethodEntry>,
     pub path: EcoString,
     pub span: Span,
+    /// The text it was declared in; not kept for the library.
+    pub(crate) source: Option<Arc<SourceFile>>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,9 +105,10 @@ impl ClassTable {
     /// Add the classes, protocols, aliases and extensions of a file.
     pub fn declare(&mut self, file: &SourceFile) {
         let tables = Arc::make_mut(&mut self.tables);
+        let source = Arc::new(file.clone());
         for item in &file.unit.items {
             match item {
-                ast::Item::Class(class) => declare_class(tables, file, class),
+                ast::Item::Class(class) => declare_class(tables, &source, class),
                 ast::Item::Protocol(protocol) => {
                     let module = file.module_of_protocol(protocol);
                     tables.protocols.insert(
@@ -149,8 +152,48 @@ impl ClassTable {
         }
     }
 
+    /// Add a class that the running image has but no source text declares.
+    pub fn declare_shape(
+        &mut self,
+        name: &str,
+        superclass: Option<&str>,
+        slots: &[EcoString],
+        class_slots: &[EcoString],
+    ) {
+        let entry = ClassEntry {
+            name: name.into(),
+            superclass: superclass.map(EcoString::from),
+            module: crate::module_name(None, name).into(),
+            package: None,
+            origin: Origin::Session,
+            modifiers: ast::ClassModifiers::default(),
+            native: None,
+            slots: slots
+                .iter()
+                .map(|slot| SlotEntry {
+                    name: slot.clone(),
+                    may_be_nil: true,
+                })
+                .collect(),
+            class_slots: class_slots.to_vec(),
+            methods: FxHashMap::default(),
+            class_methods: FxHashMap::default(),
+            path: EcoString::new(),
+            span: Span::default(),
+            source: None,
+        };
+        Arc::make_mut(&mut self.tables)
+            .classes
+            .insert(entry.name.clone(), Arc::new(entry));
+    }
+
     pub fn class(&self, name: &str) -> Option<&ClassEntry> {
         self.tables.classes.get(name).map(Arc::as_ref)
+    }
+
+    /// The text a class was declared in; none for the library.
+    pub fn source_of(&self, class: &str) -> Option<SourceFile> {
+        self.class(class)?.source.as_deref().cloned()
     }
 
     /// The names of all classes, in no order.
@@ -249,7 +292,8 @@ impl ClassTable {
     }
 }
 
-fn declare_class(tables: &mut Tables, file: &SourceFile, class: &ast::Class) {
+fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Class) {
+    let file = source.as_ref();
     let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
     let slots: Vec<SlotEntry> = class
         .slots
@@ -300,6 +344,7 @@ fn declare_class(tables: &mut Tables, file: &SourceFile, class: &ast::Class) {
         class_methods,
         path: file.path.clone(),
         span: class.name.span,
+        source: (file.origin != Origin::Library).then(|| source.clone()),
     };
     // A library class cannot be redefined: loading the other one is refused.
     let is_protected = tables

@@ -6,14 +6,35 @@ use beamtalk_syntax::span::LineIndex;
 
 /// Enough of the library to know the kinds.
 const LIBRARY: &[(&str, &str)] = &[
-    ("ProtoObject", "abstract nil subclass: ProtoObject\n  class => @primitive\n"),
-    ("Object", "ProtoObject subclass: Object\n  isNil => false\n  sealed yourself => self\n  sealed delegate => @primitive\n"),
-    ("Value", "Object subclass: Value\n  sealed class new => @primitive\n  sealed class new: d => @primitive\n"),
-    ("Actor", "Object subclass: Actor\n  sealed class spawn => @primitive\n  sealed class new => @primitive\n  sealed class new: d => @primitive\n"),
-    ("Behaviour", "abstract Object subclass: Behaviour\n  sealed name => @primitive\n"),
+    (
+        "ProtoObject",
+        "abstract nil subclass: ProtoObject\n  class => @primitive\n",
+    ),
+    (
+        "Object",
+        "ProtoObject subclass: Object\n  isNil => false\n  sealed yourself => self\n  sealed delegate => @primitive\n",
+    ),
+    (
+        "Value",
+        "Object subclass: Value\n  sealed class new => @primitive\n  sealed class new: d => @primitive\n",
+    ),
+    (
+        "Actor",
+        "Object subclass: Actor\n  sealed class spawn => @primitive\n  sealed class new => @primitive\n  sealed class new: d => @primitive\n",
+    ),
+    (
+        "Behaviour",
+        "abstract Object subclass: Behaviour\n  sealed name => @primitive\n",
+    ),
     ("Class", "sealed Behaviour subclass: Class\n  isClass => true\n"),
-    ("Integer", "sealed Value subclass: Integer\n  + other => @primitive\n"),
-    ("Exception", "Object subclass: Exception\n  class new => @primitive\n"),
+    (
+        "Integer",
+        "sealed Value subclass: Integer\n  + other => @primitive\n",
+    ),
+    (
+        "Exception",
+        "Object subclass: Exception\n  class new => @primitive\n",
+    ),
     ("Result", "sealed Value subclass: Result\n  field: isOk\n"),
     ("TestCase", "Value subclass: TestCase\n  setUp => self\n"),
 ];
@@ -84,50 +105,206 @@ macro_rules! findings {
     };
 }
 
-findings!(undefined_names_are_named, Package, "Value subclass: Demo\n  field: width = 1\n  area => width * hight\n");
-findings!(slots_must_be_declared, Package, "Value subclass: Demo\n  field: width = 1\n  area => self.widht\n");
-findings!(values_do_not_change, Package, "Value subclass: Demo\n  field: width = 1\n  grow => self.width := 2\n");
-findings!(test_cases_may_assign_their_fields, Package, "TestCase subclass: Demo\n  field: width = 1\n  grow => self.width := 2\n");
-findings!(state_in_a_value, Package, "Value subclass: Demo\n  state: width = 1\n  area => self.width\n");
-findings!(field_in_an_actor, Package, "Actor subclass: Demo\n  field: width = 1\n  area => self.width\n");
-findings!(data_in_an_object, Package, "Object subclass: Demo\n  field: width = 1\n  area => self.width\n");
+findings!(
+    undefined_names_are_named,
+    Package,
+    "Value subclass: Demo\n  field: width = 1\n  area => width * hight\n"
+);
+findings!(
+    slots_must_be_declared,
+    Package,
+    "Value subclass: Demo\n  field: width = 1\n  area => self.widht\n"
+);
+findings!(
+    values_do_not_change,
+    Package,
+    "Value subclass: Demo\n  field: width = 1\n  grow => self.width := 2\n"
+);
+findings!(
+    test_cases_may_assign_their_fields,
+    Package,
+    "TestCase subclass: Demo\n  field: width = 1\n  grow => self.width := 2\n"
+);
+findings!(
+    state_in_a_value,
+    Package,
+    "Value subclass: Demo\n  state: width = 1\n  area => self.width\n"
+);
+findings!(
+    field_in_an_actor,
+    Package,
+    "Actor subclass: Demo\n  field: width = 1\n  area => self.width\n"
+);
+findings!(
+    data_in_an_object,
+    Package,
+    "Object subclass: Demo\n  field: width = 1\n  area => self.width\n"
+);
 findings!(sealed_class, Package, "Integer subclass: Demo\n  area => 1\n");
-findings!(sealed_method, Package, "Object subclass: Demo\n  yourself => 1\n  class name => 2\n");
+findings!(
+    sealed_method,
+    Package,
+    "Object subclass: Demo\n  yourself => 1\n  class name => 2\n"
+);
 findings!(superclass_cycle, Package, "Demo subclass: Demo\n  area => 1\n");
-findings!(slot_clash, Package, "Value subclass: Demo\n  field: width = 1\n  field: width = 2\n  field: Width = 3\n");
-findings!(actor_new, Package, "Actor subclass: Demo\n  state: n = 0\n  class make => Demo new\n  class other => Demo new: #{#n => 1}\n");
-findings!(object_new, Package, "Object subclass: Demo\n  class make => Demo new\n");
-findings!(abstract_new, Package, "abstract Value subclass: Demo\n  class make => Demo new\n");
-findings!(exceptions_have_a_constructor, Package, "Exception subclass: Demo\n  class make => Demo new\n");
-findings!(expect_silences_an_error, Package, "Actor subclass: Demo\n  class make =>\n    @expect actor_new\n    Demo new\n");
-findings!(stale_expect, Package, "Object subclass: Demo\n  class make =>\n    @expect actor_new\n    1\n");
+findings!(
+    slot_clash,
+    Package,
+    "Value subclass: Demo\n  field: width = 1\n  field: width = 2\n  field: Width = 3\n"
+);
+findings!(
+    actor_new,
+    Package,
+    "Actor subclass: Demo\n  state: n = 0\n  class make => Demo new\n  class other => Demo new: #{#n => 1}\n"
+);
+findings!(
+    object_new,
+    Package,
+    "Object subclass: Demo\n  class make => Demo new\n"
+);
+findings!(
+    abstract_new,
+    Package,
+    "abstract Value subclass: Demo\n  class make => Demo new\n"
+);
+findings!(
+    exceptions_have_a_constructor,
+    Package,
+    "Exception subclass: Demo\n  class make => Demo new\n"
+);
+findings!(
+    expect_silences_an_error,
+    Package,
+    "Actor subclass: Demo\n  class make =>\n    @expect actor_new\n    Demo new\n"
+);
+findings!(
+    stale_expect,
+    Package,
+    "Object subclass: Demo\n  class make =>\n    @expect actor_new\n    1\n"
+);
 findings!(new_in_a_session_warns, Session, "Actor new");
-findings!(equality_is_not_dispatched, Package, "Value subclass: Demo\n  =:= other => other\n");
-findings!(primitives_belong_to_the_library, Package, "Object subclass: Demo\n  area => @primitive\n");
-findings!(unused_and_shadowed, Package, "Object subclass: Demo\n  run: list =>\n    total := 0\n    list do: [:list | list isNil]\n    other: 1\n");
-findings!(unused_variable, Package, "Object subclass: Demo\n  run: list =>\n    total := 0\n    _quiet := 1\n    [:x | 3]\n");
-findings!(unreachable_code, Package, "Object subclass: Demo\n  run =>\n    ^1\n    2\n");
-findings!(constant_condition, Package, "Object subclass: Demo\n  run => true ifTrue: [1] ifFalse: [2]\n");
-findings!(redundant_assignment, Package, "Object subclass: Demo\n  run: x =>\n    x := x\n    x\n");
-findings!(super_initialize, Package, "Actor subclass: Demo\n  initialize => super initialize\n");
-findings!(result_match_needs_both_cases, Package, "Object subclass: Demo\n  run: r => r match: [Result ok: v -> v]\n");
-findings!(result_match_with_both_cases, Package, "Object subclass: Demo\n  run: r => r match: [Result ok: v -> v; Result error: _ -> nil]\n");
-findings!(character_pattern, Package, "Object subclass: Demo\n  run: r => r match: [c :: Character -> c; _ -> nil]\n");
-findings!(unresolved_class_suggests, Package, "Object subclass: Demo\n  run => Intger new\n");
-findings!(unknown_type_suggests, Package, "Object subclass: Demo\n  run: x :: Intger -> Intger => x\n");
-findings!(supervision_policy, Package, "Actor subclass: Demo\n  class supervisionPolicy => #always\n");
-findings!(instance_field_in_class_method, Package, "Value subclass: Demo\n  field: width = 1\n  class make => self.width\n");
+findings!(
+    equality_is_not_dispatched,
+    Package,
+    "Value subclass: Demo\n  =:= other => other\n"
+);
+findings!(
+    primitives_belong_to_the_library,
+    Package,
+    "Object subclass: Demo\n  area => @primitive\n"
+);
+findings!(
+    unused_and_shadowed,
+    Package,
+    "Object subclass: Demo\n  run: list =>\n    total := 0\n    list do: [:list | list isNil]\n    other: 1\n"
+);
+findings!(
+    unused_variable,
+    Package,
+    "Object subclass: Demo\n  run: list =>\n    total := 0\n    _quiet := 1\n    [:x | 3]\n"
+);
+findings!(
+    unreachable_code,
+    Package,
+    "Object subclass: Demo\n  run =>\n    ^1\n    2\n"
+);
+findings!(
+    constant_condition,
+    Package,
+    "Object subclass: Demo\n  run => true ifTrue: [1] ifFalse: [2]\n"
+);
+findings!(
+    redundant_assignment,
+    Package,
+    "Object subclass: Demo\n  run: x =>\n    x := x\n    x\n"
+);
+findings!(
+    super_initialize,
+    Package,
+    "Actor subclass: Demo\n  initialize => super initialize\n"
+);
+findings!(
+    result_match_needs_both_cases,
+    Package,
+    "Object subclass: Demo\n  run: r => r match: [Result ok: v -> v]\n"
+);
+findings!(
+    result_match_with_both_cases,
+    Package,
+    "Object subclass: Demo\n  run: r => r match: [Result ok: v -> v; Result error: _ -> nil]\n"
+);
+findings!(
+    character_pattern,
+    Package,
+    "Object subclass: Demo\n  run: r => r match: [c :: Character -> c; _ -> nil]\n"
+);
+findings!(
+    unresolved_class_suggests,
+    Package,
+    "Object subclass: Demo\n  run => Intger new\n"
+);
+findings!(
+    unknown_type_suggests,
+    Package,
+    "Object subclass: Demo\n  run: x :: Intger -> Intger => x\n"
+);
+findings!(
+    supervision_policy,
+    Package,
+    "Actor subclass: Demo\n  class supervisionPolicy => #always\n"
+);
+findings!(
+    instance_field_in_class_method,
+    Package,
+    "Value subclass: Demo\n  field: width = 1\n  class make => self.width\n"
+);
 findings!(self_outside_methods, Session, "self foo");
-findings!(foreign_field, Package, "Object subclass: Demo\n  run: other => other.width\n");
-findings!(cast_to_a_value, Package, "Value subclass: Demo\n  run => self go!\n");
-findings!(extension_conflict, Package, "Object subclass: Demo\n  area => 1\n\nDemo >> area => 2\n");
-findings!(alias_cycle, Package, "type First = Second\n\ntype Second = First\n");
+findings!(
+    foreign_field,
+    Package,
+    "Object subclass: Demo\n  run: other => other.width\n"
+);
+findings!(
+    cast_to_a_value,
+    Package,
+    "Value subclass: Demo\n  run => self go!\n"
+);
+findings!(
+    extension_conflict,
+    Package,
+    "Object subclass: Demo\n  area => 1\n\nDemo >> area => 2\n"
+);
+findings!(
+    alias_cycle,
+    Package,
+    "type First = Second\n\ntype Second = First\n"
+);
 findings!(alias_of_one_letter, Package, "type A = Integer\n");
-findings!(protocol_extends_unknown, Package, "Protocol define: Sized extending: Countable\n  size -> Integer\n");
-findings!(native_rules, Package, "Actor subclass: Demo native: demo_server\n  state: x = 1\n  poke => self delegate\n");
-findings!(standard_names_are_taken, Package, "Object subclass: Integer\n  area => 1\n");
-findings!(unknown_slot_key, Package, "Value subclass: Demo\n  field: width = 1\n  class make => Demo new: #{#wdth => 2}\n");
-findings!(ten_errors_are_ten, Package, "Object subclass: Demo\n  a => x1\n  b => x2\n  c => x3\n  d => x4\n  e => x5\n  f => x6\n  g => x7\n  h => x8\n  i => x9\n  j => x10\n");
+findings!(
+    protocol_extends_unknown,
+    Package,
+    "Protocol define: Sized extending: Countable\n  size -> Integer\n"
+);
+findings!(
+    native_rules,
+    Package,
+    "Actor subclass: Demo native: demo_server\n  state: x = 1\n  poke => self delegate\n"
+);
+findings!(
+    standard_names_are_taken,
+    Package,
+    "Object subclass: Integer\n  area => 1\n"
+);
+findings!(
+    unknown_slot_key,
+    Package,
+    "Value subclass: Demo\n  field: width = 1\n  class make => Demo new: #{#wdth => 2}\n"
+);
+findings!(
+    ten_errors_are_ten,
+    Package,
+    "Object subclass: Demo\n  a => x1\n  b => x2\n  c => x3\n  d => x4\n  e => x5\n  f => x6\n  g => x7\n  h => x8\n  i => x9\n  j => x10\n"
+);
 
 #[test]
 fn every_code_is_unique_and_well_formed() {
@@ -146,7 +323,11 @@ fn equal_input_gives_equal_bytes() {
         let mut table = library();
         let (file, _) = source_file("Demo", source, Origin::Package);
         table.declare(&file);
-        compile_file(&file, &table).modules.into_iter().map(|module| module.forms).collect::<Vec<_>>()
+        compile_file(&file, &table)
+            .modules
+            .into_iter()
+            .map(|module| module.forms)
+            .collect::<Vec<_>>()
     };
     assert_eq!(compile(), compile());
 }

@@ -28,7 +28,9 @@ impl Runtime {
             return if path.join("ebin").is_dir() {
                 Ok(Self { path })
             } else {
-                Err(Error::NotADirectory { path: path.join("ebin") })
+                Err(Error::NotADirectory {
+                    path: path.join("ebin"),
+                })
             };
         }
         let home = Home::open()?;
@@ -57,9 +59,8 @@ impl Runtime {
 
 /// The sources of the standard library: file name and text, in name order.
 pub fn library_sources() -> impl Iterator<Item = (&'static str, &'static str)> {
-    records().filter_map(|(path, content)| {
-        Some((path.strip_prefix("lib/")?, std::str::from_utf8(content).ok()?))
-    })
+    records()
+        .filter_map(|(path, content)| Some((path.strip_prefix("lib/")?, std::str::from_utf8(content).ok()?)))
 }
 
 /// Unpack beside the target and rename, so that concurrent starts never see half a runtime.
@@ -90,7 +91,11 @@ fn unpack(parent: &Path, target: &Path) -> Result<(), Error> {
             drop(staging.keep());
             Ok(())
         }
-        Err(cause) => Err(Error::File { action: "create", path: target.to_owned(), cause }),
+        Err(cause) => Err(Error::File {
+            action: "create",
+            path: target.to_owned(),
+            cause,
+        }),
     }
 }
 

@@ -31,10 +31,14 @@ impl Erlang {
                 if is_program(&path) {
                     path
                 } else {
-                    return Err(Error::ErlangMissing { looked: format!("BEAMTALK_ERL={}", path.display()) });
+                    return Err(Error::ErlangMissing {
+                        looked: format!("BEAMTALK_ERL={}", path.display()),
+                    });
                 }
             }
-            None => search("erl").ok_or_else(|| Error::ErlangMissing { looked: "`erl`".to_owned() })?,
+            None => search("erl").ok_or_else(|| Error::ErlangMissing {
+                looked: "`erl`".to_owned(),
+            })?,
         };
         let version = match read_version(&program) {
             Some(version) => version,
@@ -42,7 +46,11 @@ impl Erlang {
         };
         let release = version.split('.').next().and_then(|major| major.parse().ok());
         match release {
-            Some(release) if release >= OLDEST_RELEASE => Ok(Self { program, release, version }),
+            Some(release) if release >= OLDEST_RELEASE => Ok(Self {
+                program,
+                release,
+                version,
+            }),
             Some(found) => Err(Error::ErlangTooOld { program, found }),
             None => Err(Error::ErlangUnknown { program }),
         }
@@ -65,7 +73,11 @@ impl Erlang {
     /// The compiler driver next to `erl`, where there is one.
     pub fn erlc(&self) -> Option<PathBuf> {
         let beside = self.program.with_file_name("erlc");
-        if is_program(&beside) { Some(beside) } else { search("erlc") }
+        if is_program(&beside) {
+            Some(beside)
+        } else {
+            search("erlc")
+        }
     }
 
     /// Where the OTP applications are, when the installation has the usual shape.
@@ -78,7 +90,9 @@ impl Erlang {
 /// The first program of this name on the path.
 fn search(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|candidate| is_program(candidate))
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|candidate| is_program(candidate))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -111,6 +125,9 @@ fn ask_version(program: &Path) -> Result<String, Error> {
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
-        .map_err(|cause| Error::ErlangBroken { program: program.to_owned(), cause })?;
+        .map_err(|cause| Error::ErlangBroken {
+            program: program.to_owned(),
+            cause,
+        })?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -7,7 +7,9 @@ use crate::erlang::{INSTALL_COMMAND, OLDEST_RELEASE};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("Erlang/OTP {OLDEST_RELEASE} or newer is needed, but {looked} was not found; install it: {INSTALL_COMMAND}")]
+    #[error(
+        "Erlang/OTP {OLDEST_RELEASE} or newer is needed, but {looked} was not found; install it: {INSTALL_COMMAND}"
+    )]
     ErlangMissing { looked: String },
     #[error(
         "Erlang/OTP {OLDEST_RELEASE} or newer is needed, but {} is release {found}; install a newer one: {INSTALL_COMMAND}",
@@ -15,7 +17,11 @@ pub enum Error {
     )]
     ErlangTooOld { program: PathBuf, found: u32 },
     #[error("cannot run {}", program.display())]
-    ErlangBroken { program: PathBuf, #[source] cause: io::Error },
+    ErlangBroken {
+        program: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
     #[error("{} does not say which Erlang release it is", program.display())]
     ErlangUnknown { program: PathBuf },
     #[error("no home directory: set HOME, or BEAMTALK_HOME to an absolute path")]
@@ -29,11 +35,18 @@ pub enum Error {
     #[error("{} is not a directory", path.display())]
     NotADirectory { path: PathBuf },
     #[error("cannot {action} {}", path.display())]
-    File { action: &'static str, path: PathBuf, #[source] cause: io::Error },
+    File {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
     #[error("this binary carries no runtime: {reason}")]
     NoRuntime { reason: &'static str },
     #[error("the node stopped{}", status.map_or_else(String::new, |status| format!(" ({status})")))]
-    NodeGone { status: Option<std::process::ExitStatus> },
+    NodeGone {
+        status: Option<std::process::ExitStatus>,
+    },
     #[error("cannot talk to the node")]
     Pipe(#[source] io::Error),
     #[error("the node sent a frame of {length} bytes, over the limit of {limit}")]

@@ -17,9 +17,15 @@ impl Home {
     pub fn location() -> Result<PathBuf, Error> {
         if let Some(path) = std::env::var_os("BEAMTALK_HOME").filter(|value| !value.is_empty()) {
             let path = PathBuf::from(path);
-            return if path.is_absolute() { Ok(path) } else { Err(Error::RelativeHome { path }) };
+            return if path.is_absolute() {
+                Ok(path)
+            } else {
+                Err(Error::RelativeHome { path })
+            };
         }
-        let home = std::env::var_os("HOME").filter(|value| !value.is_empty()).ok_or(Error::NoHome)?;
+        let home = std::env::var_os("HOME")
+            .filter(|value| !value.is_empty())
+            .ok_or(Error::NoHome)?;
         Ok(PathBuf::from(home).join(".beamtalk"))
     }
 
@@ -52,18 +58,30 @@ fn create_private(path: &Path) -> Result<(), Error> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        Err(cause) => return Err(Error::File { action: "create", path: path.to_owned(), cause }),
+        Err(cause) => {
+            return Err(Error::File {
+                action: "create",
+                path: path.to_owned(),
+                cause,
+            });
+        }
     }
     let metadata = fs::metadata(path).map_err(Error::file("read", path))?;
     if !metadata.is_dir() {
-        return Err(Error::NotADirectory { path: path.to_owned() });
+        return Err(Error::NotADirectory {
+            path: path.to_owned(),
+        });
     }
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(Error::ForeignOwner { path: path.to_owned() });
+        return Err(Error::ForeignOwner {
+            path: path.to_owned(),
+        });
     }
     let mode = metadata.mode() & 0o777;
     if mode & 0o022 != 0 {
-        return Err(Error::WritableByOthers { path: path.to_owned() });
+        return Err(Error::WritableByOthers {
+            path: path.to_owned(),
+        });
     }
     if mode != 0o700 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(Error::file("protect", path))?;

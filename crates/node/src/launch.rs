@@ -53,7 +53,9 @@ pub fn script_command(erlang: &Erlang, runtime: &Runtime, job: &Path) -> Command
 /// from standard output, so that nothing a program prints can damage a frame.
 pub(crate) fn worker_command(erlang: &Erlang, runtime: &Runtime) -> Command {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", "exec \"$0\" \"$@\" 3>&1 1>&2"]).arg(erlang.program());
+    command
+        .args(["-c", "exec \"$0\" \"$@\" 3>&1 1>&2"])
+        .arg(erlang.program());
     // An interrupt is the parent's business; its end closes the pipe.
     command.arg("+Bi");
     add_flags(&mut command, runtime);

@@ -22,7 +22,11 @@ pub struct Worker {
 
 impl Worker {
     /// Start a node. It boots while the caller goes on; requests wait in the pipe.
-    pub fn start(erlang: &Erlang, runtime: &Runtime, current_directory: Option<&std::path::Path>) -> Result<Self, Error> {
+    pub fn start(
+        erlang: &Erlang,
+        runtime: &Runtime,
+        current_directory: Option<&std::path::Path>,
+    ) -> Result<Self, Error> {
         let mut command = launch::worker_command(erlang, runtime);
         if let Some(directory) = current_directory {
             command.current_dir(directory);
@@ -32,7 +36,10 @@ impl Worker {
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
-            .map_err(|cause| Error::ErlangBroken { program: erlang.program().to_owned(), cause })?;
+            .map_err(|cause| Error::ErlangBroken {
+                program: erlang.program().to_owned(),
+                cause,
+            })?;
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::NodeGone { status: None });
         };
@@ -46,9 +53,13 @@ impl Worker {
     /// Send one request.
     pub fn send(&mut self, request: &Term) -> Result<(), Error> {
         let frame = beamtalk_etf::encode(request);
-        let length = u32::try_from(frame.len())
-            .map_err(|_| Error::FrameTooLong { length: frame.len(), limit: u32::MAX as usize })?;
-        let Some(requests) = &mut self.requests else { return Err(Error::NodeGone { status: None }) };
+        let length = u32::try_from(frame.len()).map_err(|_| Error::FrameTooLong {
+            length: frame.len(),
+            limit: u32::MAX as usize,
+        })?;
+        let Some(requests) = &mut self.requests else {
+            return Err(Error::NodeGone { status: None });
+        };
         let written = requests
             .write_all(&length.to_be_bytes())
             .and_then(|()| requests.write_all(&frame))
@@ -59,18 +70,48 @@ impl Worker {
     /// Wait for the next reply or event.
     pub fn receive(&mut self) -> Result<Term, Error> {
         let mut header = [0; 4];
-        self.replies.read_exact(&mut header).map_err(|cause| self.gone_or(cause))?;
+        self.replies
+            .read_exact(&mut header)
+            .map_err(|cause| self.gone_or(cause))?;
         let length = u32::from_be_bytes(header) as usize;
         if length > FRAME_LIMIT {
-            return Err(Error::FrameTooLong { length, limit: FRAME_LIMIT });
+            return Err(Error::FrameTooLong {
+                length,
+                limit: FRAME_LIMIT,
+            });
         }
         let mut frame = Vec::new();
         let read = (&mut self.replies).take(length as u64).read_to_end(&mut frame);
         let read = read.map_err(|cause| self.gone_or(cause))?;
         if read < length {
-            return Err(Error::NodeGone { status: self.child.try_wait().ok().flatten() });
+            return Err(Error::NodeGone {
+                status: self.child.try_wait().ok().flatten(),
+            });
         }
-        Ok(beamtalk_etf::decode(&frame, Limits { bytes: FRAME_LIMIT, ..Limits::default() })?)
+        Ok(beamtalk_etf::decode(
+            &frame,
+            Limits {
+                bytes: FRAME_LIMIT,
+                ..Limits::default()
+            },
+        )?)
+    }
+
+    /// Wait for the next reply or event, answering questions that the node asks meanwhile.
+    pub fn receive_serving(&mut self, serve: &mut dyn FnMut(&Term) -> Term) -> Result<Term, Error> {
+        loop {
+            let message = self.receive()?;
+            match &message {
+                Term::Tuple(parts) => match parts.as_slice() {
+                    [Term::Atom(tag), number, question] if tag == "request" => {
+                        let answer = serve(question);
+                        self.send(&Term::tuple([Term::atom("answer"), number.clone(), answer]))?;
+                    }
+                    _ => return Ok(message),
+                },
+                _ => return Ok(message),
+            }
+        }
     }
 
     /// The operating-system process id of the node.

@@ -25,10 +25,20 @@ impl Package {
     /// The package of a project, with its dependencies found.
     pub(crate) fn resolve(project: Project, network: Network) -> anyhow::Result<Self> {
         let output = project.output();
-        let mut resolver =
-            Resolver { root: project.root.clone(), network, found: Vec::new(), path: Vec::new() };
+        let mut resolver = Resolver {
+            root: project.root.clone(),
+            network,
+            found: Vec::new(),
+            path: Vec::new(),
+        };
         resolver.visit_dependencies(&project)?;
-        Ok(Self { project, is_dependency: false, only: None, output, dependencies: resolver.found })
+        Ok(Self {
+            project,
+            is_dependency: false,
+            only: None,
+            output,
+            dependencies: resolver.found,
+        })
     }
 
     /// One file outside any package; its modules go to `build/` beside it.
@@ -37,7 +47,10 @@ impl Package {
             .map_err(|_| Fault::usage("path_missing", format!("{} does not exist", path.display())))?;
         let directory = path.parent().unwrap_or(Path::new("/")).to_owned();
         Ok(Self {
-            project: Project { root: directory.clone(), manifest: None },
+            project: Project {
+                root: directory.clone(),
+                manifest: None,
+            },
             is_dependency: false,
             only: Some(path),
             output: directory.join("build"),
@@ -94,7 +107,9 @@ struct Resolver {
 
 impl Resolver {
     fn visit_dependencies(&mut self, project: &Project) -> anyhow::Result<()> {
-        let Some(manifest) = &project.manifest else { return Ok(()) };
+        let Some(manifest) = &project.manifest else {
+            return Ok(());
+        };
         self.path.push(manifest.name.clone());
         for dependency in &manifest.dependencies {
             let directory = match &dependency.source {
@@ -110,13 +125,20 @@ impl Resolver {
     fn visit(&mut self, name: &str, directory: &Path, user: &str) -> anyhow::Result<()> {
         let file = directory.join(FILE_NAME);
         if !file.is_file() {
-            let message = format!("dependency '{name}' of '{user}': no {FILE_NAME} in {}", directory.display());
+            let message = format!(
+                "dependency '{name}' of '{user}': no {FILE_NAME} in {}",
+                directory.display()
+            );
             return Err(Fault::usage("dependency_missing", message).into());
         }
         let root = std::fs::canonicalize(directory)?;
         if self.path.iter().any(|above| above == name) {
             let cycle = format!("{} -> {name}", self.path.join(" -> "));
-            return Err(Fault::usage("dependency_cycle", format!("packages depend on each other: {cycle}")).into());
+            return Err(Fault::usage(
+                "dependency_cycle",
+                format!("packages depend on each other: {cycle}"),
+            )
+            .into());
         }
         if let Some(known) = self.found.iter().find(|package| package.name() == Some(name)) {
             if known.project.root != root {
@@ -132,26 +154,41 @@ impl Resolver {
         let manifest = Manifest::read(&file)?;
         if manifest.name != name {
             let message = format!("dependency '{name}' of '{user}' calls itself '{}'", manifest.name);
-            return Err(Fault::usage("dependency_name", message).with_hint("use the package's own name as key").into());
+            return Err(Fault::usage("dependency_name", message)
+                .with_hint("use the package's own name as key")
+                .into());
         }
-        let project = Project { root, manifest: Some(manifest) };
+        let project = Project {
+            root,
+            manifest: Some(manifest),
+        };
         self.visit_dependencies(&project)?;
-        self.check_standard_names(&project, name)?;
+        check_standard_names(&project, name)?;
         let output = self.root.join("_build/deps").join(name).join("ebin");
-        self.found.push(Package { project, is_dependency: true, only: None, output, dependencies: Vec::new() });
+        self.found.push(Package {
+            project,
+            is_dependency: true,
+            only: None,
+            output,
+            dependencies: Vec::new(),
+        });
         Ok(())
     }
+}
 
-    /// A dependency may not export the name of a standard class.
-    fn check_standard_names(&self, project: &Project, name: &str) -> anyhow::Result<()> {
-        for path in project.sources()? {
-            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-            if beamtalk_node::library_sources().any(|(file, _)| file.strip_suffix(".bt") == Some(stem)) {
-                let shown = files::shown(&path, &project.root);
-                let message = format!("error[E0303]: package '{name}' ({shown}) exports '{stem}', a class of the standard library");
-                return Err(Fault::failure("E0303", message).into());
-            }
+/// A dependency may not export the name of a standard class.
+fn check_standard_names(project: &Project, name: &str) -> anyhow::Result<()> {
+    for path in project.sources()? {
+        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+            continue;
+        };
+        if beamtalk_node::library_sources().any(|(file, _)| file.strip_suffix(".bt") == Some(stem)) {
+            let shown = files::shown(&path, &project.root);
+            let message = format!(
+                "error[E0303]: package '{name}' ({shown}) exports '{stem}', a class of the standard library"
+            );
+            return Err(Fault::failure("E0303", message).into());
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -50,7 +50,10 @@ impl Index {
     }
 
     pub(crate) fn modules(&self) -> BTreeSet<&str> {
-        self.files.values().flat_map(|entry| entry.modules.iter().map(String::as_str)).collect()
+        self.files
+            .values()
+            .flat_map(|entry| entry.modules.iter().map(String::as_str))
+            .collect()
     }
 
     /// Whether these very texts are what the index was made from, and every module is still there.
@@ -65,6 +68,9 @@ impl Index {
             && hashes
                 .into_iter()
                 .all(|(path, hash)| self.files.get(path).is_some_and(|entry| entry.hash == hash))
-            && self.modules().iter().all(|module| directory.join(format!("{module}.beam")).is_file())
+            && self
+                .modules()
+                .iter()
+                .all(|module| directory.join(format!("{module}.beam")).is_file())
     }
 }

@@ -25,17 +25,28 @@ impl Interfaces {
         for item in &file.unit.items {
             match item {
                 Item::Class(class) => {
-                    self.own.insert(class.name.text.to_string(), class_text(file, class));
+                    self.own
+                        .insert(class.name.text.to_string(), class_text(file, class));
                     if let Some(superclass) = &class.superclass {
-                        self.superclasses.insert(class.name.text.to_string(), superclass.name.text.to_string());
+                        self.superclasses
+                            .insert(class.name.text.to_string(), superclass.name.text.to_string());
                     }
-                    self.selectors.extend(class.methods.iter().map(|method| method.head.selector.to_string()));
+                    self.selectors.extend(
+                        class
+                            .methods
+                            .iter()
+                            .map(|method| method.head.selector.to_string()),
+                    );
                 }
                 Item::Protocol(protocol) => {
-                    self.own.insert(protocol.name.text.to_string(), text(file, protocol.span).to_owned());
+                    self.own.insert(
+                        protocol.name.text.to_string(),
+                        text(file, protocol.span).to_owned(),
+                    );
                 }
                 Item::TypeAlias(alias) => {
-                    self.own.insert(alias.name.text.to_string(), text(file, alias.span).to_owned());
+                    self.own
+                        .insert(alias.name.text.to_string(), text(file, alias.span).to_owned());
                 }
                 Item::Extension(extension) => {
                     self.selectors.insert(extension.method.head.selector.to_string());
@@ -64,13 +75,20 @@ impl Interfaces {
             }
             next = self.superclasses.get(current).map(String::as_str);
         }
-        if content.is_empty() { String::new() } else { files::hash(content.as_bytes()) }
+        if content.is_empty() {
+            String::new()
+        } else {
+            files::hash(content.as_bytes())
+        }
     }
 
     /// The hash of what reaches every file: extensions of classes from outside, and selectors of the
     /// library that the package defines as well (they are not inlined).
     pub(crate) fn global_hash(&self, library_selectors: &BTreeSet<String>) -> String {
-        let outside = self.extensions.iter().filter(|(class, _)| !self.own.contains_key(*class));
+        let outside = self
+            .extensions
+            .iter()
+            .filter(|(class, _)| !self.own.contains_key(*class));
         let content: Vec<&str> = outside
             .flat_map(|(_, extensions)| extensions.iter().map(String::as_str))
             .chain(self.selectors.intersection(library_selectors).map(String::as_str))
@@ -91,7 +109,10 @@ impl Interfaces {
 
     /// The names a file mentions, with their hashes.
     pub(crate) fn used(&self, source: &str) -> BTreeMap<String, String> {
-        mentioned(source).into_iter().map(|name| (name.to_owned(), self.hash(name))).collect()
+        mentioned(source)
+            .into_iter()
+            .map(|name| (name.to_owned(), self.hash(name)))
+            .collect()
     }
 }
 
@@ -132,6 +153,9 @@ fn method_text(file: &SourceFile, method: &Method) -> String {
         if method.is_sealed { "sealed " } else { "" },
         if method.is_internal { "internal " } else { "" },
         text(file, method.head.span),
-        method.result.as_ref().map_or("", |result| text(file, result.span)),
+        method
+            .result
+            .as_ref()
+            .map_or("", |result| text(file, result.span)),
     )
 }

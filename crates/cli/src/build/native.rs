@@ -21,7 +21,8 @@ const INDEX: &str = ".beamtalk-native.json";
 /// itself changed.
 pub(crate) fn changed(directory: &Path, output: &Path, scope: Scope) -> anyhow::Result<Vec<PathBuf>> {
     let now = hashes(directory)?;
-    let is_current = scope == Scope::Changed && std::fs::read(output.join(INDEX)).ok() == serde_json::to_vec(&now).ok();
+    let is_current =
+        scope == Scope::Changed && std::fs::read(output.join(INDEX)).ok() == serde_json::to_vec(&now).ok();
     if is_current {
         return Ok(Vec::new());
     }
@@ -54,7 +55,10 @@ pub(crate) fn compile(terminal: &mut Terminal, worker: &mut Worker, plan: &Plan)
     let include = output.with_file_name("include");
     std::fs::create_dir_all(&output).with_context(|| format!("cannot create {}", output.display()))?;
     std::fs::create_dir_all(&include).with_context(|| format!("cannot create {}", include.display()))?;
-    files::write_atomic(&include.join("beamtalk_classes.hrl"), class_header(plan).as_bytes())?;
+    files::write_atomic(
+        &include.join("beamtalk_classes.hrl"),
+        class_header(plan).as_bytes(),
+    )?;
     let includes = [directory.join("include"), include];
     let request = Term::tuple([
         Term::atom("native"),

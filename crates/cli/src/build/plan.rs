@@ -73,7 +73,11 @@ impl Plan {
     /// `<name>.app`.
     fn application_file(&self) -> Option<(PathBuf, String)> {
         let name = self.name.as_ref()?;
-        let modules: Vec<String> = self.module_names.iter().map(|module| format!("'{module}'")).collect();
+        let modules: Vec<String> = self
+            .module_names
+            .iter()
+            .map(|module| format!("'{module}'"))
+            .collect();
         let applications: Vec<String> = ["kernel", "stdlib"]
             .into_iter()
             .map(str::to_owned)
@@ -114,7 +118,10 @@ pub(crate) fn plan_all(
     scope: Scope,
     erlang: &str,
 ) -> anyhow::Result<Vec<Plan>> {
-    let mut tables = Tables { table: None, waiting: Vec::new() };
+    let mut tables = Tables {
+        table: None,
+        waiting: Vec::new(),
+    };
     let mut plans = Vec::new();
     let mut below = String::new();
     for package in package.in_order() {
@@ -157,7 +164,14 @@ fn binary_stamp() -> String {
     use std::os::unix::fs::MetadataExt;
     std::env::current_exe()
         .and_then(std::fs::metadata)
-        .map(|metadata| format!("{}-{}-{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+        .map(|metadata| {
+            format!(
+                "{}-{}-{}",
+                metadata.len(),
+                metadata.mtime(),
+                metadata.mtime_nsec()
+            )
+        })
         .unwrap_or_default()
 }
 
@@ -172,7 +186,11 @@ fn plan_one(
     let old = Index::read(&output);
     let mut plan = Plan {
         name: package.name().map(str::to_owned),
-        version: package.project.manifest.as_ref().map_or_else(String::new, |manifest| manifest.version.clone()),
+        version: package
+            .project
+            .manifest
+            .as_ref()
+            .map_or_else(String::new, |manifest| manifest.version.clone()),
         root: package.project.root.clone(),
         output: output.clone(),
         is_dependency: package.is_dependency,
@@ -194,9 +212,16 @@ fn plan_one(
         plan.findings = texts
             .iter()
             .filter_map(|text| {
-                let entry = old.files.get(&text.shown).filter(|entry| !entry.findings.is_empty())?;
+                let entry = old
+                    .files
+                    .get(&text.shown)
+                    .filter(|entry| !entry.findings.is_empty())?;
                 let findings = entry.findings.clone();
-                Some(FileFindings { path: text.shown.clone(), text: text.text.clone(), findings })
+                Some(FileFindings {
+                    path: text.shown.clone(),
+                    text: text.content.clone(),
+                    findings,
+                })
             })
             .collect();
         if package.is_dependency {
@@ -239,7 +264,10 @@ fn compile_changed(
                 keeps_old
                     && entry.hash == file.hash
                     && entry.uses == interfaces.used(&file.file.text)
-                    && entry.modules.iter().all(|module| plan.output.join(format!("{module}.beam")).is_file())
+                    && entry
+                        .modules
+                        .iter()
+                        .all(|module| plan.output.join(format!("{module}.beam")).is_file())
             });
             (file, entry)
         })
@@ -255,7 +283,11 @@ fn compile_changed(
                 let findings = file.findings(&compiled.diagnostics);
                 let entry = Entry {
                     hash: file.hash.clone(),
-                    modules: compiled.modules.iter().map(|module| module.name.to_string()).collect(),
+                    modules: compiled
+                        .modules
+                        .iter()
+                        .map(|module| module.name.to_string())
+                        .collect(),
                     declares: interfaces.declared(&file.file),
                     uses: interfaces.used(&file.file.text),
                     findings: findings.findings.clone(),
@@ -278,7 +310,11 @@ fn compile_changed(
     }
     check_module_names(package, &index)?;
     let names: BTreeSet<&str> = index.modules();
-    plan.stale = old.modules().difference(&names).map(|name| (*name).to_owned()).collect();
+    plan.stale = old
+        .modules()
+        .difference(&names)
+        .map(|name| (*name).to_owned())
+        .collect();
     plan.module_names = names.into_iter().map(str::to_owned).collect();
     plan.index = Some(index);
     Ok(())
@@ -309,7 +345,10 @@ fn parse_all(package: &Package, texts: Vec<Text>) -> Vec<Parsed> {
 
 /// The part of a path that gives the module its name: relative to `src/`, or the file name alone.
 pub(crate) fn module_path(path: &Path, root: &Path) -> String {
-    let below = path.strip_prefix(root.join("src")).or_else(|_| path.strip_prefix(root)).unwrap_or(path);
+    let below = path
+        .strip_prefix(root.join("src"))
+        .or_else(|_| path.strip_prefix(root))
+        .unwrap_or(path);
     below.display().to_string()
 }
 
@@ -319,7 +358,12 @@ fn library_selectors() -> BTreeSet<String> {
     for (_, text) in beamtalk_node::library_sources() {
         for item in &beamtalk_syntax::parse_file(text).unit.items {
             if let Item::Class(class) = item {
-                selectors.extend(class.methods.iter().map(|method| method.head.selector.to_string()));
+                selectors.extend(
+                    class
+                        .methods
+                        .iter()
+                        .map(|method| method.head.selector.to_string()),
+                );
             }
         }
     }

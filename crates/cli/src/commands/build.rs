@@ -47,7 +47,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         _ => Warnings::Shown,
     };
     let policy = policy(&package, warnings);
-    let scope = if arguments.force { Scope::Everything } else { Scope::Changed };
+    let scope = if arguments.force {
+        Scope::Everything
+    } else {
+        Scope::Changed
+    };
     let built = build::build(terminal, &package, scope, &policy, arguments.jobs)?;
     let modules = built.module_count();
     let directory = files::shown(&package.output(), &package.project.root);
@@ -78,6 +82,14 @@ pub(crate) fn package(terminal: &Terminal, path: &Path) -> anyhow::Result<Packag
 }
 
 pub(crate) fn policy(package: &Package, warnings: Warnings) -> Policy {
-    let settings = package.project.manifest.as_ref().map(|manifest| manifest.diagnostics.clone());
-    Policy { settings: settings.unwrap_or_default(), warnings, shows_lint: false }
+    let settings = package
+        .project
+        .manifest
+        .as_ref()
+        .map(|manifest| manifest.diagnostics.clone());
+    Policy {
+        settings: settings.unwrap_or_default(),
+        warnings,
+        shows_lint: false,
+    }
 }

@@ -25,17 +25,28 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     let package = package(terminal, &arguments.path)?;
-    let warnings = if arguments.warnings_as_errors { Warnings::AsErrors } else { Warnings::Shown };
+    let warnings = if arguments.warnings_as_errors {
+        Warnings::AsErrors
+    } else {
+        Warnings::Shown
+    };
     let policy = policy(&package, warnings);
     let mut table = source::library_table();
     let mut findings: Vec<FileFindings> = Vec::new();
     for package in package.in_order() {
         let root = &package.project.root;
-        let mut paths: Vec<(PathBuf, Origin)> =
-            package.sources()?.into_iter().map(|path| (path, Origin::Package)).collect();
+        let mut paths: Vec<(PathBuf, Origin)> = package
+            .sources()?
+            .into_iter()
+            .map(|path| (path, Origin::Package))
+            .collect();
         let tests = root.join("test");
         if !package.is_dependency && package.project.manifest.is_some() && tests.is_dir() {
-            paths.extend(files::find(&tests, &["bt"])?.into_iter().map(|path| (path, Origin::Test)));
+            paths.extend(
+                files::find(&tests, &["bt"])?
+                    .into_iter()
+                    .map(|path| (path, Origin::Test)),
+            );
         }
         let mut parsed = Vec::new();
         for (path, origin) in paths {
@@ -57,7 +68,8 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         findings::report(terminal, file, &policy, &mut counts)?;
     }
     if terminal.is_json() {
-        terminal.print(serde_json::json!({"summary": {"files": findings.len(), "findings": counts.to_json()}}))?;
+        terminal
+            .print(serde_json::json!({"summary": {"files": findings.len(), "findings": counts.to_json()}}))?;
     } else if !counts.is_empty() {
         terminal.status(counts.table());
     }

@@ -26,11 +26,31 @@ pub(crate) struct Arguments {
 
 /// The user pages: topic, one line about it, text.
 const PAGES: &[(&str, &str, &str)] = &[
-    ("tour", "ten minutes through the language", include_str!("../../../../docs/tour.md")),
-    ("testing", "test classes, scripts and examples", include_str!("../../../../docs/testing.md")),
-    ("packages", "the manifest, building, dependencies", include_str!("../../../../docs/packages.md")),
-    ("cli", "commands, flags and exit codes", include_str!("../../../../docs/cli.md")),
-    ("security", "what Beamtalk protects and what it does not", include_str!("../../../../docs/security.md")),
+    (
+        "tour",
+        "ten minutes through the language",
+        include_str!("../../../../docs/tour.md"),
+    ),
+    (
+        "testing",
+        "test classes, scripts and examples",
+        include_str!("../../../../docs/testing.md"),
+    ),
+    (
+        "packages",
+        "the manifest, building, dependencies",
+        include_str!("../../../../docs/packages.md"),
+    ),
+    (
+        "cli",
+        "commands, flags and exit codes",
+        include_str!("../../../../docs/cli.md"),
+    ),
+    (
+        "security",
+        "what Beamtalk protects and what it does not",
+        include_str!("../../../../docs/security.md"),
+    ),
 ];
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -58,7 +78,8 @@ fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
     for (topic, summary, _) in PAGES {
         terminal.print(format_args!("{topic:<14} {summary}"))?;
     }
-    terminal.print("\nAlso: a class (docs Integer), a method (docs Integer +), an error code (docs E0201).")?;
+    terminal
+        .print("\nAlso: a class (docs Integer), a method (docs Integer +), an error code (docs E0201).")?;
     Ok(Exit::Success)
 }
 
@@ -94,7 +115,8 @@ fn page(topic: &str, selector: Option<&str>) -> Option<String> {
     if let Some((code, about)) = codes().find(|(code, _)| code.eq_ignore_ascii_case(topic)) {
         return Some(code_page(code, about));
     }
-    let (_, text) = beamtalk_node::library_sources().find(|(name, _)| name.strip_suffix(".bt") == Some(topic))?;
+    let (_, text) =
+        beamtalk_node::library_sources().find(|(name, _)| name.strip_suffix(".bt") == Some(topic))?;
     let unit = beamtalk_syntax::parse_file(text).unit;
     match selector {
         Some(selector) => method_page(topic, selector),
@@ -104,7 +126,10 @@ fn page(topic: &str, selector: Option<&str>) -> Option<String> {
 
 /// Every code with one line about it.
 fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    beamtalk_syntax::codes::ALL.iter().chain(beamtalk_compiler::codes::ALL).copied()
+    beamtalk_syntax::codes::ALL
+        .iter()
+        .chain(beamtalk_compiler::codes::ALL)
+        .copied()
 }
 
 fn code_page(code: &str, about: &str) -> String {
@@ -142,12 +167,21 @@ fn class_page(unit: &Unit, text: &str) -> String {
 }
 
 fn write_class(page: &mut String, class: &Class, text: &str) {
-    let _ = writeln!(page, "# {}\n\n`{}`\n", class.name.text, class.header.text(text).trim());
+    let _ = writeln!(
+        page,
+        "# {}\n\n`{}`\n",
+        class.name.text,
+        class.header.text(text).trim()
+    );
     if let Some(doc) = &class.doc {
         let _ = writeln!(page, "{}\n", doc.trim());
     }
     for (title, is_class) in [("Class methods", true), ("Methods", false)] {
-        let methods: Vec<&Method> = class.methods.iter().filter(|method| method.is_class == is_class).collect();
+        let methods: Vec<&Method> = class
+            .methods
+            .iter()
+            .filter(|method| method.is_class == is_class)
+            .collect();
         if !methods.is_empty() {
             let _ = writeln!(page, "## {title}\n");
             for method in methods {
@@ -158,7 +192,10 @@ fn write_class(page: &mut String, class: &Class, text: &str) {
 }
 
 fn write_method(page: &mut String, method: &Method, text: &str) {
-    let result = method.result.as_ref().map_or_else(String::new, |result| format!(" -> {}", result.span.text(text)));
+    let result = method
+        .result
+        .as_ref()
+        .map_or_else(String::new, |result| format!(" -> {}", result.span.text(text)));
     let _ = writeln!(page, "### {}{result}\n", method.head.span.text(text));
     if let Some(doc) = &method.doc {
         let _ = writeln!(page, "{}\n", doc.trim());
@@ -176,7 +213,11 @@ fn method_page(class: &str, selector: &str) -> Option<String> {
             Item::Class(class) => Some(class),
             _ => None,
         })?;
-        if let Some(method) = found.methods.iter().find(|method| method.head.selector == selector) {
+        if let Some(method) = found
+            .methods
+            .iter()
+            .find(|method| method.head.selector == selector)
+        {
             let mut page = format!("# {current} >> {selector}\n\n");
             write_method(&mut page, method, text);
             return Some(page);
@@ -211,9 +252,14 @@ fn show(terminal: &mut Terminal, topic: &str, text: &str) -> anyhow::Result<Exit
         terminal.print(serde_json::json!({"topic": topic, "markdown": text}))?;
         return Ok(Exit::Success);
     }
-    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    let pager = std::env::var("PAGER")
+        .ok()
+        .filter(|pager| !pager.trim().is_empty());
     if let (Some(pager), true) = (pager, std::io::stdout().is_terminal()) {
-        let child = Command::new("/bin/sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
+        let child = Command::new("/bin/sh")
+            .args(["-c", &pager])
+            .stdin(Stdio::piped())
+            .spawn();
         if let Ok(mut child) = child {
             if let Some(mut input) = child.stdin.take() {
                 // A pager that is closed early has seen enough.
@@ -234,7 +280,10 @@ mod tests {
     #[test]
     fn every_code_has_a_page() {
         for (code, _) in codes() {
-            assert!(page(code, None).is_some_and(|text| text.len() > code.len() + 12), "{code}");
+            assert!(
+                page(code, None).is_some_and(|text| text.len() > code.len() + 12),
+                "{code}"
+            );
         }
     }
 
@@ -256,7 +305,11 @@ mod tests {
     #[test]
     fn the_security_page_says_what_is_protected() {
         let (_, _, text) = PAGES.iter().find(|(name, _, _)| *name == "security").unwrap();
-        for part in ["your account's full rights", "other local users", "SSH private key"] {
+        for part in [
+            "your account's full rights",
+            "other local users",
+            "SSH private key",
+        ] {
             assert!(text.contains(part), "{part}");
         }
     }

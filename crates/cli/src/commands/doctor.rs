@@ -36,15 +36,30 @@ struct Check {
 
 impl Check {
     fn good(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, status: Status::Good, detail: detail.into(), fix: None }
+        Self {
+            name,
+            status: Status::Good,
+            detail: detail.into(),
+            fix: None,
+        }
     }
 
     fn bad(name: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, status: Status::Bad, detail: detail.into(), fix: Some(fix.into()) }
+        Self {
+            name,
+            status: Status::Bad,
+            detail: detail.into(),
+            fix: Some(fix.into()),
+        }
     }
 
     fn warning(name: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, status: Status::Warning, detail: detail.into(), fix: Some(fix.into()) }
+        Self {
+            name,
+            status: Status::Warning,
+            detail: detail.into(),
+            fix: Some(fix.into()),
+        }
     }
 }
 
@@ -114,7 +129,11 @@ fn check_erlang(checks: &mut Vec<Check>) -> Option<Erlang> {
             return None;
         }
     };
-    let detail = format!("Erlang/OTP {} at {}", erlang.version(), erlang.program().display());
+    let detail = format!(
+        "Erlang/OTP {} at {}",
+        erlang.version(),
+        erlang.program().display()
+    );
     checks.push(Check::good("erl", detail));
     match erlang.erlc() {
         Some(path) => checks.push(Check::good("erlc", path.display().to_string())),
@@ -140,7 +159,10 @@ fn check_application(directory: &Path, name: &'static str) -> Check {
         Some(found) => Check::good(name, found),
         None if REQUIRED.contains(&name) => Check::bad(name, "application not found", INSTALL_COMMAND),
         None => {
-            let fix = format!("needed by programs that use it: sudo apt-get install erlang-{}", name.replace('_', "-"));
+            let fix = format!(
+                "needed by programs that use it: sudo apt-get install erlang-{}",
+                name.replace('_', "-")
+            );
             Check::warning(name, "application not found", fix)
         }
     }
@@ -150,7 +172,11 @@ fn check_home(checks: &mut Vec<Check>, fixes: bool) {
     let location = match Home::location() {
         Ok(location) => location,
         Err(error) => {
-            checks.push(Check::bad("home", error.to_string(), "export BEAMTALK_HOME=$HOME/.beamtalk"));
+            checks.push(Check::bad(
+                "home",
+                error.to_string(),
+                "export BEAMTALK_HOME=$HOME/.beamtalk",
+            ));
             return;
         }
     };
@@ -158,7 +184,11 @@ fn check_home(checks: &mut Vec<Check>, fixes: bool) {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::Permissions::from_mode(0o700);
         if let Err(error) = std::fs::set_permissions(&location, mode) {
-            checks.push(Check::bad("home mode", error.to_string(), format!("chmod 700 {}", location.display())));
+            checks.push(Check::bad(
+                "home mode",
+                error.to_string(),
+                format!("chmod 700 {}", location.display()),
+            ));
         }
     }
     match Home::open() {
@@ -173,8 +203,16 @@ fn check_home(checks: &mut Vec<Check>, fixes: bool) {
         Ok(space) if space.f_bavail.saturating_mul(space.f_frsize) >= FREE_BYTES => {
             checks.push(Check::good("disk space", "at least 256 MiB free"));
         }
-        Ok(_) => checks.push(Check::warning("disk space", "less than 256 MiB free", "make room")),
-        Err(error) => checks.push(Check::warning("disk space", error.to_string(), "check the file system")),
+        Ok(_) => checks.push(Check::warning(
+            "disk space",
+            "less than 256 MiB free",
+            "make room",
+        )),
+        Err(error) => checks.push(Check::warning(
+            "disk space",
+            error.to_string(),
+            "check the file system",
+        )),
     }
 }
 
@@ -182,7 +220,11 @@ fn check_runtime(checks: &mut Vec<Check>) -> Option<Runtime> {
     let runtime = match Runtime::prepare() {
         Ok(runtime) => runtime,
         Err(error) => {
-            checks.push(Check::bad("runtime", error.to_string(), "check BEAMTALK_HOME and BEAMTALK_RUNTIME_DIR"));
+            checks.push(Check::bad(
+                "runtime",
+                error.to_string(),
+                "check BEAMTALK_HOME and BEAMTALK_RUNTIME_DIR",
+            ));
             return None;
         }
     };
@@ -207,7 +249,10 @@ fn check_runtime(checks: &mut Vec<Check>) -> Option<Runtime> {
 
 fn check_program(name: &'static str, program: &str, fix: &str) -> Check {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    match std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file()) {
+    match std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(|path| path.is_file())
+    {
         Some(found) => Check::good(name, found.display().to_string()),
         None => Check::warning(name, "not found", fix),
     }
@@ -215,9 +260,11 @@ fn check_program(name: &'static str, program: &str, fix: &str) -> Check {
 
 /// The binary cannot have been built in the future.
 fn check_clock() -> Check {
-    let built = std::env::current_exe().and_then(std::fs::metadata).and_then(|metadata| metadata.modified());
+    let built = std::env::current_exe()
+        .and_then(std::fs::metadata)
+        .and_then(|metadata| metadata.modified());
     match built {
-        Ok(built) if SystemTime::now() + Duration::from_secs(60) < built => {
+        Ok(built) if SystemTime::now() + Duration::from_mins(1) < built => {
             Check::warning("system time", "before the date of this binary", "set the clock")
         }
         _ => Check::good("system time", "plausible"),
@@ -237,7 +284,11 @@ fn check_node(checks: &mut Vec<Check>, erlang: &Erlang, runtime: &Runtime) {
     let answer = worker
         .send(&Term::tuple([Term::atom("ping")]))
         .and_then(|()| worker.receive())
-        .map(|reply| wire::tagged(&reply).map(|(_, rest)| rest.to_vec()).unwrap_or_default());
+        .map(|reply| {
+            wire::tagged(&reply)
+                .map(|(_, rest)| rest.to_vec())
+                .unwrap_or_default()
+        });
     match answer.as_deref() {
         Ok([printed, ports]) => {
             let printed = wire::text(printed);

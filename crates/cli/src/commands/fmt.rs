@@ -30,7 +30,10 @@ pub(crate) struct CheckArguments {
 
 impl From<CheckArguments> for Arguments {
     fn from(arguments: CheckArguments) -> Self {
-        Self { paths: arguments.paths, check: true }
+        Self {
+            paths: arguments.paths,
+            check: true,
+        }
     }
 }
 
@@ -59,7 +62,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             Outcome::Changed(formatted) => {
                 changed += 1;
                 if arguments.check {
-                    terminal.print(diff::unified(&text.shown, &text.text, &formatted).trim_end())?;
+                    terminal.print(diff::unified(&text.shown, &text.content, &formatted).trim_end())?;
                 } else {
                     files::write_atomic(&path, formatted.as_bytes())?;
                     terminal.status(format_args!("Formatted {}", text.shown));
@@ -73,7 +76,10 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         return Err(Fault {
             exit: Exit::Internal,
             kind: "format_unsafe",
-            message: format!("formatting would change the meaning of {}; left alone", refused.join(", ")),
+            message: format!(
+                "formatting would change the meaning of {}; left alone",
+                refused.join(", ")
+            ),
             hint: Some("this is a fault of Beamtalk; please report it with the file".to_owned()),
         }
         .into());
@@ -83,9 +89,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     if arguments.check && changed > 0 {
         let plural = if changed == 1 { " is" } else { "s are" };
-        return Err(Fault::failure("not_formatted", format!("{changed} file{plural} not formatted"))
-            .with_hint("beamtalk fmt")
-            .into());
+        return Err(
+            Fault::failure("not_formatted", format!("{changed} file{plural} not formatted"))
+                .with_hint("beamtalk fmt")
+                .into(),
+        );
     }
     Ok(Exit::Success)
 }
@@ -116,7 +124,7 @@ fn format(text: &Text) -> Outcome {
     let faulty = |diagnostics: &[beamtalk_syntax::diagnostic::Diagnostic]| {
         Outcome::Faulty(FileFindings {
             path: text.shown.clone(),
-            text: text.text.clone(),
+            text: text.content.clone(),
             findings: diagnostics.iter().map(Finding::from).collect(),
         })
     };
@@ -126,8 +134,8 @@ fn format(text: &Text) -> Outcome {
     if files::has_extension(&text.path, &["btscript"]) {
         return Outcome::Unchanged;
     }
-    match beamtalk_syntax::format(&text.text) {
-        Ok(formatted) if formatted == text.text => Outcome::Unchanged,
+    match beamtalk_syntax::format(&text.content) {
+        Ok(formatted) if formatted == text.content => Outcome::Unchanged,
         Ok(formatted) => Outcome::Changed(formatted),
         Err(FormatError::Syntax(diagnostics)) => faulty(&diagnostics),
         Err(FormatError::Changed) => Outcome::Refused,
@@ -143,7 +151,11 @@ fn format_input(terminal: &mut Terminal, is_check: bool) -> anyhow::Result<Exit>
         Ok(formatted) if is_check => {
             let difference = diff::unified("-", &text, &formatted);
             std::io::stdout().lock().write_all(difference.as_bytes())?;
-            Ok(if difference.is_empty() { Exit::Success } else { Exit::Failure })
+            Ok(if difference.is_empty() {
+                Exit::Success
+            } else {
+                Exit::Failure
+            })
         }
         Ok(formatted) => {
             std::io::stdout().lock().write_all(formatted.as_bytes())?;
@@ -151,7 +163,11 @@ fn format_input(terminal: &mut Terminal, is_check: bool) -> anyhow::Result<Exit>
         }
         Err(FormatError::Syntax(diagnostics)) => {
             let findings = diagnostics.iter().map(Finding::from).collect();
-            let file = FileFindings { path: "-".to_owned(), text, findings };
+            let file = FileFindings {
+                path: "-".to_owned(),
+                text,
+                findings,
+            };
             findings::report(terminal, &file, &Policy::default(), &mut Counts::default())?;
             Err(Fault::failure("syntax_error", "the input has syntax errors").into())
         }

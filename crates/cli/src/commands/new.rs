@@ -61,10 +61,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         let fill = |text: &str| text.replace("{name}", name).replace("{class}", &class);
         let path = root.join(fill(path));
         let directory = path.parent().unwrap_or(root);
-        std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
         let mut content = fill(content);
         if arguments.app && path.ends_with("beamtalk.toml") {
-            content.push_str(&format!("\n[application]\nsupervisor = \"{class}Supervisor\"\n"));
+            content.push_str(&fill("\n[application]\nsupervisor = \"{class}Supervisor\"\n"));
         }
         files::write_atomic(&path, content.as_bytes())?;
     }
@@ -83,7 +84,11 @@ fn class_name(package: &str) -> String {
         .split('_')
         .flat_map(|word| {
             let mut letters = word.chars();
-            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
+            letters
+                .next()
+                .into_iter()
+                .flat_map(char::to_uppercase)
+                .chain(letters)
         })
         .collect()
 }

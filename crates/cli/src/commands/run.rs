@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     selector: Option<String>,
     /// Words for the program.
     #[arg(trailing_var_arg = true)]
-    arguments: Vec<String>,
+    words: Vec<String>,
     /// Run inside the live workspace.
     #[arg(long, hide = true)]
     connect: bool,
@@ -40,18 +40,35 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let is_loose = project.manifest.is_none();
     let package = Package::resolve(project, terminal.network)?;
     let erlang = Erlang::find()?;
-    let scope = if is_loose { Scope::Everything } else { Scope::Changed };
+    let scope = if is_loose {
+        Scope::Everything
+    } else {
+        Scope::Changed
+    };
     let plans = plan::plan_all(terminal, &package, scope, erlang.version())?;
-    let warnings = if terminal.is_quiet { Warnings::Hidden } else { Warnings::Shown };
+    let warnings = if terminal.is_quiet {
+        Warnings::Hidden
+    } else {
+        Warnings::Shown
+    };
     build::report_plans(terminal, &plans, &super::build::policy(&package, warnings))?;
     if plans.iter().any(|plan| !plan.native.is_empty()) {
         // Native code has to be compiled in a node first.
-        build::build(terminal, &package, Scope::Changed, &super::build::policy(&package, Warnings::Hidden), 0)?;
+        build::build(
+            terminal,
+            &package,
+            Scope::Changed,
+            &super::build::policy(&package, Warnings::Hidden),
+            0,
+        )?;
         return run(terminal, arguments);
     }
     let runtime = Runtime::prepare()?;
     if !is_loose {
-        plans.iter().filter(|plan| plan.needs_node()).try_for_each(Plan::clean)?;
+        plans
+            .iter()
+            .filter(|plan| plan.needs_node())
+            .try_for_each(Plan::clean)?;
     }
     let job = job(&plans, &entry, is_loose)?;
     let mut file = tempfile::Builder::new()
@@ -63,13 +80,17 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let mut command = script_command(&erlang, &runtime, &path);
     let cause = command.exec();
     drop(std::fs::remove_file(&path));
-    Err(beamtalk_node::Error::ErlangBroken { program: erlang.program().to_owned(), cause }.into())
+    Err(beamtalk_node::Error::ErlangBroken {
+        program: erlang.program().to_owned(),
+        cause,
+    }
+    .into())
 }
 
 struct Entry {
     class: String,
     selector: String,
-    arguments: Option<Vec<String>>,
+    words: Option<Vec<String>>,
 }
 
 /// Class, selector and words; shapes that cannot be sent are refused before anything starts.
@@ -87,7 +108,10 @@ fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
         return Err(Fault::usage("bad_entry", format!("'{}' is not a class name", arguments.class)).into());
     }
     let Some(selector) = arguments.selector.clone() else {
-        let message = format!("which message shall {} receive? beamtalk run {0} SELECTOR", arguments.class);
+        let message = format!(
+            "which message shall {} receive? beamtalk run {0} SELECTOR",
+            arguments.class
+        );
         return Err(Fault::usage("bad_entry", message).into());
     };
     let name = selector.strip_suffix(':').unwrap_or(&selector);
@@ -99,12 +123,20 @@ fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
         return Err(Fault::usage("bad_entry", message).into());
     }
     let takes_words = selector.ends_with(':');
-    if !takes_words && !arguments.arguments.is_empty() {
+    let mut words = arguments.words.clone();
+    if let Some(at) = words.iter().position(|word| word == "--") {
+        words.remove(at);
+    }
+    if !takes_words && !words.is_empty() {
         let message = format!("'{selector}' takes no words; use a keyword such as {selector}:");
         return Err(Fault::usage("bad_entry", message).into());
     }
-    let words = takes_words.then(|| arguments.arguments.clone());
-    Ok(Entry { class: arguments.class.clone(), selector, arguments: words })
+    let words = takes_words.then_some(words);
+    Ok(Entry {
+        class: arguments.class.clone(),
+        selector,
+        words,
+    })
 }
 
 /// What the node has to do, as the term it reads.
@@ -117,7 +149,11 @@ fn job(plans: &[Plan], entry: &Entry, is_loose: bool) -> anyhow::Result<Term> {
     for plan in plans {
         for module in &plan.modules {
             let path = plan.output.join(format!("{}.beam", module.name));
-            let path = if is_loose { Term::atom("nil") } else { path_term(&path) };
+            let path = if is_loose {
+                Term::atom("nil")
+            } else {
+                path_term(&path)
+            };
             compile.push(Term::tuple([Term::binary(&module.forms), path]));
         }
         for name in &plan.module_names {
@@ -131,9 +167,13 @@ fn job(plans: &[Plan], entry: &Entry, is_loose: bool) -> anyhow::Result<Term> {
         }
         paths.push(path_term(&plan.output));
         paths.push(path_term(&build::graph::native_output(&plan.output)));
-        applications.extend(plan.native_applications.iter().map(|name| Term::atom(name.as_str())));
+        applications.extend(
+            plan.native_applications
+                .iter()
+                .map(|name| Term::atom(name.as_str())),
+        );
     }
-    let arguments = match &entry.arguments {
+    let arguments = match &entry.words {
         Some(words) => vec![Term::list(words.iter().map(Term::binary))],
         None => Vec::new(),
     };
@@ -154,6 +194,10 @@ fn job(plans: &[Plan], entry: &Entry, is_loose: bool) -> anyhow::Result<Term> {
 fn program_name() -> String {
     std::env::args_os()
         .next()
-        .and_then(|name| Path::new(&name).file_name().map(|name| name.to_string_lossy().into_owned()))
+        .and_then(|name| {
+            Path::new(&name)
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+        })
         .unwrap_or_else(|| "beamtalk".to_owned())
 }

@@ -84,15 +84,26 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         (_, true) => Documentation::Only,
         _ => Documentation::Included,
     };
-    let selection = Selection { filters: Filters::parse(&arguments.filter)?, documentation };
+    let selection = Selection {
+        filters: Filters::parse(&arguments.filter)?,
+        documentation,
+    };
     let mut session = Session::start(terminal, &arguments.paths)?;
     let collection = collect::collect(&session.project, &arguments.paths, &session.table, &selection)?;
-    session.finish(terminal, &collection, &arguments.settings, !selection.filters.is_empty())
+    session.finish(
+        terminal,
+        &collection,
+        &arguments.settings,
+        !selection.filters.is_empty(),
+    )
 }
 
 pub(crate) fn run_scripts(terminal: &mut Terminal, arguments: &ScriptArguments) -> anyhow::Result<Exit> {
     let mut session = Session::start(terminal, &arguments.paths)?;
-    let selection = Selection { documentation: Documentation::Excluded, ..Selection::default() };
+    let selection = Selection {
+        documentation: Documentation::Excluded,
+        ..Selection::default()
+    };
     let mut scripts = Vec::new();
     for path in &arguments.paths {
         if path.is_dir() {
@@ -135,7 +146,12 @@ impl Session {
             declare_package(&package, &mut table)?;
             load_package(&mut worker, &built)?;
         }
-        Ok(Self { project, table, worker, watch })
+        Ok(Self {
+            project,
+            table,
+            worker,
+            watch,
+        })
     }
 
     fn finish(
@@ -176,7 +192,11 @@ impl Session {
         }
         let has_warnings = settings.warnings_as_errors && !collection.warnings.is_empty();
         let is_empty = totals.total == 0 && is_filtered;
-        Ok(if totals.failed > 0 || is_empty || has_warnings { Exit::Failure } else { Exit::Success })
+        Ok(if totals.failed > 0 || is_empty || has_warnings {
+            Exit::Failure
+        } else {
+            Exit::Success
+        })
     }
 }
 
@@ -206,7 +226,11 @@ pub(crate) fn declare_package(package: &Package, table: &mut ClassTable) -> anyh
         for path in package.sources()? {
             let module_path = build::plan::module_path(&path, root);
             let text = source::Text::read(&path, root)?;
-            table.declare(&text.parse(package.name(), &module_path, beamtalk_compiler::Origin::Package).file);
+            table.declare(
+                &text
+                    .parse(package.name(), &module_path, beamtalk_compiler::Origin::Package)
+                    .file,
+            );
         }
     }
     Ok(())
@@ -220,10 +244,22 @@ pub(crate) fn load_package(worker: &mut Worker, built: &Built) -> anyhow::Result
     for plan in &built.plans {
         paths.push(path_term(&plan.output));
         paths.push(path_term(&build::graph::native_output(&plan.output)));
-        modules.extend(plan.module_names.iter().map(|name| path_term(&plan.output.join(format!("{name}.beam")))));
-        applications.extend(plan.native_applications.iter().map(|name| Term::atom(name.as_str())));
+        modules.extend(
+            plan.module_names
+                .iter()
+                .map(|name| path_term(&plan.output.join(format!("{name}.beam")))),
+        );
+        applications.extend(
+            plan.native_applications
+                .iter()
+                .map(|name| Term::atom(name.as_str())),
+        );
     }
-    worker.send(&Term::tuple([Term::atom("prepare"), Term::List(paths), Term::List(applications)]))?;
+    worker.send(&Term::tuple([
+        Term::atom("prepare"),
+        Term::List(paths),
+        Term::List(applications),
+    ]))?;
     let reply = worker.receive()?;
     if !matches!(wire::tagged(&reply), Some(("done", _))) {
         return Err(wire::unexpected(&reply));

@@ -13,19 +13,27 @@ pub(crate) fn render(path: &str, text: &str, finding: &Finding, has_color: bool)
         Level::Hint => Title::INFO.with_name("hint"),
         Level::Lint => Title::NOTE.with_name("lint"),
     };
-    let notes = finding
-        .notes
-        .iter()
-        .map(|note| AnnotationKind::Context.span(clip(&text, note.span)).label(note.text.as_str()));
+    let notes = finding.notes.iter().map(|note| {
+        AnnotationKind::Context
+            .span(clip(&text, note.span))
+            .label(note.text.as_str())
+    });
     let snippet = Snippet::source(text.as_str())
         .path(path)
         .annotation(AnnotationKind::Primary.span(clip(&text, finding.span)))
         .annotations(notes);
-    let mut group = title.primary_title(finding.message.as_str()).id(finding.code.as_str()).element(snippet);
+    let mut group = title
+        .primary_title(finding.message.as_str())
+        .id(finding.code.as_str())
+        .element(snippet);
     if let Some(hint) = &finding.hint {
         group = group.element(Title::HELP.message(hint.as_str()));
     }
-    let renderer = if has_color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if has_color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
     renderer.render(&[group])
 }
 

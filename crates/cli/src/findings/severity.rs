@@ -45,7 +45,12 @@ pub(crate) struct Policy {
 }
 
 /// Warnings that stay warnings under `--warnings-as-errors` unless the table names them.
-const SPARED: &[&str] = &["unresolved-class", "unresolved-ffi", "arity-mismatch", "deprecation"];
+const SPARED: &[&str] = &[
+    "unresolved-class",
+    "unresolved-ffi",
+    "arity-mismatch",
+    "deprecation",
+];
 
 impl Policy {
     /// `None` when the finding is not shown.
@@ -71,6 +76,9 @@ impl Policy {
         if level == Level::Lint && !self.shows_lint {
             return None;
         }
-        Some(Finding { severity: level, ..finding.clone() })
+        Some(Finding {
+            severity: level,
+            ..finding.clone()
+        })
     }
 }

@@ -43,12 +43,18 @@ fn package(rest: &str) -> String {
 #[test]
 fn every_table_is_read() {
     let manifest = Manifest::parse(FULL, "beamtalk.toml").unwrap();
-    assert_eq!((manifest.name.as_str(), manifest.version.as_str()), ("orbit", "0.3.0"));
+    assert_eq!(
+        (manifest.name.as_str(), manifest.version.as_str()),
+        ("orbit", "0.3.0")
+    );
     assert!(manifest.has_strict_dependencies);
     assert_eq!(
         manifest.dependencies,
         [
-            Dependency { name: "vectors".to_owned(), source: Source::Path("../vectors".to_owned()) },
+            Dependency {
+                name: "vectors".to_owned(),
+                source: Source::Path("../vectors".to_owned())
+            },
             Dependency {
                 name: "units".to_owned(),
                 source: Source::Git {
@@ -60,7 +66,10 @@ fn every_table_is_read() {
     );
     assert_eq!(manifest.supervisor.as_deref(), Some("OrbitAppSup"));
     assert_eq!(manifest.native_applications, ["crypto"]);
-    assert_eq!(manifest.diagnostics.get("dnu"), Some(&Setting::Level(Level::Hint)));
+    assert_eq!(
+        manifest.diagnostics.get("dnu"),
+        Some(&Setting::Level(Level::Hint))
+    );
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub(crate) struct Collection {
     pub(crate) files: usize,
     /// Things to tell that are no failure.
     pub(crate) warnings: Vec<String>,
+    /// Every class that is loaded before anything runs.
+    pub(crate) table: ClassTable,
 }
 
 /// The files of a run, by role.
@@ -66,13 +68,22 @@ pub(crate) fn collect(
     selection: &Selection,
 ) -> anyhow::Result<Collection> {
     let sources = find_sources(project, paths, selection)?;
-    let mut collection =
-        Collection { units: Vec::new(), modules: Vec::new(), files: 0, warnings: Vec::new() };
+    let mut collection = Collection {
+        units: Vec::new(),
+        modules: Vec::new(),
+        files: 0,
+        warnings: Vec::new(),
+        table: ClassTable::empty(),
+    };
     let mut table = table.clone();
     let parsed = compile_classes(project, &sources, &mut table, &mut collection)?;
+    collection.table = table.clone();
     add_test_classes(&parsed, &table, selection, &mut collection);
-    let known: BTreeSet<PathBuf> =
-        parsed.iter().map(|file| file.path.clone()).chain(project.sources()?).collect();
+    let known: BTreeSet<PathBuf> = parsed
+        .iter()
+        .map(|file| file.path.clone())
+        .chain(project.sources()?)
+        .collect();
     let compiler = ScriptCompiler::new(project, &table, known);
     add_scripts(&compiler, &sources.scripts, selection, &mut collection)?;
     if selection.documentation != Documentation::Excluded {
@@ -80,13 +91,27 @@ pub(crate) fn collect(
     }
     for path in &sources.native {
         let file = files::shown(path, &project.root);
-        let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let name = path
+            .file_stem()
+            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         if selection.filters.selects(&name, "") {
-            collection.units.push(Unit { name, file, line: 1, work: Work::Native { path: path.clone() } });
+            collection.units.push(Unit {
+                name,
+                file,
+                line: 1,
+                work: Work::Native { path: path.clone() },
+            });
         }
     }
-    collection.units.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-    collection.files = collection.units.iter().map(|unit| unit.file.as_str()).collect::<BTreeSet<_>>().len();
+    collection
+        .units
+        .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+    collection.files = collection
+        .units
+        .iter()
+        .map(|unit| unit.file.as_str())
+        .collect::<BTreeSet<_>>()
+        .len();
     Ok(collection)
 }
 
@@ -108,7 +133,11 @@ fn find_sources(project: &Project, paths: &[PathBuf], selection: &Selection) -> 
     for path in &given {
         let path = std::fs::canonicalize(path)
             .map_err(|_| Fault::usage("path_missing", format!("{} does not exist", path.display())))?;
-        let found = if path.is_dir() { files::find(&path, &["bt", "btscript"])? } else { vec![path.clone()] };
+        let found = if path.is_dir() {
+            files::find(&path, &["bt", "btscript"])?
+        } else {
+            vec![path.clone()]
+        };
         for file in found {
             sources.add(file, &path, project);
         }
@@ -120,7 +149,10 @@ fn find_sources(project: &Project, paths: &[PathBuf], selection: &Selection) -> 
         .filter_map(|path| path.parent().map(Path::to_owned))
         .collect();
     for directory in directories {
-        for above in directory.ancestors().take_while(|above| above.starts_with(&project.root)) {
+        for above in directory
+            .ancestors()
+            .take_while(|above| above.starts_with(&project.root))
+        {
             let fixtures = above.join("fixtures");
             if fixtures.is_dir() {
                 sources.fixtures.extend(files::find(&fixtures, &["bt"])?);
@@ -137,7 +169,10 @@ fn find_sources(project: &Project, paths: &[PathBuf], selection: &Selection) -> 
 impl Sources {
     fn add(&mut self, file: PathBuf, given: &Path, project: &Project) {
         let is_fixture = file != *given
-            && file.ancestors().skip(1).any(|above| above.file_name().is_some_and(|name| name == "fixtures"));
+            && file
+                .ancestors()
+                .skip(1)
+                .any(|above| above.file_name().is_some_and(|name| name == "fixtures"));
         if files::has_extension(&file, &["btscript"]) {
             self.scripts.push(file);
         } else if is_fixture {
@@ -152,7 +187,9 @@ impl Sources {
 
 /// Whether a file is a source of the standard library this binary carries.
 fn is_library_file(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return false;
+    };
     beamtalk_node::library_sources()
         .any(|(file, text)| file == name && std::fs::read_to_string(path).is_ok_and(|found| found == text))
 }
@@ -174,7 +211,9 @@ fn compile_classes(
         table.declare(&file.file);
     }
     let shared = &*table;
-    let compiled = source::parallel(&parsed, |file| beamtalk_compiler::compile_file(&file.file, shared));
+    let compiled = source::parallel(&parsed, |file| {
+        beamtalk_compiler::compile_file(&file.file, shared)
+    });
     let mut good = Vec::new();
     let policy = Policy::default();
     for (file, compiled) in parsed.into_iter().zip(compiled) {
@@ -194,7 +233,9 @@ fn compile_classes(
                 name: findings.path.clone(),
                 file: findings.path,
                 line: 1,
-                work: Work::Broken { message: errors.join("\n") },
+                work: Work::Broken {
+                    message: errors.join("\n"),
+                },
             });
         }
     }
@@ -230,7 +271,10 @@ fn add_test_classes(
                 .into_iter()
                 .filter(|selector| selection.filters.selects(name, selector))
                 .map(|selector| {
-                    let own = class.methods.iter().find(|method| !method.is_class && method.head.selector == selector);
+                    let own = class
+                        .methods
+                        .iter()
+                        .find(|method| !method.is_class && method.head.selector == selector);
                     let line = own.map_or(class_line, |method| index.line(method.head.span.start) as usize);
                     Test { name: selector, line }
                 })
@@ -239,7 +283,10 @@ fn add_test_classes(
                 name: name.to_owned(),
                 file: file.file.path.to_string(),
                 line: class_line,
-                work: Work::Class { class: name.to_owned(), tests },
+                work: Work::Class {
+                    class: name.to_owned(),
+                    tests,
+                },
             });
         }
     }
@@ -266,7 +313,7 @@ fn add_scripts(
     for path in scripts {
         let text = Text::read(path, &compiler.project.root)?;
         if selection.filters.selects(&text.shown, "") {
-            let parsed = script::parse(&text.text, Style::Script, 1);
+            let parsed = script::parse(&text.content, Style::Script, 1);
             wanted.push((path.clone(), text.shown, parsed));
         }
     }
@@ -275,9 +322,17 @@ fn add_scripts(
     });
     for ((_, shown, _), script) in wanted.into_iter().zip(compiled) {
         for input in script.inputs.iter().filter(|input| !input.is_run) {
-            collection.warnings.push(format!("{shown}:{}: input without expectation is not run", input.line));
+            collection.warnings.push(format!(
+                "{shown}:{}: input without expectation is not run",
+                input.line
+            ));
         }
-        collection.units.push(Unit { name: shown.clone(), file: shown, line: 1, work: Work::Script(script) });
+        collection.units.push(Unit {
+            name: shown.clone(),
+            file: shown,
+            line: 1,
+            work: Work::Script(script),
+        });
     }
     Ok(())
 }
@@ -292,8 +347,8 @@ fn add_documentation(
     let mut wanted = Vec::new();
     for path in &sources.documented {
         let text = Text::read(path, &project.root)?;
-        let unit = beamtalk_syntax::parse_file(&text.text).unit;
-        for block in doctest::blocks_in_source(&text.text, &unit) {
+        let unit = beamtalk_syntax::parse_file(&text.content).unit;
+        for block in doctest::blocks_in_source(&text.content, &unit) {
             if selection.filters.selects(&block.name, "") {
                 let parsed = script::parse(&block.text, Style::Documentation, block.line);
                 wanted.push((path.clone(), text.shown.clone(), block, parsed));
@@ -304,7 +359,12 @@ fn add_documentation(
         compiler.compile(path, shown, script, Style::Documentation)
     });
     for ((_, file, block, _), script) in wanted.into_iter().zip(compiled) {
-        collection.units.push(Unit { name: block.name, file, line: block.line, work: Work::Script(script) });
+        collection.units.push(Unit {
+            name: block.name,
+            file,
+            line: block.line,
+            work: Work::Script(script),
+        });
     }
     Ok(())
 }
@@ -315,30 +375,51 @@ pub(crate) fn collect_markdown(
     paths: &[PathBuf],
     table: &ClassTable,
 ) -> anyhow::Result<Collection> {
-    let mut collection =
-        Collection { units: Vec::new(), modules: Vec::new(), files: 0, warnings: Vec::new() };
+    let mut collection = Collection {
+        units: Vec::new(),
+        modules: Vec::new(),
+        files: 0,
+        warnings: Vec::new(),
+        table: table.clone(),
+    };
     let compiler = ScriptCompiler::new(project, table, project.sources()?.into_iter().collect());
     for path in paths {
         let path = std::fs::canonicalize(path)
             .map_err(|_| Fault::usage("path_missing", format!("{} does not exist", path.display())))?;
-        let found = if path.is_dir() { files::find(&path, &["md", "bt"])? } else { vec![path] };
+        let found = if path.is_dir() {
+            files::find(&path, &["md", "bt"])?
+        } else {
+            vec![path]
+        };
         for path in found {
             let text = Text::read(&path, &project.root)?;
             let mut whole = script::Script::default();
             if files::has_extension(&path, &["bt"]) {
-                let unit = beamtalk_syntax::parse_file(&text.text).unit;
-                for block in doctest::blocks_in_source(&text.text, &unit) {
+                let unit = beamtalk_syntax::parse_file(&text.content).unit;
+                for block in doctest::blocks_in_source(&text.content, &unit) {
                     let parsed = script::parse(&block.text, Style::Documentation, block.line);
-                    let work = Work::Script(compiler.compile(&path, &text.shown, &parsed, Style::Documentation));
-                    collection.units.push(Unit { name: block.name, file: text.shown.clone(), line: block.line, work });
+                    let work =
+                        Work::Script(compiler.compile(&path, &text.shown, &parsed, Style::Documentation));
+                    collection.units.push(Unit {
+                        name: block.name,
+                        file: text.shown.clone(),
+                        line: block.line,
+                        work,
+                    });
                 }
                 continue;
             }
-            for fixture in doctest::markdown_fixtures(&text.text) {
-                whole.loads.push(script::Load { line: 1, path: fixture, error: None });
+            for fixture in doctest::markdown_fixtures(&text.content) {
+                whole.loads.push(script::Load {
+                    line: 1,
+                    path: fixture,
+                    error: None,
+                });
             }
-            for block in doctest::blocks_in_markdown(&text.text) {
-                whole.inputs.extend(script::parse(&block.text, Style::Documentation, block.line).inputs);
+            for block in doctest::blocks_in_markdown(&text.content) {
+                whole
+                    .inputs
+                    .extend(script::parse(&block.text, Style::Documentation, block.line).inputs);
             }
             if whole.inputs.is_empty() {
                 continue;
@@ -352,6 +433,11 @@ pub(crate) fn collect_markdown(
             });
         }
     }
-    collection.files = collection.units.iter().map(|unit| unit.file.as_str()).collect::<BTreeSet<_>>().len();
+    collection.files = collection
+        .units
+        .iter()
+        .map(|unit| unit.file.as_str())
+        .collect::<BTreeSet<_>>()
+        .len();
     Ok(collection)
 }

@@ -25,7 +25,10 @@ pub(crate) fn blocks_in_source(source: &str, unit: &Unit) -> Vec<Block> {
             continue;
         }
         if let Some((last, _)) = comment.last() {
-            let owner = owners.iter().find(|(line, _)| line > last).map_or("", |(_, name)| name.as_str());
+            let owner = owners
+                .iter()
+                .find(|(line, _)| line > last)
+                .map_or("", |(_, name)| name.as_str());
             blocks.extend(fenced(&comment).into_iter().map(|(line, text)| Block {
                 name: format!("{owner} (doc)"),
                 line,
@@ -39,8 +42,19 @@ pub(crate) fn blocks_in_source(source: &str, unit: &Unit) -> Vec<Block> {
 
 /// The blocks of a Markdown file, in order.
 pub(crate) fn blocks_in_markdown(text: &str) -> Vec<Block> {
-    let lines: Vec<(usize, &str)> = text.lines().enumerate().map(|(at, line)| (at + 1, line)).collect();
-    fenced(&lines).into_iter().map(|(line, text)| Block { name: String::new(), line, text }).collect()
+    let lines: Vec<(usize, &str)> = text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line))
+        .collect();
+    fenced(&lines)
+        .into_iter()
+        .map(|(line, text)| Block {
+            name: String::new(),
+            line,
+            text,
+        })
+        .collect()
 }
 
 /// Paths named by `<!-- btfixture: path -->`.
@@ -84,7 +98,10 @@ fn owners(source: &str, unit: &Unit) -> Vec<(usize, String)> {
             Item::Class(class) => {
                 owners.push((line(class.header.start), class.name.text.to_string()));
                 for slot in &class.slots {
-                    owners.push((line(slot.span.start), format!("{}.{}", class.name.text, slot.name.text)));
+                    owners.push((
+                        line(slot.span.start),
+                        format!("{}.{}", class.name.text, slot.name.text),
+                    ));
                 }
                 for method in &class.methods {
                     let side = if method.is_class { " class" } else { "" };
@@ -102,8 +119,10 @@ fn owners(source: &str, unit: &Unit) -> Vec<(usize, String)> {
             Item::TypeAlias(alias) => owners.push((line(alias.span.start), alias.name.text.to_string())),
             Item::Extension(extension) => {
                 let side = if extension.method.is_class { " class" } else { "" };
-                let name =
-                    format!("{}{side}>>{}", extension.target.name.text, extension.method.head.selector);
+                let name = format!(
+                    "{}{side}>>{}",
+                    extension.target.name.text, extension.method.head.selector
+                );
                 owners.push((line(extension.span.start), name));
             }
             Item::Statement(_) => {}

@@ -8,7 +8,10 @@ use crate::wire;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     /// It answered a value, or printed an echo. Strings and symbols have a human form as well.
-    Shown { printed: String, displayed: Option<String> },
+    Shown {
+        printed: String,
+        displayed: Option<String>,
+    },
     Raised(Raised),
     /// It did not compile; the messages of its errors.
     Refused(Vec<String>),
@@ -94,20 +97,20 @@ impl Expectation {
                 Outcome::Raised(raised) => {
                     raised.kind == *wanted
                         || raised.tag.as_deref() == Some(wanted)
-                        || raised.printed.contains(wanted.as_str())
-                        || raised.message.contains(wanted.as_str())
+                        || occurs(wanted, &raised.printed)
+                        || occurs(wanted, &raised.message)
                 }
                 // A kind such as `undefined_variable` is found in `Undefined variable: x` as well.
                 Outcome::Refused(messages) => messages.iter().any(|message| {
-                    message.contains(wanted.as_str())
-                        || message.to_lowercase().contains(&wanted.replace('_', " ").to_lowercase())
+                    occurs(wanted, message)
+                        || message
+                            .to_lowercase()
+                            .contains(&wanted.replace('_', " ").to_lowercase())
                 }),
                 Outcome::Shown { .. } | Outcome::NotRun(_) => false,
             },
-            Expectation::Warning(wanted) => diagnostics.iter().any(|message| message.contains(wanted.as_str())),
-            Expectation::NoWarning(wanted) => {
-                !diagnostics.iter().any(|message| message.contains(wanted.as_str()))
-            }
+            Expectation::Warning(wanted) => diagnostics.iter().any(|message| occurs(wanted, message)),
+            Expectation::NoWarning(wanted) => !diagnostics.iter().any(|message| occurs(wanted, message)),
         }
     }
 }
@@ -120,7 +123,9 @@ fn matches(pattern: &str, text: &str) -> bool {
     let [first, middle @ .., last] = parts.as_slice() else {
         return parts.first().is_some_and(|only| only.trim() == text);
     };
-    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+    let Some(mut rest) = text.strip_prefix(first.as_str()) else {
+        return false;
+    };
     for part in middle {
         match rest.find(part.as_str()) {
             Some(at) => rest = rest.get(at + part.len()..).unwrap_or(""),
@@ -128,6 +133,23 @@ fn matches(pattern: &str, text: &str) -> bool {
         }
     }
     rest.len() >= last.len() && rest.ends_with(last.as_str())
+}
+
+/// Whether a text contains the pattern, as it is written or with its `_` standing for any text.
+fn occurs(pattern: &str, text: &str) -> bool {
+    if text.contains(pattern) {
+        return true;
+    }
+    let mut rest = text;
+    fixed_parts(pattern)
+        .iter()
+        .all(|part| match rest.find(part.as_str()) {
+            Some(at) => {
+                rest = rest.get(at + part.len()..).unwrap_or("");
+                true
+            }
+            None => false,
+        })
 }
 
 /// The parts between wildcards, with escapes turned into their characters.
@@ -155,7 +177,8 @@ fn fixed_parts(pattern: &str) -> Vec<String> {
             continue;
         }
         let before = at.checked_sub(1).and_then(|before| characters.get(before));
-        let is_inside = before.is_some_and(|c| c.is_alphanumeric()) && next.is_some_and(char::is_alphanumeric);
+        let is_inside =
+            before.is_some_and(|c| c.is_alphanumeric()) && next.is_some_and(char::is_alphanumeric);
         if c == '_' && !is_inside {
             parts.push(String::new());
         } else {

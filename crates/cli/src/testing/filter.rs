@@ -17,7 +17,11 @@ pub(crate) struct Filters(Vec<Filter>);
 
 impl Filters {
     pub(crate) fn parse(patterns: &[String]) -> Result<Self, Fault> {
-        patterns.iter().map(|pattern| Filter::parse(pattern)).collect::<Result<Vec<_>, _>>().map(Self)
+        patterns
+            .iter()
+            .map(|pattern| Filter::parse(pattern))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Self)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -26,11 +30,18 @@ impl Filters {
 
     /// Whether a test is selected; scripts and documentation have only a name.
     pub(crate) fn selects(&self, class: &str, name: &str) -> bool {
-        let full = if name.is_empty() { class.to_owned() } else { format!("{class}>>{name}") };
+        let full = if name.is_empty() {
+            class.to_owned()
+        } else {
+            format!("{class}>>{name}")
+        };
         self.0.is_empty()
             || self.0.iter().any(|filter| match filter {
                 Filter::Substring(text) => full.contains(text.as_str()),
-                Filter::Test { class: wanted, selector } => class == wanted && name == selector,
+                Filter::Test {
+                    class: wanted,
+                    selector,
+                } => class == wanted && name == selector,
                 Filter::Regex(regex) => regex.is_match(&full),
             })
     }
@@ -47,7 +58,10 @@ impl Filter {
             && !class.trim().is_empty()
             && !selector.trim().is_empty()
         {
-            return Ok(Filter::Test { class: class.trim().to_owned(), selector: selector.trim().to_owned() });
+            return Ok(Filter::Test {
+                class: class.trim().to_owned(),
+                selector: selector.trim().to_owned(),
+            });
         }
         Ok(Filter::Substring(pattern.to_owned()))
     }
@@ -58,7 +72,9 @@ mod tests {
     use super::Filters;
 
     fn selects(pattern: &str, class: &str, name: &str) -> bool {
-        Filters::parse(&[pattern.to_owned()]).unwrap().selects(class, name)
+        Filters::parse(&[pattern.to_owned()])
+            .unwrap()
+            .selects(class, name)
     }
 
     #[test]

@@ -136,7 +136,11 @@ impl Results<'_> {
 
 fn failure(unit: &Unit, outcome: &Outcome) -> String {
     let mut text = String::new();
-    let name = if outcome.name.is_empty() { String::new() } else { format!(" >> {}", outcome.name) };
+    let name = if outcome.name.is_empty() {
+        String::new()
+    } else {
+        format!(" >> {}", outcome.name)
+    };
     let _ = writeln!(text, "FAIL {}{name}", unit.name);
     if let Some(problem) = &outcome.error {
         for line in problem.message.lines() {
@@ -191,7 +195,11 @@ fn test_json(unit: &Unit, outcome: &Outcome) -> serde_json::Value {
 }
 
 fn junit_case(unit: &Unit, outcome: &Outcome) -> String {
-    let name = if outcome.name.is_empty() { &unit.name } else { &outcome.name };
+    let name = if outcome.name.is_empty() {
+        &unit.name
+    } else {
+        &outcome.name
+    };
     let mut xml = format!(
         "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\" file=\"{}\" line=\"{}\"",
         escape(&unit.name),
@@ -229,19 +237,20 @@ fn problem_element(element: &str, problem: &Problem) -> String {
 
 /// Text for XML; characters XML cannot hold become a replacement character.
 fn escape(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\n' => out.push_str("&#10;"),
-            '\t' | '\r' => out.push(' '),
-            c if c < ' ' || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-        out
-    })
+    text.chars()
+        .fold(String::with_capacity(text.len()), |mut out, c| {
+            match c {
+                '<' => out.push_str("&lt;"),
+                '>' => out.push_str("&gt;"),
+                '&' => out.push_str("&amp;"),
+                '"' => out.push_str("&quot;"),
+                '\n' => out.push_str("&#10;"),
+                '\t' | '\r' => out.push(' '),
+                c if c < ' ' || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
+                c => out.push(c),
+            }
+            out
+        })
 }
 
 /// Seconds with millisecond digits.

@@ -10,6 +10,7 @@ use super::collect::Collection;
 use super::expectation::{Outcome as InputOutcome, Raised};
 use super::units::{CompiledInput, CompiledScript, Outcome, Problem, Status, Unit, Work};
 use crate::build::path_term;
+use crate::live::LiveCompiler;
 use crate::terminal::Terminal;
 use crate::wire;
 
@@ -30,27 +31,64 @@ pub(crate) fn run(
     collection: &Collection,
     options: &Options,
 ) -> anyhow::Result<Vec<Vec<Outcome>>> {
-    let mut outcomes: Vec<Vec<Outcome>> = collection.units.iter().map(|unit| before_running(unit)).collect();
-    if options.stops_at_failure && outcomes.iter().flatten().any(|outcome| outcome.status.is_failure()) {
+    let mut outcomes: Vec<Vec<Outcome>> = collection.units.iter().map(before_running).collect();
+    if options.stops_at_failure
+        && outcomes
+            .iter()
+            .flatten()
+            .any(|outcome| outcome.status.is_failure())
+    {
         return Ok(outcomes);
     }
+    let mut compiler = LiveCompiler::new(collection.table.clone());
     worker.send(&request(collection, options))?;
     let mut done = 0;
     loop {
-        let event = worker.receive()?;
+        let event = worker.receive_serving(&mut |question| compiler.answer(question))?;
         match wire::tagged(&event) {
-            Some(("test", [Term::Integer(at), name, Term::Atom(status), Term::Integer(micros), report, output])) => {
-                let Some((unit, slot)) = slot(collection, &mut outcomes, *at) else { continue };
-                slot.push(test_outcome(unit, &wire::text(name), status, *micros, report, wire::text(output)));
+            Some((
+                "test",
+                [
+                    Term::Integer(at),
+                    name,
+                    Term::Atom(status),
+                    Term::Integer(micros),
+                    report,
+                    output,
+                ],
+            )) => {
+                let Some((unit, slot)) = slot(collection, &mut outcomes, *at) else {
+                    continue;
+                };
+                slot.push(test_outcome(
+                    unit,
+                    &wire::text(name),
+                    status,
+                    *micros,
+                    report,
+                    wire::text(output),
+                ));
             }
-            Some(("script", [Term::Integer(at), Term::List(results), Term::Integer(micros), output])) => {
-                let Some((unit, slot)) = slot(collection, &mut outcomes, *at) else { continue };
+            Some((
+                "script",
+                [
+                    Term::Integer(at),
+                    Term::List(results),
+                    Term::Integer(micros),
+                    output,
+                ],
+            )) => {
+                let Some((unit, slot)) = slot(collection, &mut outcomes, *at) else {
+                    continue;
+                };
                 if let Work::Script(script) = &unit.work {
                     slot.push(script_outcome(unit, script, results, *micros, wire::text(output)));
                 }
             }
             Some(("refused", [Term::Integer(at), text])) => {
-                let Some((unit, slot)) = slot(collection, &mut outcomes, *at) else { continue };
+                let Some((unit, slot)) = slot(collection, &mut outcomes, *at) else {
+                    continue;
+                };
                 slot.push(broken(unit, wire::text(text)));
             }
             Some(("unit", _)) => {
@@ -88,7 +126,11 @@ fn broken(unit: &Unit, message: String) -> Outcome {
         line: unit.line,
         status: Status::Error,
         duration: Duration::ZERO,
-        error: Some(Problem { kind: "compile_error".to_owned(), message, ..Problem::default() }),
+        error: Some(Problem {
+            kind: "compile_error".to_owned(),
+            message,
+            ..Problem::default()
+        }),
         output: String::new(),
     }
 }
@@ -99,7 +141,15 @@ fn request(collection: &Collection, options: &Options) -> Term {
         pair("jobs", Term::Integer(options.jobs as i64)),
         pair("timeout", Term::Integer(options.timeout.as_millis() as i64)),
         pair("fail_fast", boolean(options.stops_at_failure)),
-        pair("modules", Term::list(collection.modules.iter().map(|module| Term::binary(&module.forms)))),
+        pair(
+            "modules",
+            Term::list(
+                collection
+                    .modules
+                    .iter()
+                    .map(|module| Term::binary(&module.forms)),
+            ),
+        ),
     ]);
     let mut units: Vec<Term> = collection
         .units
@@ -152,11 +202,26 @@ pub(crate) fn evaluation(
 ) -> Term {
     let pair = |key: &str, value: Term| (Term::atom(key), value);
     Term::Map(vec![
-        pair("modules", Term::list(modules.iter().map(|module| Term::binary(&module.forms)))),
-        pair("expression", expression.map_or(Term::atom("nil"), |expression| Term::binary(&expression.forms))),
-        pair("is_cast", boolean(expression.is_some_and(|expression| expression.is_cast))),
-        pair("is_character", boolean(expression.is_some_and(|expression| expression.is_character))),
-        pair("has_loop", boolean(expression.is_some_and(|expression| expression.has_loop))),
+        pair(
+            "modules",
+            Term::list(modules.iter().map(|module| Term::binary(&module.forms))),
+        ),
+        pair(
+            "expression",
+            expression.map_or(Term::atom("nil"), |expression| Term::binary(&expression.forms)),
+        ),
+        pair(
+            "is_cast",
+            boolean(expression.is_some_and(|expression| expression.is_cast)),
+        ),
+        pair(
+            "is_character",
+            boolean(expression.is_some_and(|expression| expression.is_character)),
+        ),
+        pair(
+            "has_loop",
+            boolean(expression.is_some_and(|expression| expression.has_loop)),
+        ),
     ])
 }
 
@@ -184,7 +249,10 @@ fn test_outcome(
     output: String,
 ) -> Outcome {
     let line = match &unit.work {
-        Work::Class { tests, .. } => tests.iter().find(|test| test.name == name).map_or(unit.line, |test| test.line),
+        Work::Class { tests, .. } => tests
+            .iter()
+            .find(|test| test.name == name)
+            .map_or(unit.line, |test| test.line),
         Work::Script(_) | Work::Native { .. } | Work::Broken { .. } => unit.line,
     };
     let status = match status {
@@ -210,7 +278,11 @@ fn test_outcome(
         status,
         duration: Duration::from_micros(micros.unsigned_abs()),
         error,
-        output: if status.is_failure() { output } else { String::new() },
+        output: if status.is_failure() {
+            output
+        } else {
+            String::new()
+        },
     }
 }
 
@@ -231,8 +303,10 @@ fn script_outcome(
         }
     }
     let line = problems.first().map_or(unit.line, |(line, _)| *line);
-    let message: Vec<String> =
-        problems.iter().map(|(line, problem)| format!("{}:{line}: {problem}", unit.file)).collect();
+    let message: Vec<String> = problems
+        .iter()
+        .map(|(line, problem)| format!("{}:{line}: {problem}", unit.file))
+        .collect();
     let is_failed = !message.is_empty();
     Outcome {
         name: String::new(),
@@ -262,9 +336,10 @@ pub(crate) fn result_outcome(result: &Term, echo: Option<&str>) -> InputOutcome 
             printed: wire::text(printed),
             displayed: wire::optional_text(displayed),
         },
-        Some(("nothing", _)) => {
-            InputOutcome::Shown { printed: echo.unwrap_or_default().to_owned(), displayed: None }
-        }
+        Some(("nothing", _)) => InputOutcome::Shown {
+            printed: echo.unwrap_or_default().to_owned(),
+            displayed: None,
+        },
         Some(("raised", [report])) => InputOutcome::Raised(Raised::from_term(report)),
         Some(("refused", [text])) => InputOutcome::Refused(vec![wire::text(text)]),
         Some(("timeout", _)) => InputOutcome::NotRun("timeout".to_owned()),
@@ -289,9 +364,18 @@ fn describe(outcome: &InputOutcome) -> String {
     match outcome {
         InputOutcome::Shown { printed, .. } => printed.clone(),
         InputOutcome::Raised(raised) => {
-            let frames: Vec<String> =
-                raised.frames.iter().take(5).map(|frame| format!("\n      at {frame}")).collect();
-            format!("ERROR: {} ({}){}", raised.printed.replace('\n', "\n      "), raised.kind, frames.concat())
+            let frames: Vec<String> = raised
+                .frames
+                .iter()
+                .take(5)
+                .map(|frame| format!("\n      at {frame}"))
+                .collect();
+            format!(
+                "ERROR: {} ({}){}",
+                raised.printed.replace('\n', "\n      "),
+                raised.kind,
+                frames.concat()
+            )
         }
         InputOutcome::Refused(messages) => format!("ERROR: {}", messages.join("; ")),
         InputOutcome::NotRun(reason) => reason.clone(),

@@ -55,7 +55,10 @@ pub(crate) fn parse(text: &str, style: Style, first_line: usize) -> Script {
             at += 1;
         } else {
             let (input, next) = read_input(&lines, at, style);
-            script.inputs.push(Input { line: first_line + at, ..input });
+            script.inputs.push(Input {
+                line: first_line + at,
+                ..input
+            });
             at = next;
         }
     }
@@ -72,12 +75,20 @@ fn read_directive(directive: &str, line: usize) -> Option<Load> {
         let (path, error) = rest.split_once("=>")?;
         let (path, error) = (path.trim(), error.trim());
         let is_complete = rest.starts_with(char::is_whitespace) && !path.is_empty() && !error.is_empty();
-        return is_complete.then(|| Load { line, path: path.to_owned(), error: Some(error.to_owned()) });
+        return is_complete.then(|| Load {
+            line,
+            path: path.to_owned(),
+            error: Some(error.to_owned()),
+        });
     }
     let rest = directive.strip_prefix("@load")?;
     let path = rest.trim();
     let is_complete = rest.starts_with(char::is_whitespace) && !path.is_empty() && !path.contains("=>");
-    is_complete.then(|| Load { line, path: path.to_owned(), error: None })
+    is_complete.then(|| Load {
+        line,
+        path: path.to_owned(),
+        error: None,
+    })
 }
 
 /// One input from line `at` on, and the line after it and its expectation.
@@ -112,7 +123,14 @@ fn read_input(lines: &[&str], at: usize, style: Style) -> (Input, usize) {
         expectation = Some(Expectation::parse(expected));
         next += 1;
     }
-    (Input { line: 0, text, expectation }, next)
+    (
+        Input {
+            line: 0,
+            text,
+            expectation,
+        },
+        next,
+    )
 }
 
 #[cfg(test)]

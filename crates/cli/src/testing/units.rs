@@ -17,12 +17,19 @@ pub(crate) struct Unit {
 }
 
 pub(crate) enum Work {
-    Class { class: String, tests: Vec<Test> },
+    Class {
+        class: String,
+        tests: Vec<Test>,
+    },
     Script(CompiledScript),
     /// Native EUnit module.
-    Native { path: std::path::PathBuf },
+    Native {
+        path: std::path::PathBuf,
+    },
     /// A file that does not compile, with its diagnostics.
-    Broken { message: String },
+    Broken {
+        message: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,12 +2,27 @@
 
 use super::{Lowerer, Place};
 use crate::erl::{Clause, Erl, ErlKind};
-use crate::ir::Closure;
+use crate::ir::{BuiltMethod, Closure};
 
 impl Lowerer<'_> {
+    /// `{'$bt_method', Fun, Source}`: a block of a ClassBuilder with the meaning of a method body, so `^` ends it and
+    /// `super` starts above the class being built.
+    pub(super) fn built_method(&mut self, method: &BuiltMethod, line: u32) -> Erl {
+        let saved = (self.built.take(), std::mem::replace(&mut self.uses_home, false));
+        self.built = method.class.clone().map(|class| (class, method.is_class_side));
+        let fun = self.closure_with(&method.closure, Body::Method, line);
+        (self.built, self.uses_home) = saved;
+        let source = Erl::new(line, ErlKind::Binary(method.source.clone()));
+        Erl::tuple(line, vec![Erl::atom(line, "$bt_method"), fun, source])
+    }
+
     /// A fun; with cells among its captured variables, one made from an environment (see
     /// `docs/calling-convention.md`).
     pub(super) fn closure(&mut self, closure: &Closure, line: u32) -> Erl {
+        self.closure_with(closure, Body::Block, line)
+    }
+
+    fn closure_with(&mut self, closure: &Closure, kind: Body, line: u32) -> Erl {
         let cells: Vec<_> = closure
             .captures
             .iter()
@@ -38,7 +53,15 @@ impl Lowerer<'_> {
         let value = self.sequence(&closure.body, line);
         self.push_value(value);
         self.closure_depth -= 1;
-        let body = std::mem::replace(&mut self.out, saved_out);
+        let mut body = std::mem::replace(&mut self.out, saved_out);
+        if kind == Body::Method && self.uses_home {
+            let run = Erl::new(
+                line,
+                ErlKind::Fun(vec![Clause::new(line, Erl::var(line, "Home"), body)]),
+            );
+            let selector = Erl::atom(line, self.target.selector.clone());
+            body = vec![Erl::call(line, "beamtalk_return", "run", vec![run, selector])];
+        }
         self.places = saved_places;
         (self.self_name, self.rebinds_self, self.self_is_exact) = saved_self;
 
@@ -63,4 +86,13 @@ impl Lowerer<'_> {
             vec![maker, Erl::tuple(line, cell_values)],
         )
     }
+}
+
+/// What `^` in a block ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    /// The method around it.
+    Block,
+    /// The block itself.
+    Method,
 }

@@ -233,14 +233,8 @@ impl Lowerer<'_> {
     ) -> Value {
         let mut values = self.operand_expressions(std::iter::once(receiver).chain(arguments));
         let receiver = values.remove(0);
-        let arguments = vec![
-            Erl::atom(line, "Character"),
-            receiver,
-            Erl::atom(line, selector.clone()),
-            Erl::list(line, values),
-        ];
         Value {
-            erl: Erl::call(line, "beamtalk_dispatch", "send_as", arguments),
+            erl: as_character(receiver, selector, values, line),
             fact: Fact::Unknown,
         }
     }
@@ -383,4 +377,15 @@ fn nil_test(operator: &'static str, receiver: Value, line: u32) -> Value {
         erl,
         fact: Fact::Boolean,
     }
+}
+
+/// A send to a value that is statically a Character.
+pub(super) fn as_character(receiver: Erl, selector: &str, arguments: Vec<Erl>, line: u32) -> Erl {
+    let arguments = vec![
+        Erl::atom(line, "Character"),
+        receiver,
+        Erl::atom(line, selector),
+        Erl::list(line, arguments),
+    ];
+    Erl::call(line, "beamtalk_dispatch", "send_as", arguments)
 }

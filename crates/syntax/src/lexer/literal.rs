@@ -209,7 +209,9 @@ impl Lexer<'_> {
     pub(super) fn lex_single_quote(&mut self) {
         let start = self.at;
         let text = self.source.get(start + 1..).unwrap_or("");
-        let close = text.find(['\'', '\n']).filter(|at| text.as_bytes().get(*at) == Some(&b'\''));
+        let close = text
+            .find(['\'', '\n'])
+            .filter(|at| text.as_bytes().get(*at) == Some(&b'\''));
         let length = close.map_or(1, |at| at + 2);
         self.at += length;
         self.error(

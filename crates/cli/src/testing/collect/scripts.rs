@@ -25,13 +25,19 @@ pub(crate) struct ScriptCompiler<'a> {
 
 impl<'a> ScriptCompiler<'a> {
     pub(crate) fn new(project: &'a Project, table: &'a ClassTable, known: BTreeSet<PathBuf>) -> Self {
-        Self { project, table, known }
+        Self {
+            project,
+            table,
+            known,
+        }
     }
 
     pub(crate) fn compile(&self, path: &Path, shown: &str, script: &Script, style: Style) -> CompiledScript {
         let mut compiled = CompiledScript::default();
         for (line, text) in &script.malformed {
-            compiled.faults.push((*line, format!("cannot read the directive: {text}")));
+            compiled
+                .faults
+                .push((*line, format!("cannot read the directive: {text}")));
         }
         let mut table = self.table.clone();
         for load in &script.loads {
@@ -47,7 +53,9 @@ impl<'a> ScriptCompiler<'a> {
 
     fn load(&self, script: &Path, load: &Load, table: &mut ClassTable, compiled: &mut CompiledScript) {
         let Some(path) = self.find(script, &load.path) else {
-            compiled.faults.push((load.line, format!("cannot load {}: no such file", load.path)));
+            compiled
+                .faults
+                .push((load.line, format!("cannot load {}: no such file", load.path)));
             return;
         };
         if load.error.is_none() && self.known.contains(&path) {
@@ -77,11 +85,18 @@ impl<'a> ScriptCompiler<'a> {
                 compiled.preload.extend(outcome.modules);
             }
             (None, errors) => {
-                compiled.faults.push((load.line, format!("cannot load {}: {}", load.path, errors.join("; "))));
+                compiled.faults.push((
+                    load.line,
+                    format!("cannot load {}: {}", load.path, errors.join("; ")),
+                ));
             }
             (Some(wanted), errors) => {
                 if !errors.iter().any(|error| error.contains(wanted.as_str())) {
-                    let found = if errors.is_empty() { "it loads".to_owned() } else { errors.join("; ") };
+                    let found = if errors.is_empty() {
+                        "it loads".to_owned()
+                    } else {
+                        errors.join("; ")
+                    };
                     let message = format!("loading {} should fail with: {wanted}; but {found}", load.path);
                     compiled.faults.push((load.line, message));
                 }
@@ -91,7 +106,10 @@ impl<'a> ScriptCompiler<'a> {
 
     /// Relative to the package root, then to the script's directory and each directory above it.
     fn find(&self, script: &Path, path: &str) -> Option<PathBuf> {
-        let above = script.ancestors().skip(1).take_while(|above| above.starts_with(&self.project.root));
+        let above = script
+            .ancestors()
+            .skip(1)
+            .take_while(|above| above.starts_with(&self.project.root));
         std::iter::once(self.project.root.as_path())
             .chain(above)
             .map(|directory| directory.join(path))
@@ -150,6 +168,9 @@ fn compile_input(
         result.diagnostics.push(message);
     }
     if result.errors.is_empty() {
+        for changed in &compiled.changed {
+            with_input.declare(changed);
+        }
         *table = with_input;
         for name in compiled.assigns {
             if !bound.contains(&name) {

@@ -31,7 +31,11 @@ fn blocks_are_named_after_what_they_document() {
     assert_eq!(
         blocks_in_source(SOURCE, &unit),
         [
-            Block { name: "Tank (doc)".to_owned(), line: 4, text: "Tank new level   // => 0".to_owned() },
+            Block {
+                name: "Tank (doc)".to_owned(),
+                line: 4,
+                text: "Tank new level   // => 0".to_owned()
+            },
             Block {
                 name: "Tank>>plus: (doc)".to_owned(),
                 line: 17,
@@ -46,11 +50,18 @@ fn other_fences_are_left_alone() {
     let text = "# Title\n```erlang\n1. // => 1\n```\n```beamtalk\n1 // => 1\n```\n";
     assert_eq!(
         blocks_in_markdown(text),
-        [Block { name: String::new(), line: 6, text: "1 // => 1".to_owned() }]
+        [Block {
+            name: String::new(),
+            line: 6,
+            text: "1 // => 1".to_owned()
+        }]
     );
 }
 
 #[test]
 fn fixtures_are_named_in_comments() {
-    assert_eq!(markdown_fixtures("text\n<!-- btfixture: test/fixtures/Lamp.bt -->\n"), ["test/fixtures/Lamp.bt"]);
+    assert_eq!(
+        markdown_fixtures("text\n<!-- btfixture: test/fixtures/Lamp.bt -->\n"),
+        ["test/fixtures/Lamp.bt"]
+    );
 }

@@ -1,7 +1,10 @@
 use super::{Expectation, Outcome, Raised, matches};
 
 fn shown(printed: &str) -> Outcome {
-    Outcome::Shown { printed: printed.to_owned(), displayed: None }
+    Outcome::Shown {
+        printed: printed.to_owned(),
+        displayed: None,
+    }
 }
 
 fn is_met(expectation: &str, outcome: &Outcome) -> bool {
@@ -47,10 +50,16 @@ fn escapes_stand_for_their_character() {
 
 #[test]
 fn strings_and_symbols_may_be_expected_in_human_form() {
-    let outcome = Outcome::Shown { printed: "\"hi\"".to_owned(), displayed: Some("hi".to_owned()) };
+    let outcome = Outcome::Shown {
+        printed: "\"hi\"".to_owned(),
+        displayed: Some("hi".to_owned()),
+    };
     assert!(is_met("\"hi\"", &outcome));
     assert!(is_met("hi", &outcome));
-    let empty = Outcome::Shown { printed: "\"\"".to_owned(), displayed: Some(String::new()) };
+    let empty = Outcome::Shown {
+        printed: "\"\"".to_owned(),
+        displayed: Some(String::new()),
+    };
     assert!(is_met("", &empty));
 }
 
@@ -62,7 +71,12 @@ fn an_error_is_known_by_kind_tag_or_text() {
         printed: "cannot divide by zero\nHint: check it".to_owned(),
         ..Raised::default()
     });
-    for text in ["ERROR: type_error", "ERROR: badarith", "ERROR: divide by", "ERROR: Hint: check"] {
+    for text in [
+        "ERROR: type_error",
+        "ERROR: badarith",
+        "ERROR: divide by",
+        "ERROR: Hint: check",
+    ] {
         assert!(is_met(text, &raised), "{text}");
     }
     assert!(!is_met("ERROR: other", &raised));

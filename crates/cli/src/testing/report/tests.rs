@@ -8,7 +8,10 @@ fn unit(name: &str) -> Unit {
         name: name.to_owned(),
         file: format!("test/{name}.bt"),
         line: 1,
-        work: Work::Class { class: name.to_owned(), tests: Vec::new() },
+        work: Work::Class {
+            class: name.to_owned(),
+            tests: Vec::new(),
+        },
     }
 }
 
@@ -19,7 +22,11 @@ fn outcome(name: &str, line: usize, status: Status, error: Option<Problem>) -> O
         status,
         duration: Duration::from_millis(10),
         error,
-        output: if status.is_failure() { "a line\n".to_owned() } else { String::new() },
+        output: if status.is_failure() {
+            "a line\n".to_owned()
+        } else {
+            String::new()
+        },
     }
 }
 
@@ -40,10 +47,19 @@ fn with_results(check: impl FnOnce(&Results<'_>)) {
         frames: vec!["OrbitTest>>testBad (test/OrbitTest.bt:20)".to_owned()],
         ..Problem::default()
     };
-    let skipped = Problem { message: "not today".to_owned(), ..Problem::default() };
+    let skipped = Problem {
+        message: "not today".to_owned(),
+        ..Problem::default()
+    };
     check(&Results {
         units: vec![
-            (&lamp, vec![outcome("testOn", 3, Status::Pass, None), outcome("testOff", 5, Status::Pass, None)]),
+            (
+                &lamp,
+                vec![
+                    outcome("testOn", 3, Status::Pass, None),
+                    outcome("testOff", 5, Status::Pass, None),
+                ],
+            ),
             (
                 &orbit,
                 vec![

@@ -1,0 +1,14 @@
+//! The real binary on a real node, each test in a home and a directory of its own.
+
+#[path = "end_to_end/environment.rs"]
+mod environment;
+#[path = "end_to_end/formatting.rs"]
+mod formatting;
+#[path = "end_to_end/project.rs"]
+mod project;
+#[path = "end_to_end/running.rs"]
+mod running;
+#[path = "end_to_end/support.rs"]
+mod support;
+#[path = "end_to_end/testing.rs"]
+mod testing;

@@ -1,0 +1,111 @@
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use crate::support::{Place, finish};
+
+#[test]
+fn nothing_is_help_and_wrong_usage() {
+    let place = Place::new();
+    place.run(&[]).expect_code(2);
+    place.run(&["frobnicate"]).expect_code(2);
+    let done = place.run(&["--version"]).expect_code(0);
+    assert!(done.stdout.starts_with("beamtalk "), "{}", done.stdout);
+}
+
+#[test]
+fn a_missing_erlang_is_one_line_with_the_repair() {
+    let place = Place::with_project();
+    let done = finish(
+        place
+            .command(&["build"])
+            .env("BEAMTALK_ERL", "/nonexistent/erl")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    assert_eq!(done.code, Some(5));
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    assert!(done.stderr.contains("apt-get install"), "{}", done.stderr);
+}
+
+#[test]
+fn an_old_erlang_is_refused() {
+    let place = Place::with_project();
+    place.write("old/releases/start_erl.data", "9.0 20\n");
+    place.write("old/bin/erl", "#!/bin/sh\n");
+    let erl = place.directory().join("old/bin/erl");
+    std::fs::set_permissions(&erl, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let done = finish(
+        place
+            .command(&["build", "--json"])
+            .env("BEAMTALK_ERL", &erl)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    assert_eq!(done.code, Some(5));
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(json["error"]["kind"], "erlang_too_old");
+    assert_eq!(json["exit"], 5);
+}
+
+#[test]
+fn a_closed_standard_output_is_no_error() {
+    let place = Place::new();
+    let mut child =
+        place.command(&["docs", "cli"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let done = finish(child);
+    assert_eq!(done.code, Some(0));
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn concurrent_first_starts_share_one_runtime() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(place.run(&["repl", "-e", "6 * 7"]).expect_code(0).stdout, "42\n"));
+        }
+    });
+    let unpacked: Vec<_> = std::fs::read_dir(place.home().join("runtime")).unwrap().collect();
+    assert_eq!(unpacked.len(), 1);
+    let mode = std::fs::metadata(place.home()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_home_others_can_write_is_refused() {
+    let place = Place::new();
+    std::fs::create_dir(place.home()).unwrap();
+    std::fs::set_permissions(place.home(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let done = place.run(&["repl", "-e", "1"]).expect_code(5);
+    assert!(done.stderr.contains("chmod 700"), "{}", done.stderr);
+    place.run(&["doctor", "--fix"]).expect_code(0);
+}
+
+#[test]
+fn the_doctor_finds_a_healthy_system() {
+    let place = Place::new();
+    let done = place.run(&["doctor", "--json"]).expect_code(0);
+    let checks: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let isolation = checks.as_array().unwrap().iter().find(|check| check["check"] == "isolation").unwrap();
+    assert_eq!(isolation["status"], "ok");
+}
+
+#[test]
+fn documentation_is_inside_the_binary() {
+    let place = Place::new();
+    for topic in ["tour", "security", "Integer", "E0101"] {
+        let done = place.run(&["docs", topic]).expect_code(0);
+        assert!(done.stdout.starts_with("# "), "{topic}: {}", done.stdout);
+    }
+    place.run(&["docs", "Integer", "+"]).expect_code(0);
+    let done = place.run(&["docs", "Integr"]).expect_code(1);
+    assert!(done.stderr.contains("Integer"), "{}", done.stderr);
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(place.run(&["completions", shell]).expect_code(0).stdout.contains("beamtalk"));
+    }
+}

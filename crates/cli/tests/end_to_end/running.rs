@@ -1,0 +1,130 @@
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::{Place, finish, wait_until};
+
+fn with_main(body: &str) -> Place {
+    let place = Place::with_project();
+    place.write("src/Main.bt", &format!("Object subclass: Main\n\n{body}"));
+    place
+}
+
+#[test]
+fn words_reach_the_program() {
+    let place = with_main("  class main: words => Console printLine: words\n");
+    let done = place.run(&["run", "Main", "main:", "Ada", "Grace", "--", "-x"]).expect_code(0);
+    assert_eq!(done.stdout, "#(\"Ada\", \"Grace\", \"-x\")\n");
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn a_raised_error_is_told_without_raw_terms() {
+    let place = with_main("  class run =>\n    x := 3 frobnicate\n    x + 1\n");
+    let done = place.run(&["run", "Main", "run"]).expect_code(1);
+    assert_eq!(done.stdout, "");
+    assert!(done.stderr.contains("Integer does not understand 'frobnicate'"), "{}", done.stderr);
+    assert!(done.stderr.contains("Hint: "), "{}", done.stderr);
+    assert!(done.stderr.contains("src/Main.bt:4"), "{}", done.stderr);
+    for raw in ["{beamtalk_error", "#{", "<0."] {
+        assert!(!done.stderr.contains(raw), "{raw} in {}", done.stderr);
+    }
+}
+
+#[test]
+fn the_program_decides_its_status() {
+    let place = with_main("  class run => Program exit: 7\n");
+    place.run(&["run", "Main", "run"]).expect_code(7);
+}
+
+#[test]
+fn shapes_that_cannot_be_sent_are_wrong_usage() {
+    let place = with_main("  class run => nil\n");
+    for arguments in [
+        &["run", "main", "run"] as &[&str],
+        &["run", "Main"],
+        &["run", "Main", "at:put:"],
+        &["run", "Main", "run", "word"],
+    ] {
+        place.run(arguments).expect_code(2);
+    }
+    let done = place.run(&["run", "Nowhere", "run"]).expect_code(1);
+    assert!(done.stderr.contains("Nowhere"), "{}", done.stderr);
+}
+
+#[test]
+fn standard_input_is_the_programs_own() {
+    let place = with_main("  class run => Console printLine: \"got {Console readLine}\"\n");
+    let done = place.run_with_input(&["run", "Main", "run"], "Größe\n").expect_code(0);
+    assert_eq!(done.stdout, "got Größe\n");
+}
+
+#[test]
+fn a_running_program_listens_on_nothing_and_an_interrupt_ends_it() {
+    let place = with_main("  class run =>\n    Console printLine: \"ready\"\n    Console readLine\n    Console readLine\n");
+    let mut child = place
+        .command(&["run", "Main", "run"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"first\n").unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    for id in place.processes() {
+        let name = std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+        assert_ne!(name.trim(), "epmd");
+        let descriptors = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten();
+        for descriptor in descriptors.filter_map(Result::ok) {
+            let target = std::fs::read_link(descriptor.path()).unwrap_or_default();
+            assert!(!is_listening(id, &target.to_string_lossy()), "{name} listens: {}", target.display());
+        }
+    }
+    let id = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    drop(input);
+    let done = finish(child);
+    assert_ne!(done.code, Some(0));
+}
+
+/// Whether a descriptor is an internet socket (the node needs none at all).
+fn is_listening(id: u32, target: &str) -> bool {
+    let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) else { return false };
+    ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {
+        let text = std::fs::read_to_string(format!("/proc/{id}/net/{table}")).unwrap_or_default();
+        text.lines().any(|line| line.split_whitespace().nth(9) == Some(inode))
+    })
+}
+
+#[test]
+fn the_node_ends_when_its_command_is_killed() {
+    let place = Place::with_project();
+    place.write(
+        "test/SlowTest.bt",
+        "TestCase subclass: SlowTest\n\n  testForever =>\n    [true] whileTrue: [Erlang timer sleep: 100]\n",
+    );
+    let mut child =
+        place.command(&["test"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(wait_until(|| place.processes().len() >= 2), "the node has not started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.expect_no_processes();
+}
+
+#[test]
+fn the_terminal_session_keeps_its_variables() {
+    let place = Place::new();
+    let input = "x := 20\nx * 2 + 2\n\nActor subclass: Kettle\n  state: litres = 0\n  fill: n => self.litres := self.litres + n\n\nk := Kettle spawn\nk fill: 3\nk drain\n:quit\n";
+    let done = place.run_with_input(&["repl"], input);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(lines[..3], ["20", "42", "Kettle"], "{done:?}");
+    assert!(lines[3].starts_with("Actor(Kettle, "), "{done:?}");
+    assert_eq!(lines[4], "3", "{done:?}");
+    assert!(done.stderr.contains("Error: Kettle does not understand 'drain'"), "{done:?}");
+    let done = place.run(&["repl", "-e", "3 + 4"]).expect_code(0);
+    assert_eq!(done.stdout, "7\n");
+    place.run(&["repl", "-e", "1 / 0"]).expect_code(1);
+}
