@@ -85,6 +85,15 @@ unit(Code) ->
      Call('__beamtalk_extensions', [])}.
 
 register_units(Units) ->
+    Defined = [Name || {_, #{class := Name}, _, _} <- Units],
+    Unknown = [Class || {_, _, _, Extensions} <- Units, #{class := Class, kind := patch} <- Extensions,
+                        not lists:member(Class, Defined), not exists(Class)],
+    case Unknown of
+        [] -> register_known(Units);
+        [Class | _] -> {error, beamtalk_error:new(class_not_found, Class, nil, undefined, nil, #{})}
+    end.
+
+register_known(Units) ->
     Classes = [new_record(Code, Meta) || {Code, Meta, _, _} <- Units, Meta =/= none],
     Protocols = [Protocol || {_, _, Protocol, _} <- Units, Protocol =/= none],
     ProtocolClasses = [beamtalk_protocol:class_record(P) || P <- Protocols],
@@ -181,7 +190,7 @@ register_extensions(Code, Extensions) ->
 register_extension(Code, #{class := Class, side := Side, selector := Sel, kind := patch} = E) ->
     #{function := Function, info := Info} = E,
     case record(Class) of
-        none -> beamtalk_error:raise(class_not_found, Class, Sel);
+        none -> ok;
         #{patches := Patches, removed := Removed} = Record ->
             store(Record#{patches := Patches#{{Side, Sel} => {Code, Function, Info}},
                           removed := Removed -- [{Side, Sel}]})

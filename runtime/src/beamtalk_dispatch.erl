@@ -230,6 +230,11 @@ not_found('Metaclass', {beamtalk_object, _, _, Name} = R, Sel, Args) when is_ato
             end;
         none -> beamtalk_error:raise(class_not_found, Name, Sel)
     end;
+not_found(_, {beamtalk_object, _, _, Name} = R, Sel, Args) when is_atom(Name) ->
+    case info(Name) of
+        #{object := {_, Tag, _, _}} -> not_understood(Tag, R, Sel, Args);
+        none -> beamtalk_error:raise(class_not_found, Name, Sel)
+    end;
 not_found(Class, R, Sel, Args) ->
     not_understood(Class, R, Sel, Args).
 

@@ -230,6 +230,7 @@ impl<'a> Module<'a> {
             selector: selector.clone(),
             function,
             is_expression: false,
+            keeps_frames: self.file.origin != Origin::Library,
         };
         let line = self.line(method.head.span.start);
         let functions = lower::lower_method(&target, &body, line);
@@ -370,6 +371,7 @@ impl<'a> Module<'a> {
             selector: slot.name.text.clone(),
             function: eco_format!("default {}", slot.name.text),
             is_expression: false,
+            keeps_frames: true,
         };
         let (body, more) = lower::lower_default(&target, &body, line);
         lifted.extend(more);

@@ -222,6 +222,7 @@ fn expression(
         selector: "session".into(),
         function: "session".into(),
         is_expression: true,
+        keeps_frames: true,
     };
     let is_character = body
         .statements

@@ -63,6 +63,8 @@ pub(crate) struct Target<'a> {
     pub(crate) function: EcoString,
     /// No module: loops become named funs.
     pub(crate) is_expression: bool,
+    /// The senders of last sends are kept on the stack.
+    pub(crate) keeps_frames: bool,
 }
 
 pub(crate) struct Lowerer<'a> {
@@ -84,6 +86,8 @@ pub(crate) struct Lowerer<'a> {
     fast: Option<Fast>,
     /// Inside a method given to a ClassBuilder: the class being built and the side.
     built: Option<(EcoString, bool)>,
+    /// The closure being lowered assigns class state.
+    assigns_class_state: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -229,6 +233,25 @@ fn numeric_parameters(body: &Body) -> Vec<VariableId> {
     out
 }
 
+/// A dispatched send in tail position, made an ordinary call; likewise at the ends of a case.
+fn kept(erl: Erl) -> Erl {
+    let line = erl.line;
+    match erl.kind {
+        ErlKind::Call { ref module, .. } if module == "beamtalk_dispatch" || module == "beamtalk_erlang" => {
+            Erl::call(line, "beamtalk_dispatch", "stay", vec![erl])
+        }
+        ErlKind::Case { value, mut clauses } => {
+            for clause in &mut clauses {
+                if let Some(last) = clause.body.pop() {
+                    clause.body.push(kept(last));
+                }
+            }
+            Erl::new(line, ErlKind::Case { value, clauses })
+        }
+        kind => Erl::new(line, kind),
+    }
+}
+
 /// A session expression: statements whose last one is the value.
 pub(crate) fn lower_expression(target: &Target, body: &Body, line: u32) -> Vec<Erl> {
     let mut lowerer = Lowerer::new(target, &body.variables);
@@ -259,6 +282,7 @@ impl<'a> Lowerer<'a> {
             rebinds_self: false,
             fast: None,
             built: None,
+            assigns_class_state: false,
         }
     }
 
@@ -346,8 +370,14 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// Push the last value of a function. A send there would be a tail call, which drops the sender from stack traces.
     fn push_value(&mut self, value: Value) {
-        self.out.push(value.erl);
+        let erl = if self.target.keeps_frames {
+            kept(value.erl)
+        } else {
+            value.erl
+        };
+        self.out.push(erl);
     }
 
     /// The value as something that may be mentioned twice: a variable or literal.
@@ -813,12 +843,8 @@ impl<'a> Lowerer<'a> {
                 vec![own, selector, name, value.erl],
             )
         } else if self.target.is_class_side {
-            let function = if self.closure_depth == 0 {
-                "put"
-            } else {
-                "locked_put"
-            };
-            Erl::call(line, "beamtalk_class_state", function, vec![own, name, value.erl])
+            self.assigns_class_state = true;
+            Erl::call(line, "beamtalk_class_state", "put", vec![own, name, value.erl])
         } else if self.target.is_test {
             Erl::call(line, "beamtalk_test", "put_field", vec![own, name, value.erl])
         } else if self.closure_depth == 0 {

@@ -98,6 +98,11 @@ impl Checker<'_> {
 
     fn superclass(&mut self, class: &ast::Class) {
         let Some(superclass) = &class.superclass else {
+            if !self.is_library() {
+                let message = "`nil subclass:` is reserved for the root class of the library";
+                self.error(codes::RESERVED_CLASS_NAME, class.header, message).hint =
+                    Some("Subclass `Object`, `Value` or `Actor`.".into());
+            }
             return;
         };
         let name = &superclass.name.text;
