@@ -112,6 +112,9 @@ delegate(Actor, Sel, Args) ->
 request({_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
     case resolve(Target) of
         undefined -> no_such_process(Actor, Sel);
+        Pid when Pid =:= self() ->
+            %% Its own proxy: a direct call like any other self-send.
+            beamtalk_dispatch:send_list(get('$bt_self'), Sel, Args);
         Pid ->
             Chain = chain(),
             is_waiting(Pid, Chain) andalso deadlock(Class, Sel),
@@ -354,7 +357,8 @@ answer(Sel, Args, Context, State) ->
         {ok, Value, NewState} -> finish({reply, {ok, Value}, NewState});
         {failed, exit, Reason, _, NewState} -> {stop, Reason, NewState};
         {failed, Kind, Reason, Stack, NewState} ->
-            finish({reply, {error, beamtalk_error:from_caught(Kind, Reason, Stack)}, NewState})
+            Exception = beamtalk_error:from_caught(Kind, Reason, Stack, Sel),
+            finish({reply, {error, Exception}, NewState})
     end.
 
 perform_logged(Sel, Args, State) ->
@@ -430,7 +434,7 @@ leave() ->
     ok.
 
 log_failure(Class, Sel, Kind, Reason, Stack) ->
-    Exception = beamtalk_error:from_caught(Kind, Reason, Stack),
+    Exception = beamtalk_error:from_caught(Kind, Reason, Stack, Sel),
     Frames = [beamtalk_display:print(F) || F <- beamtalk_stack:frames(Stack)],
     logger:warning("~ts>>~ts failed: ~ts~n~ts",
                    [Class, Sel, beamtalk_display:exception(Exception), lists:join("\n", Frames)],

@@ -27,14 +27,18 @@ register(Self) ->
              class_variables => dictionary('classVars:', Get(classVarSpecs)),
              metadata => Get(metadata)},
     check_blocks(Spec),
-    persistent_term:put({beamtalk_built, Name},
-                        maps:with([fields, methods, class_methods, class_variables], Spec)),
+    [beamtalk_code:pin(fun_of(Block))
+     || Block <- maps:values(maps:get(methods, Spec)) ++ maps:values(maps:get(class_methods, Spec))],
+    Key = {beamtalk_built, Name},
+    Before = persistent_term:get(Key, none),
+    persistent_term:put(Key, maps:with([fields, methods, class_methods, class_variables], Spec)),
     case beamtalk_class:load_forms(forms(Spec)) of
         ok ->
             beamtalk_actor_class:stop(Self),
             beamtalk_class:named(Name);
-        {error, #{error := _} = Exception} -> erlang:error(Exception);
         {error, Reason} ->
+            Before =:= none orelse persistent_term:put(Key, Before),
+            beamtalk_error:is_exception(Reason) andalso erlang:error(Reason),
             beamtalk_error:raise(runtime_error, Name, register, undefined,
                                  beamtalk_display:native(Reason), #{reason => Reason})
     end.

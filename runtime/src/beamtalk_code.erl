@@ -8,7 +8,7 @@
 %% names as there are versions still running.
 -module(beamtalk_code).
 
--export([prepare_beam/2, prepare_forms/1, load/1, compile_forms/1, unload/1, slot/2]).
+-export([prepare_beam/2, prepare_forms/1, load/1, compile_forms/1, unload/1, slot/2, pin/1]).
 
 -export_type([prepared/0]).
 
@@ -20,20 +20,57 @@
 
 -spec prepare_beam(module(), binary()) -> {ok, prepared()} | {error, term()}.
 prepare_beam(Module, Beam) ->
-    Forms = case beam_lib:chunks(Beam, [abstract_code]) of
-        {ok, {_, [{abstract_code, {_, Abstract}}]}} -> Abstract;
+    Meta = case beam_lib:chunks(Beam, [abstract_code]) of
+        {ok, {_, [{abstract_code, {_, Forms}}]}} -> metadata(Forms);
         _ -> unknown
     end,
-    case free_slot(Module, 0) of
-        Module -> {ok, {Module, Beam, metadata(Forms)}};
-        _ when Forms =:= unknown -> {error, {code_in_use, Module}};
-        Slot -> prepare_as(Slot, Forms)
+    %% Code whose metadata shows only after loading must not replace what is in
+    %% use before it has been accepted.
+    Avoided = case Meta of
+        unknown -> current_code(Module);
+        _ -> none
+    end,
+    case free_slot(Module, 0, Avoided) of
+        Module -> {ok, {Module, Beam, Meta}};
+        Slot ->
+            case renamed(Slot, Beam) of
+                {ok, Renamed} -> {ok, {Slot, Renamed, Meta}};
+                {error, _} = Error -> Error
+            end
+    end.
+
+%% The name under which the class of that module is loaded now.
+current_code(Module) ->
+    case [Code || {Code, Name} <- ets:tab2list(beamtalk_modules),
+                  #{module := M} <- [beamtalk_class:record(Name)], M =:= Module] of
+        [Code | _] -> Code;
+        [] -> none
+    end.
+
+%% The same code under another module name, which is the first atom of the file.
+renamed(Slot, Beam) ->
+    {ok, _, Chunks} = beam_lib:all_chunks(Beam),
+    case lists:keyfind("AtU8", 1, Chunks) of
+        {_, <<Count:32/signed, Length, _:Length/binary, Rest/binary>>} when Count > 0 ->
+            Name = atom_to_binary(Slot),
+            Atoms = <<Count:32, (byte_size(Name)), Name/binary, Rest/binary>>,
+            Kept = [Chunk || {Id, _} = Chunk <- Chunks, Id =/= "Dbgi", Id =/= "Docs"],
+            beam_lib:build_module(lists:keyreplace("AtU8", 1, Kept, {"AtU8", Atoms}));
+        _ ->
+            case beam_lib:chunks(Beam, [abstract_code]) of
+                {ok, {_, [{abstract_code, {_, Forms}}]}} ->
+                    case compile_forms(rename(Slot, Forms)) of
+                        {ok, _, Compiled} -> {ok, Compiled};
+                        {error, _} = Error -> Error
+                    end;
+                _ -> {error, {code_in_use, Slot}}
+            end
     end.
 
 -spec prepare_forms([term()]) -> {ok, prepared()} | {error, term()}.
 prepare_forms(Forms) ->
     case lists:keyfind(module, 3, Forms) of
-        {attribute, _, module, Module} -> prepare_as(free_slot(Module, 0), Forms);
+        {attribute, _, module, Module} -> prepare_as(free_slot(Module, 0, none), Forms);
         false -> {error, missing_module_attribute}
     end.
 
@@ -44,7 +81,6 @@ prepare_as(Slot, Forms) ->
     end.
 
 %% The metadata function is a literal, so it can be read without loading.
-metadata(unknown) -> unknown;
 metadata(Forms) ->
     case [Body || {function, _, '__beamtalk_meta', 0, [{clause, _, [], [], Body}]} <- Forms] of
         [Body] ->
@@ -76,12 +112,27 @@ load({Module, Beam, _Meta}) ->
         {error, Reason} -> {error, {load_failed, Reason}}
     end.
 
-free_slot(Module, N) ->
+free_slot(Module, N, Avoided) ->
     Slot = slot(Module, N),
-    case code:soft_purge(Slot) of
+    case Slot =/= Avoided andalso not is_pinned(Slot) andalso code:soft_purge(Slot) of
         true -> Slot;
-        false -> free_slot(Module, N + 1)
+        false -> free_slot(Module, N + 1, Avoided)
     end.
+
+%% Keep the code of a block that is stored outside processes, where the VM does
+%% not look for users of old code.
+-spec pin(term()) -> ok.
+pin(Block) when is_function(Block) ->
+    {module, Module} = erlang:fun_info(Block, module),
+    Pinned = persistent_term:get('$bt_pinned', #{}),
+    case erlang:fun_info(Block, type) of
+        {type, local} when not is_map_key(Module, Pinned), Module =/= erl_eval ->
+            persistent_term:put('$bt_pinned', Pinned#{Module => true});
+        _ -> ok
+    end;
+pin(_) -> ok.
+
+is_pinned(Slot) -> is_map_key(Slot, persistent_term:get('$bt_pinned', #{})).
 
 -spec slot(module(), non_neg_integer()) -> module().
 slot(Module, 0) -> Module;

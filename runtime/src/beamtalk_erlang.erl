@@ -1,7 +1,7 @@
 %% Erlang interop: the gateway `Erlang', module proxies, conversion of results.
 -module(beamtalk_erlang).
 
--export(['class doesNotUnderstand:args:'/3, 'class respondsTo:'/2, convert_result/1]).
+-export(['class doesNotUnderstand:args:'/3, convert_result/1]).
 -export([call/3, delegate/5, methods/1, proxy/1]).
 
 %% Modules whose character lists are text.
@@ -17,9 +17,6 @@ proxy(Module) -> #{'$beamtalk_class' => 'ErlangModule', module => Module}.
     proxy(Module);
 'class doesNotUnderstand:args:'(Self, Selector, _) ->
     beamtalk_error:does_not_understand(Self, Selector).
-
--spec 'class respondsTo:'(term(), atom()) -> boolean().
-'class respondsTo:'(Self, Selector) -> beamtalk_dispatch:responds_to(Self, Selector).
 
 %% The workspace may have switched calls off.
 check_allowed(Class, Selector) ->

@@ -7,7 +7,7 @@
 -module(beamtalk_error).
 
 -export([raise/3, raise/4, raise/6, new/6, signal/2, signal/3, reraise/1]).
--export([from_caught/3, classify/1, wrap_reason/1, does_not_understand/2]).
+-export([from_caught/3, from_caught/4, classify/1, wrap_reason/1, does_not_understand/2]).
 -export([no_match/1, bad_match/1, not_boolean/3, bad_condition/1]).
 -export([class_of_kind/1, is_exception/1, is_listed_kind/1, standard_message/3]).
 -export([field/2, type_error/3, erlang_tag/1]).
@@ -71,16 +71,21 @@ is_exception(_) -> false.
 
 %% The exception for something caught with `Class:Reason:Stacktrace'.
 -spec from_caught(error | exit | throw, term(), list()) -> exception().
-from_caught(error, #{'$beamtalk_class' := _, error := _} = Exception, Stack) ->
+from_caught(Class, Reason, Stack) -> from_caught(Class, Reason, Stack, none).
+
+%% The same where the message an actor was handling is known: it is the place of
+%% the fault when the method has left the stack by a tail call.
+-spec from_caught(error | exit | throw, term(), list(), atom()) -> exception().
+from_caught(error, #{'$beamtalk_class' := _, error := _} = Exception, Stack, _) ->
     case Exception of
         #{stacktrace := _} -> Exception;
         _ -> Exception#{stacktrace => Stack}
     end;
-from_caught(error, Reason, Stack) ->
-    locate(raw(Reason, Stack), Stack);
-from_caught(exit, Reason, Stack) ->
+from_caught(error, Reason, Stack, Handling) ->
+    locate(raw(Reason, Stack), Stack, Handling);
+from_caught(exit, Reason, Stack, _) ->
     (foreign(erlang_exit, Reason))#{stacktrace => Stack};
-from_caught(throw, Reason, Stack) ->
+from_caught(throw, Reason, Stack, _) ->
     (foreign(erlang_throw, Reason))#{stacktrace => Stack}.
 
 foreign(Kind, Reason) ->
@@ -148,13 +153,17 @@ erlang_tag(Reason) when is_tuple(Reason), tuple_size(Reason) > 0, is_atom(elemen
 erlang_tag(_) -> nil.
 
 %% Inside an actor a raw fault is located at the innermost method of the actor.
-locate(#{error := {_, Kind, _, Selector, Message, Hint, Details}} = Exception, Stack) ->
+locate(#{error := {_, Kind, _, Selector, Message, Hint, Details}} = Exception, Stack, Handling) ->
     case get('$bt_self') of
         {beamtalk_object, Class, _, _} ->
-            case beamtalk_stack:actor_method(Class, Stack) of
+            Found = case beamtalk_stack:actor_method(Class, Stack) of
+                none -> Handling;
+                Method -> Method
+            end,
+            case Found of
                 none -> Exception;
-                Method ->
-                    At = if Selector =:= nil -> Method; true -> Selector end,
+                _ ->
+                    At = if Selector =:= nil -> Found; true -> Selector end,
                     Prefix = <<(atom_to_binary(Class))/binary, ">>",
                                (atom_to_binary(At))/binary, ": ">>,
                     Exception#{error := {beamtalk_error, Kind, Class, At,
@@ -176,6 +185,7 @@ wrap_reason(Reason) ->
 -spec does_not_understand(term(), atom()) -> no_return().
 does_not_understand({beamtalk_object, _, _, Name} = R, Sel) when is_atom(Name) ->
     Class = class_text(R),
+    beamtalk_class:exists(Name) orelse raise(class_not_found, Name, Sel),
     case Sel of
         new -> raise(instantiation_error, Name, new);
         'new:' -> raise(instantiation_error, Name, 'new:');

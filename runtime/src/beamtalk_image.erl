@@ -53,4 +53,8 @@ image() ->
       records => Records,
       extensions => lists:sort(ets:tab2list(beamtalk_extensions)),
       protocols => lists:sort(ets:tab2list(beamtalk_protocols)),
-      tables => [{Key, persistent_term:get(Key)} || Key <- Names ++ Tags] ++ Text}.
+      tables => [{Key, unversioned(persistent_term:get(Key))} || Key <- Names ++ Tags] ++ Text}.
+
+%% Versions count up from 1 in each run, so 0 is older than any later change.
+unversioned(#{'$info' := Info} = Table) -> Table#{'$info' := Info#{version := 0}};
+unversioned(Table) -> Table.

@@ -2,8 +2,9 @@
 %%
 %% A closure's function is called `-at:put:/3-fun-0-', a lifted loop
 %% `at:put: loop 1'; both belong to the method `at:put:'. Frames of the runtime
-%% and of Erlang's built-in functions are left out, so the first frame is the
-%% Beamtalk code that made the failing send.
+%% and of Erlang's own modules are left out, so the first frame is the Beamtalk
+%% code that made the failing send, provided that it is still on the stack (see
+%% `beamtalk_dispatch:stay/1').
 -module(beamtalk_stack).
 
 -export([frames/1, actor_method/2, method_of/1]).
@@ -15,31 +16,24 @@
 frames(Stack) ->
     join([frame(F) || F <- Stack, is_visible(F)]).
 
-is_visible({Module, Function, Arity, Location}) ->
+is_visible({Module, Function, _, Location}) ->
     case beamtalk_class:of_module(Module) of
         {ok, _} -> Function =/= '__beamtalk_meta';
         none ->
-            is_bt_module(atom_to_list(Module)) orelse
-                (Location =/= [] andalso not is_runtime(Module)
-                 andalso not is_built_in(Module, Function, Arity))
+            case atom_to_list(Module) of
+                "bt@" ++ _ -> true;
+                "beamtalk_" ++ _ -> false;
+                _ -> Location =/= [] andalso not is_otp(Module)
+            end
     end;
 is_visible(_) -> false.
 
-is_bt_module("bt@" ++ _) -> true;
-is_bt_module(_) -> false.
-
-is_runtime(Module) ->
-    case atom_to_list(Module) of
-        "beamtalk_" ++ _ -> true;
-        _ -> lists:member(Module, [gen_server, gen, proc_lib, supervisor, erl_eval, shell, init,
-                                   error_handler, code_server])
+%% Erlang's own modules are machinery; an application's Erlang modules are not.
+is_otp(Module) ->
+    case code:which(Module) of
+        Path when is_list(Path) -> lists:prefix(code:lib_dir(), Path);
+        _ -> true
     end.
-
-is_built_in(erlang, _, _) -> true;
-is_built_in(erl_bifs, _, _) -> true;
-is_built_in(Module, Function, Arity) ->
-    N = if is_list(Arity) -> length(Arity); true -> Arity end,
-    erlang:is_builtin(Module, Function, N).
 
 frame({Module, Function, Arity, Location}) ->
     {Side, Method} = method_of(Function),
@@ -57,7 +51,14 @@ frame({Module, Function, Arity, Location}) ->
                   undefined -> nil;
                   File -> unicode:characters_to_binary(File)
               end,
-      moduleName => atom_to_binary(Module)}.
+      moduleName => atom_to_binary(canonical(Module))}.
+
+%% The module a class is known by, wherever a reload had to put its code.
+canonical(Module) ->
+    case beamtalk_class:of_module(Module) of
+        {ok, Name} -> maps:get(module, beamtalk_class:record(Name), Module);
+        none -> Module
+    end.
 
 %% Several Erlang frames of one activation (a method and its closures on
 %% neighbouring lines) stay apart; only exact repetitions are dropped.

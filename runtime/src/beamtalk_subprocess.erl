@@ -79,7 +79,7 @@ start({_, _, _, Class} = ClassObject, Command, Arguments, Options, Selector) ->
         {{ok, Executable}, ok} ->
             Config = Options#{executable => Executable, args => Arguments},
             try
-                beamtalk_result:ok(beamtalk_actor_class:'class spawnWith:'(ClassObject, Config))
+                beamtalk_result:ok(beamtalk_actor_class:spawn_with(ClassObject, Config))
             catch
                 error:#{error := {beamtalk_error, _, _, _, _, _, #{reason := Reason}}} when is_atom(Reason) ->
                     failure(Reason, Class, Selector, Command)

@@ -161,18 +161,26 @@ hint(_, Command) -> <<"Could not run ", Command/binary>>.
 
 -spec os_run(term(), term()) -> binary().
 os_run(_Class, Command) ->
-    os_run(Command, 30000, 'run:', ok).
+    run_shell(Command, 30000, 'run:').
 
 -spec os_run(term(), term(), term()) -> binary().
 os_run(_Class, Command, Timeout) ->
     beamtalk_argument:positive(Timeout, 'OS', 'run:timeout:'),
-    os_run(Command, Timeout, 'run:timeout:', ok).
+    run_shell(Command, Timeout, 'run:timeout:').
 
-os_run(Command, Timeout, Selector, ok) ->
-    beamtalk_argument:string(Command, 'OS', Selector),
+run_shell(Command, Timeout, Selector) ->
     beamtalk_port_helper:check_arguments(Command, [], 'OS', Selector),
     beamtalk_capability:require(subprocess, 'OS', Selector),
     case beamtalk_command:run({<<"/bin/sh">>, [<<"-c">>, Command]}, #{timeout => Timeout}) of
-        {ok, #{stdout := Output}} -> string:trim(Output, trailing);
+        {ok, #{stdout := Output}} -> without_trailing_space(Output);
         {error, Reason} -> beamtalk_error:raise(Reason, 'OS', Selector, hint(Reason, Command))
+    end.
+
+%% Byte by byte, since the output may be no text.
+without_trailing_space(<<>>) ->
+    <<>>;
+without_trailing_space(Output) ->
+    case lists:member(binary:last(Output), " \t\n\v\f\r") of
+        true -> without_trailing_space(binary:part(Output, 0, byte_size(Output) - 1));
+        false -> Output
     end.

@@ -5,7 +5,7 @@
 %% the pipe ends the node at any moment.
 -module(beamtalk_worker).
 
--export([start/1, send/1]).
+-export([start/1, send/1, compiler/1]).
 
 -spec start(file:filename()) -> no_return().
 start(Image) ->
@@ -15,7 +15,9 @@ start(Image) ->
     Port = open_port({fd, 0, 3}, [{packet, 4}, binary, eof]),
     persistent_term:put(?MODULE, Port),
     case beamtalk_class:boot(Image) of
-        ok -> loop(Port, queue:new(), idle);
+        ok ->
+            beamtalk_compiler_port:attach(fun ?MODULE:compiler/1),
+            loop(Port, queue:new(), idle);
         {error, Reason} ->
             io:format(standard_error, "cannot read the library image: ~0tp~n", [Reason]),
             halt(70)
@@ -30,7 +32,17 @@ send(Term) ->
 loop(Port, Waiting, Current) ->
     receive
         {Port, {data, Frame}} ->
-            next(Port, queue:in(binary_to_term(Frame), Waiting), Current);
+            case binary_to_term(Frame) of
+                {answer, Number, Answer} ->
+                    erase({asked, Number}) ! {?MODULE, Number, Answer},
+                    loop(Port, Waiting, Current);
+                Request ->
+                    next(Port, queue:in(Request, Waiting), Current)
+            end;
+        {ask, From, Number, Question} ->
+            put({asked, Number}, From),
+            send({request, Number, Question}),
+            loop(Port, Waiting, Current);
         {Port, eof} ->
             halt(0, [{flush, false}]);
         {'EXIT', Port, _} ->
@@ -43,6 +55,53 @@ loop(Port, Waiting, Current) ->
         _ ->
             loop(Port, Waiting, Current)
     end.
+
+%% The compiler behind beamtalk_compiler_port: the binary at the other end of the pipe.
+-spec compiler(tuple()) -> {ok, term()} | {error, map()} | ok.
+compiler({compile, Mode, Class, Side, Selector, Source}) ->
+    #{superclass := Super, slots := Slots, class_slots := ClassSlots} = beamtalk_class:record(Class),
+    Names = fun(All) -> [Name || #{name := Name} <- All] end,
+    Question = {compile, Class, Side, Selector, Source, Super, Names(Slots), Names(ClassSlots)},
+    case ask(Question) of
+        {ok, _} when Mode =:= precheck -> {ok, no_findings()};
+        {ok, Modules} -> install(Class, Selector, Modules);
+        {error, Text} -> {error, failed(compile_failed, Class, Selector, Text)}
+    end;
+compiler({reload, Class, File}) ->
+    case ask({reload, Class, File}) of
+        {ok, Modules} -> install(Class, reload, Modules);
+        {error, Text} -> {error, failed(reload_failed, Class, reload, Text)}
+    end;
+compiler({removed, Class, Side, Selector}) ->
+    case ask({removed, Class, Side, Selector}) of
+        {ok, Modules} ->
+            _ = install(Class, Selector, Modules),
+            ok;
+        {error, _} -> ok
+    end;
+compiler(_Notice) ->
+    ok.
+
+install(_Class, _Selector, []) -> {ok, nil};
+install(Class, Selector, Modules) ->
+    case beamtalk_class:load_forms([binary_to_term(Forms) || Forms <- Modules]) of
+        ok -> {ok, nil};
+        {error, #{error := _} = Exception} -> {error, Exception};
+        {error, Reason} ->
+            Text = unicode:characters_to_binary(io_lib:format("~0tp", [Reason])),
+            {error, failed(compile_failed, Class, Selector, Text)}
+    end.
+
+failed(Kind, Class, Selector, Text) ->
+    beamtalk_error:new(Kind, Class, Selector, Text, nil, #{}).
+
+no_findings() ->
+    #{findings => [], checked => 0, totalCandidates => 0, notChecked => 0, capNote => nil, checkedOwners => []}.
+
+ask(Question) ->
+    Number = erlang:unique_integer([positive]),
+    ?MODULE ! {ask, self(), Number, Question},
+    receive {?MODULE, Number, Answer} -> Answer end.
 
 next(Port, Waiting, idle) ->
     case queue:out(Waiting) of

@@ -256,6 +256,7 @@ names() ->
     ?assertEqual(wrong_class, result_kind(beamtalk_actor_class:find_named(beamtalk_class:named('Echo'), boiler))),
     ?assertEqual(name_not_registered, result_kind(beamtalk_actor_class:find_named(Class, nobody))),
     3 = ?D:send(Proxy, 'fill:', 3),
+    ?assertEqual(3, ?D:send(K, 'run:', fun() -> ?D:send(Proxy, litres) end)),
     ?assertEqual(3, ?D:send(K, litres)),
     ?assertEqual([Proxy], beamtalk_actor_class:all_registered(Class)),
     ?assertEqual(boiler, beamtalk_actor_class:registeredName(K)),

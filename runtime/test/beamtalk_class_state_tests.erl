@@ -101,10 +101,17 @@ dying() ->
     Holder = spawn(fun() -> ?D:send(ticket(), 'run:', fun() -> Me ! holding, receive never -> ok end end) end),
     receive holding -> ok end,
     Waiter = spawn_link(fun() -> Me ! {got, ?D:send(ticket(), next)} end),
-    timer:sleep(20),
+    wait_until_contended(),
     exit(Holder, kill),
     receive {got, 2051} -> ok after 2000 -> error(lock_lost) end,
     _ = Waiter.
+
+%% Somebody waits for the lock: its row says so.
+wait_until_contended() ->
+    case ets:lookup(beamtalk_locks, {class, 'Ticket'}) of
+        [{_, _, _, true}] -> ok;
+        _ -> erlang:yield(), wait_until_contended()
+    end.
 
 waiting() ->
     Me = self(),

@@ -34,11 +34,48 @@ reload() ->
     ?assert(erlang:system_info(atom_count) - Atoms < 200),
     beamtalk_support:stop_all([Sitting, Holder]).
 
+%% The same with compiled code that carries no debug information.
+reload_beams_test() ->
+    beamtalk_support:start(),
+    Spec = fun(N) -> (version(N))#{name => 'Pulse', module => bt@pulse} end,
+    Load = fun(S) ->
+        {ok, bt@pulse, Beam} = beamtalk_code:compile_forms(beamtalk_support:forms(S)),
+        beamtalk_class:load(bt@pulse, Beam)
+    end,
+    {ok, bt@pulse} = Load(Spec(0)),
+    {_, _, _, Pid} = Pulse = ?D:send(beamtalk_class:named('Pulse'), spawn),
+    ?D:cast(Pulse, wait, []),
+    wait_until(fun() -> element(2, process_info(Pid, status)) =:= waiting end),
+    Other = ?D:send(beamtalk_class:named('Pulse'), spawn),
+    [begin
+         {ok, bt@pulse} = Load(Spec(N)),
+         ?assertEqual(N, ?D:send(Other, version))
+     end || N <- lists:seq(1, 20)],
+    {error, E} = Load((Spec(21))#{superclass => 'NoSuchClass'}),
+    ?assertEqual(class_not_found, beamtalk_error:field(E, kind)),
+    ?assertEqual(20, ?D:send(Other, version)),
+    Pid ! go,
+    ?assertEqual(20, ?D:send(Pulse, version)),
+    beamtalk_support:stop_all([Pulse, Other]).
+
 wait_until(Condition) ->
     case Condition() of
         true -> ok;
         false -> erlang:yield(), wait_until(Condition)
     end.
+
+%% A block kept in class state still works after its maker was reloaded often.
+stored_block_test() ->
+    Spec = fun(N) -> #{name => 'Maker', superclass => 'Object', kind => object,
+                       class_methods => [{make, 0, "fun(S) -> fun() -> {S, " ++ integer_to_list(N) ++ "} end end"}]} end,
+    Keeper = beamtalk_support:define(#{name => 'Keeper', superclass => 'Object', kind => object, class_slots => [{block, "nil"}],
+        class_methods => [{'keep:', 1, "fun(S, B) -> beamtalk_class_state:locked_put(S, block, B) end"},
+                          {run, 0, "fun(S) -> (beamtalk_class_state:get(S, block))() end"}]}),
+    Maker = beamtalk_support:define(Spec(0)),
+    ?D:send(Keeper, 'keep:', ?D:send(Maker, make)),
+    [beamtalk_support:define(Spec(N)) || N <- lists:seq(1, 5)],
+    erlang:garbage_collect(),
+    ?assertEqual({Maker, 0}, ?D:send(Keeper, run)).
 
 migration_test() ->
     Spec = fun(Slots) -> #{name => 'Tank', superclass => 'Actor', kind => actor, slots => Slots,
@@ -65,13 +102,13 @@ refused_changes_nothing_test() ->
     ?assertEqual(3, ?D:send(1, '+', 2)).
 
 subclasses_follow_test() ->
-    Base = fun(N) -> #{name => 'Base', superclass => 'Value', kind => value, methods => [{v, 0, integer("fun(_) -> ", N)}]} end,
+    Base = fun(N) -> #{name => 'Stem', superclass => 'Value', kind => value, methods => [{v, 0, integer("fun(_) -> ", N)}]} end,
     beamtalk_support:define(Base(1)),
-    Sub = beamtalk_support:define(#{name => 'Sub', superclass => 'Base', kind => value}),
+    Sub = beamtalk_support:define(#{name => 'Twig', superclass => 'Stem', kind => value}),
     ?assertEqual(1, ?D:send(?D:send(Sub, new), v)),
     beamtalk_support:define(Base(2)),
     ?assertEqual(2, ?D:send(?D:send(Sub, new), v)),
-    ?assertEqual(['Sub'], beamtalk_class:subclasses('Base')).
+    ?assertEqual(['Twig'], beamtalk_class:subclasses('Stem')).
 
 removal_test() ->
     Class = beamtalk_support:define(#{name => 'Shelf', superclass => 'Value', kind => value,
@@ -102,11 +139,12 @@ patch_test() ->
 
 image_test() ->
     beamtalk_support:start(),
-    Ebin = filename:join(filename:basedir(user_cache, "beamtalk-test"), "ebin"),
-    ok = filelib:ensure_dir(filename:join(Ebin, "x")),
+    Ebin = filename:absname("beamtalk_image_test_" ++ os:getpid()),
+    ok = file:make_dir(Ebin),
     Image = filename:join(Ebin, "library.image"),
     ok = beamtalk_class:write_image(Ebin, Image),
     {Micros, ok} = timer:tc(fun() -> beamtalk_class:boot(Image) end),
     ?assert(Micros < 100000),
     ?assertEqual(7, ?D:send(3, '+', 4)),
-    ok = file:delete(Image).
+    true = code:del_path(Ebin),
+    ok = file:del_dir_r(Ebin).

@@ -140,7 +140,7 @@ map_text(Slots) ->
 default_text(none) -> "nil";
 default_text(Text) -> Text.
 
-%% A function of the module from the text of a fun; `self_call' style helpers are
+%% A function of the module from the text of a fun; calls to other functions are
 %% written as remote calls by the tests.
 function(Name, Arity, Text) ->
     {ok, Tokens, _} = erl_scan:string(lists:flatten([Text, "."])),

@@ -7,6 +7,7 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod new;
+pub(crate) mod port_helper;
 pub(crate) mod repl;
 pub(crate) mod run;
 pub(crate) mod test;

@@ -7,6 +7,7 @@ mod exit;
 mod fetch;
 mod files;
 mod findings;
+mod live;
 mod manifest;
 mod nearest;
 mod project;
@@ -70,6 +71,9 @@ enum Command {
     Docs(commands::docs::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
+    /// Run programs for a node, which starts it.
+    #[command(hide = true)]
+    PortHelper(commands::port_helper::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -111,6 +115,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
+        Command::PortHelper(arguments) => commands::port_helper::run(terminal, &arguments),
     }
 }
 

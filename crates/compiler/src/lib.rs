@@ -29,7 +29,7 @@ use crate::class::Module;
 use crate::lower::Target;
 use crate::resolve::Resolver;
 
-pub use live::{CompiledMethod, compile_method};
+pub use live::{CompiledMethod, compile_method, remove_method};
 pub use names::module_name;
 pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
 
@@ -174,9 +174,12 @@ fn replacements(
     let mut modules: Vec<CompiledModule> = Vec::new();
     let mut changed = Vec::new();
     for extension in file.unit.items.iter().filter_map(as_extension) {
-        let Some(new_file) = live::replace_method(&table, file, extension) else { continue };
+        let Some(new_file) = live::replace_method(&table, file, extension) else {
+            continue;
+        };
         table.declare(&new_file);
-        let Some(module) = live::recompile(&new_file, &extension.target.name.text, &table, diagnostics) else {
+        let Some(module) = live::recompile(&new_file, &extension.target.name.text, &table, diagnostics)
+        else {
             continue;
         };
         modules.retain(|known| known.name != module.name);
@@ -189,7 +192,9 @@ fn replacements(
 fn as_extension(item: &ast::Item) -> Option<&ast::Extension> {
     match item {
         ast::Item::Extension(extension) => Some(extension),
-        ast::Item::Class(_) | ast::Item::Protocol(_) | ast::Item::TypeAlias(_) | ast::Item::Statement(_) => None,
+        ast::Item::Class(_) | ast::Item::Protocol(_) | ast::Item::TypeAlias(_) | ast::Item::Statement(_) => {
+            None
+        }
     }
 }
 
@@ -247,8 +252,13 @@ fn definitions(
     let is_replaced = |extension: &&ast::Extension| {
         file.origin == Origin::Session && live::replace_method(table, file, extension).is_some()
     };
-    let mut extensions: Vec<&ast::Extension> =
-        file.unit.items.iter().filter_map(as_extension).filter(|extension| !is_replaced(extension)).collect();
+    let mut extensions: Vec<&ast::Extension> = file
+        .unit
+        .items
+        .iter()
+        .filter_map(as_extension)
+        .filter(|extension| !is_replaced(extension))
+        .collect();
     for item in &file.unit.items {
         match item {
             ast::Item::Class(class) => {

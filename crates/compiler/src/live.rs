@@ -31,7 +31,12 @@ pub fn compile_method(
 ) -> CompiledMethod {
     let (definition, mut diagnostics) = match definition(selector, source) {
         Ok(definition) => definition,
-        Err(diagnostics) => return CompiledMethod { diagnostics, ..CompiledMethod::default() },
+        Err(diagnostics) => {
+            return CompiledMethod {
+                diagnostics,
+                ..CompiledMethod::default()
+            };
+        }
     };
     let side = if is_class_side { " class" } else { "" };
     let text = eco_format!("{class}{side} >> {definition}");
@@ -48,9 +53,64 @@ pub fn compile_method(
     let input = compile_input(&file, table, &[]);
     diagnostics.extend(input.diagnostics);
     if has_errors(&diagnostics) {
-        return CompiledMethod { diagnostics, ..CompiledMethod::default() };
+        return CompiledMethod {
+            diagnostics,
+            ..CompiledMethod::default()
+        };
     }
-    CompiledMethod { modules: input.modules, diagnostics, changed: input.changed }
+    CompiledMethod {
+        modules: input.modules,
+        diagnostics,
+        changed: input.changed,
+    }
+}
+
+/// Compile a class without one of its methods, so that its own sends to `self` no longer reach it. Nothing to do when the
+/// body has no such method.
+pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selector: &str) -> CompiledMethod {
+    let mut out = CompiledMethod::default();
+    let Some(file) = without_method(table, class, is_class_side, selector) else {
+        return out;
+    };
+    let mut table = table.clone();
+    table.declare(&file);
+    out.modules
+        .extend(recompile(&file, class, &table, &mut out.diagnostics));
+    out.changed.push(file);
+    out
+}
+
+fn without_method(
+    table: &ClassTable,
+    class: &str,
+    is_class_side: bool,
+    selector: &str,
+) -> Option<SourceFile> {
+    let file = table.class(class)?.source.clone()?;
+    let method = class_of(&file, class)?
+        .methods
+        .iter()
+        .find(|method| method.is_class == is_class_side && method.head.selector == selector)?;
+    let before = file.text.get(..method.span.start as usize)?.trim_end();
+    let after = file.text.get(method.span.end as usize..)?;
+    with_text(&file, eco_format!("{before}\n{after}"))
+}
+
+/// The same file with another text; `None` when that does not parse.
+fn with_text(file: &SourceFile, text: EcoString) -> Option<SourceFile> {
+    let parse = if file.origin == Origin::Session {
+        beamtalk_syntax::parse_input(&text)
+    } else {
+        beamtalk_syntax::parse_file(&text)
+    };
+    if has_errors(&parse.diagnostics) {
+        return None;
+    }
+    Some(SourceFile {
+        text,
+        unit: parse.unit,
+        ..file.clone()
+    })
 }
 
 /// The definition with its head, checked against the selector.
@@ -63,7 +123,11 @@ fn definition(selector: &str, source: &str) -> Result<(EcoString, Vec<Diagnostic
         }
         if method.head.selector != selector {
             let message = eco_format!("the source defines `{}`, not `{selector}`", method.head.selector);
-            return Err(vec![Diagnostic::error(codes::WRONG_SELECTOR, method.head.span, message)]);
+            return Err(vec![Diagnostic::error(
+                codes::WRONG_SELECTOR,
+                method.head.span,
+                message,
+            )]);
         }
         return Ok((source.into(), Vec::new()));
     }
@@ -73,12 +137,20 @@ fn definition(selector: &str, source: &str) -> Result<(EcoString, Vec<Diagnostic
         let indented = source.replace('\n', "\n  ");
         return Ok((eco_format!("{selector} =>\n  {indented}"), Vec::new()));
     }
-    Err(if is_unary && has_errors(&body_diagnostics) { body_diagnostics } else { diagnostics })
+    Err(if is_unary && has_errors(&body_diagnostics) {
+        body_diagnostics
+    } else {
+        diagnostics
+    })
 }
 
 /// The text of the class with one of its methods replaced; `None` when the body has no such method or its text is
 /// not known.
-pub(crate) fn replace_method(table: &ClassTable, file: &SourceFile, extension: &ast::Extension) -> Option<SourceFile> {
+pub(crate) fn replace_method(
+    table: &ClassTable,
+    file: &SourceFile,
+    extension: &ast::Extension,
+) -> Option<SourceFile> {
     let target = &extension.target.name.text;
     let method = &extension.method;
     let old_file = table.class(target)?.source.clone()?;
@@ -87,22 +159,21 @@ pub(crate) fn replace_method(table: &ClassTable, file: &SourceFile, extension: &
         .methods
         .iter()
         .find(|old| old.is_class == method.is_class && old.head.selector == method.head.selector)?;
-    let line_start = old_file.text.get(..old.span.start as usize)?.rfind('\n').map_or(0, |at| at + 1);
+    let line_start = old_file
+        .text
+        .get(..old.span.start as usize)?
+        .rfind('\n')
+        .map_or(0, |at| at + 1);
     let indent = " ".repeat(old.span.start as usize - line_start);
     let modifier = if method.is_class { "class " } else { "" };
-    let new = method.span.text(&file.text).trim_end().replace('\n', &format!("\n{indent}"));
+    let new = method
+        .span
+        .text(&file.text)
+        .trim_end()
+        .replace('\n', &format!("\n{indent}"));
     let before = old_file.text.get(..old.span.start as usize)?;
     let after = old_file.text.get(old.span.end as usize..)?;
-    let text = eco_format!("{before}{modifier}{new}{after}");
-    let parse = if old_file.origin == Origin::Session {
-        beamtalk_syntax::parse_input(&text)
-    } else {
-        beamtalk_syntax::parse_file(&text)
-    };
-    if has_errors(&parse.diagnostics) {
-        return None;
-    }
-    Some(SourceFile { text, unit: parse.unit, ..SourceFile::clone(&old_file) })
+    with_text(&old_file, eco_format!("{before}{modifier}{new}{after}"))
 }
 
 fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
@@ -134,6 +205,9 @@ pub(crate) fn recompile(
         forms: encode(&module.forms(&module_name)),
         name: module_name,
         class: Some(class.name.text.clone()),
-        superclass: class.superclass.as_ref().map(|superclass| superclass.name.text.clone()),
+        superclass: class
+            .superclass
+            .as_ref()
+            .map(|superclass| superclass.name.text.clone()),
     })
 }

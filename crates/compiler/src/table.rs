@@ -153,7 +153,13 @@ impl ClassTable {
     }
 
     /// Add a class that the running image has but no source text declares.
-    pub fn declare_shape(&mut self, name: &str, superclass: Option<&str>, slots: &[EcoString], class_slots: &[EcoString]) {
+    pub fn declare_shape(
+        &mut self,
+        name: &str,
+        superclass: Option<&str>,
+        slots: &[EcoString],
+        class_slots: &[EcoString],
+    ) {
         let entry = ClassEntry {
             name: name.into(),
             superclass: superclass.map(EcoString::from),
@@ -162,7 +168,13 @@ impl ClassTable {
             origin: Origin::Session,
             modifiers: ast::ClassModifiers::default(),
             native: None,
-            slots: slots.iter().map(|slot| SlotEntry { name: slot.clone(), may_be_nil: true }).collect(),
+            slots: slots
+                .iter()
+                .map(|slot| SlotEntry {
+                    name: slot.clone(),
+                    may_be_nil: true,
+                })
+                .collect(),
             class_slots: class_slots.to_vec(),
             methods: FxHashMap::default(),
             class_methods: FxHashMap::default(),
@@ -170,11 +182,18 @@ impl ClassTable {
             span: Span::default(),
             source: None,
         };
-        Arc::make_mut(&mut self.tables).classes.insert(entry.name.clone(), Arc::new(entry));
+        Arc::make_mut(&mut self.tables)
+            .classes
+            .insert(entry.name.clone(), Arc::new(entry));
     }
 
     pub fn class(&self, name: &str) -> Option<&ClassEntry> {
         self.tables.classes.get(name).map(Arc::as_ref)
+    }
+
+    /// The text a class was declared in; none for the library.
+    pub fn source_of(&self, class: &str) -> Option<SourceFile> {
+        self.class(class)?.source.as_deref().cloned()
     }
 
     /// The names of all classes, in no order.

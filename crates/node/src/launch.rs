@@ -31,6 +31,10 @@ fn add_flags(command: &mut Command, runtime: &Runtime) {
         command.env_remove(name);
     }
     command.env("ERL_CRASH_DUMP_SECONDS", "0");
+    // The program that runs operating-system processes for the node is this one.
+    if let Ok(program) = std::env::current_exe() {
+        command.env("BEAMTALK_PORT_HELPER", program);
+    }
 }
 
 /// The program of `beamtalk run`: standard streams are the caller's, the job is in a file the node

@@ -97,6 +97,23 @@ impl Worker {
         )?)
     }
 
+    /// Wait for the next reply or event, answering questions that the node asks meanwhile.
+    pub fn receive_serving(&mut self, serve: &mut dyn FnMut(&Term) -> Term) -> Result<Term, Error> {
+        loop {
+            let message = self.receive()?;
+            match &message {
+                Term::Tuple(parts) => match parts.as_slice() {
+                    [Term::Atom(tag), number, question] if tag == "request" => {
+                        let answer = serve(question);
+                        self.send(&Term::tuple([Term::atom("answer"), number.clone(), answer]))?;
+                    }
+                    _ => return Ok(message),
+                },
+                _ => return Ok(message),
+            }
+        }
+    }
+
     /// The operating-system process id of the node.
     pub fn id(&self) -> u32 {
         self.child.id()

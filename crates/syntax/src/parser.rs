@@ -321,9 +321,13 @@ impl<'s> Parser<'s> {
     /// The doc comment lines directly above a token, joined.
     fn doc_before(&mut self, index: usize) -> Option<EcoString> {
         let token = self.token_at(index);
-        let first = index
-            .checked_sub(1)
-            .map_or(0, |before| self.token_at(before).comments) as usize;
+        // A separator between is no code.
+        let dots = (0..index)
+            .rev()
+            .take_while(|before| self.token_at(*before).kind == TokenKind::Dot)
+            .count();
+        let before = (index - dots).checked_sub(1);
+        let first = before.map_or(0, |before| self.token_at(before).comments) as usize;
         let mut below = token.start;
         let mut lines: Vec<&str> = Vec::new();
         for at in (first..token.comments as usize).rev() {
@@ -351,10 +355,10 @@ impl<'s> Parser<'s> {
         Some(lines.join("\n").into())
     }
 
-    /// Is there only white space before this offset on its line?
+    /// Is there nothing but white space and separators before this offset on its line?
     fn starts_line(&self, offset: u32) -> bool {
         let before = self.source.get(..offset as usize).unwrap_or("");
-        let gap = before.trim_end_matches([' ', '\t', '\u{feff}']);
+        let gap = before.trim_end_matches([' ', '\t', '.', '\u{feff}']);
         gap.is_empty() || gap.ends_with('\n')
     }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use beamtalk_compiler::{ClassTable, Origin, SourceFile};
+use beamtalk_compiler::{Origin, SourceFile};
 use beamtalk_etf::Term;
 use beamtalk_node::{Erlang, Runtime, Worker};
 use beamtalk_syntax::Parse;
@@ -15,6 +15,7 @@ use crate::build::{self, Package};
 use crate::exit::Exit;
 use crate::findings::severity::Warnings;
 use crate::findings::{self, Counts, FileFindings, Finding, Policy};
+use crate::live::LiveCompiler;
 use crate::project::Project;
 use crate::source;
 use crate::terminal::Terminal;
@@ -52,7 +53,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 /// A node, what the compiler knows, and the variables assigned so far.
 struct Session {
     worker: Worker,
-    table: ClassTable,
+    compiler: LiveCompiler,
     bound: Vec<EcoString>,
 }
 
@@ -76,7 +77,7 @@ impl Session {
         }
         Ok(Self {
             worker,
-            table,
+            compiler: LiveCompiler::new(table),
             bound: Vec::new(),
         })
     }
@@ -140,7 +141,7 @@ impl Session {
             module: EcoString::from(beamtalk_compiler::module_name(None, "session")),
             origin: Origin::Session,
         };
-        let mut table = self.table.clone();
+        let mut table = self.compiler.table.clone();
         if defines {
             table.declare(&file);
         }
@@ -156,7 +157,10 @@ impl Session {
         if counts.errors > 0 {
             return Ok(Exit::Failure);
         }
-        self.table = table;
+        for changed in &compiled.changed {
+            table.declare(changed);
+        }
+        self.compiler.table = table;
         for name in compiled.assigns {
             if !self.bound.contains(&name) {
                 self.bound.push(name);
@@ -164,7 +168,10 @@ impl Session {
         }
         let request = evaluation(&compiled.modules, compiled.expression.as_ref());
         self.worker.send(&Term::tuple([Term::atom("eval"), request]))?;
-        let reply = self.worker.receive()?;
+        let compiler = &mut self.compiler;
+        let reply = self
+            .worker
+            .receive_serving(&mut |question| compiler.answer(question))?;
         match wire::tagged(&reply) {
             Some(("evaluated", [result])) => match wire::tagged(result) {
                 Some(("ended", [Term::Integer(status)])) => {

@@ -44,6 +44,8 @@ pub(crate) struct Collection {
     pub(crate) files: usize,
     /// Things to tell that are no failure.
     pub(crate) warnings: Vec<String>,
+    /// Every class that is loaded before anything runs.
+    pub(crate) table: ClassTable,
 }
 
 /// The files of a run, by role.
@@ -71,9 +73,11 @@ pub(crate) fn collect(
         modules: Vec::new(),
         files: 0,
         warnings: Vec::new(),
+        table: ClassTable::empty(),
     };
     let mut table = table.clone();
     let parsed = compile_classes(project, &sources, &mut table, &mut collection)?;
+    collection.table = table.clone();
     add_test_classes(&parsed, &table, selection, &mut collection);
     let known: BTreeSet<PathBuf> = parsed
         .iter()
@@ -376,6 +380,7 @@ pub(crate) fn collect_markdown(
         modules: Vec::new(),
         files: 0,
         warnings: Vec::new(),
+        table: table.clone(),
     };
     let compiler = ScriptCompiler::new(project, table, project.sources()?.into_iter().collect());
     for path in paths {

@@ -10,6 +10,7 @@ use super::collect::Collection;
 use super::expectation::{Outcome as InputOutcome, Raised};
 use super::units::{CompiledInput, CompiledScript, Outcome, Problem, Status, Unit, Work};
 use crate::build::path_term;
+use crate::live::LiveCompiler;
 use crate::terminal::Terminal;
 use crate::wire;
 
@@ -39,10 +40,11 @@ pub(crate) fn run(
     {
         return Ok(outcomes);
     }
+    let mut compiler = LiveCompiler::new(collection.table.clone());
     worker.send(&request(collection, options))?;
     let mut done = 0;
     loop {
-        let event = worker.receive()?;
+        let event = worker.receive_serving(&mut |question| compiler.answer(question))?;
         match wire::tagged(&event) {
             Some((
                 "test",

@@ -7,6 +7,15 @@ use crate::lexer::lex;
 use crate::span::Span;
 use crate::token::TokenKind;
 
+/// Where a block comment before something on its line goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// It stays there.
+    Inline,
+    /// Above: the column of a member has a meaning.
+    Above,
+}
+
 /// One line-level thing in a sequence: its lines, where it starts and where it ends.
 pub(super) struct Entry {
     pub(super) document: Document,
@@ -79,7 +88,7 @@ impl<'s> Formatter<'s> {
     }
 
     /// All comments before `offset` as lines of their own; answers where the first one starts.
-    pub(super) fn leading(&mut self, offset: u32) -> (Vec<Document>, Option<u32>) {
+    pub(super) fn leading(&mut self, offset: u32, placement: Placement) -> (Vec<Document>, Option<u32>) {
         let mut parts = Vec::new();
         let mut first = None;
         while let Some(comment) = self.pending().filter(|comment| comment.span.start < offset) {
@@ -87,8 +96,9 @@ impl<'s> Formatter<'s> {
             first.get_or_insert(comment.span.start);
             parts.push(self.comment_text(comment));
             let following = self.pending().map_or(offset, |next| next.span.start.min(offset));
-            let is_inline =
-                comment.kind == CommentKind::Block && self.is_same_line(comment.span.end, following);
+            let is_inline = comment.kind == CommentKind::Block
+                && self.is_same_line(comment.span.end, following)
+                && (placement == Placement::Inline || following < offset);
             if is_inline {
                 parts.push(text(" "));
             } else if self.has_blank_line(comment.span.end, following) {
@@ -125,6 +135,7 @@ impl<'s> Formatter<'s> {
         items: &[T],
         from: Option<u32>,
         limit: u32,
+        placement: Placement,
         start_of: impl Fn(&T) -> u32,
         mut print: impl FnMut(&mut Self, &T, bool) -> Entry,
     ) -> Vec<Document> {
@@ -133,7 +144,7 @@ impl<'s> Formatter<'s> {
         let mut is_first = true;
         for (index, item) in items.iter().enumerate() {
             let start = start_of(item);
-            let (leading, comment) = self.leading(start);
+            let (leading, comment) = self.leading(start, placement);
             let is_last = index + 1 == items.len();
             let entry = print(self, item, is_last);
             let begin = comment.unwrap_or(entry.start);
@@ -154,7 +165,7 @@ impl<'s> Formatter<'s> {
             parts.extend(trailing);
             previous = Some(end.max(self.printed_end()));
         }
-        let (mut dangling, comment) = self.leading(limit);
+        let (mut dangling, comment) = self.leading(limit, Placement::Above);
         if let Some(begin) = comment {
             dangling.pop();
             if !is_first || from.is_some() {

@@ -1,8 +1,8 @@
 //! Statements and expressions.
 
-use super::comments::Entry;
+use super::comments::{Entry, Placement};
 use super::document::{Document, VerbatimLine, concat, group, is_forced, nest, text};
-use super::pattern::{annotation, block_parameter, class_ref};
+use super::pattern::{annotation, block_parameter, class_ref, selector_parts};
 use super::{Formatter, pattern};
 use crate::ast::{Arm, Block, Expect, Expression, ExpressionKind, Message, Statement, StringPart};
 use crate::span::Span;
@@ -12,7 +12,7 @@ impl Formatter<'_> {
     pub(super) fn expects(&mut self, expects: &[Expect], declaration: u32) -> Vec<Document> {
         let mut parts = Vec::new();
         for expect in expects {
-            let (leading, _) = self.leading(expect.span.start);
+            let (leading, _) = self.leading(expect.span.start, Placement::Above);
             parts.extend(leading);
             parts.push(text(format!("@expect {}", expect.category.text)));
             if let Some(reason) = &expect.reason {
@@ -23,7 +23,7 @@ impl Formatter<'_> {
             parts.push(Document::HardLine);
         }
         if !expects.is_empty() {
-            let (leading, _) = self.leading(declaration);
+            let (leading, _) = self.leading(declaration, Placement::Above);
             parts.extend(leading);
         }
         parts
@@ -57,6 +57,7 @@ impl Formatter<'_> {
             body,
             from,
             limit,
+            Placement::Inline,
             |statement| statement.span.start,
             |formatter, statement, _| formatter.statement(statement),
         )
@@ -213,7 +214,7 @@ impl Formatter<'_> {
             } else {
                 Document::Line
             });
-            let (leading, _) = self.leading(element.start());
+            let (leading, _) = self.leading(element.start(), Placement::Inline);
             if !leading.is_empty() {
                 parts.push(Document::ForceBreak);
             }
@@ -224,7 +225,7 @@ impl Formatter<'_> {
             let (trailing, _) = self.trailing(span.end, next);
             parts.extend(trailing);
         }
-        let (mut dangling, first) = self.leading(limit);
+        let (mut dangling, first) = self.leading(limit, Placement::Above);
         if first.is_some() {
             dangling.pop();
             parts.push(Document::HardLine);
@@ -317,7 +318,7 @@ impl Formatter<'_> {
     /// `at: a put: b`, broken between the parts.
     fn keywords(&mut self, message: &Message, hugs: bool) -> Document {
         let mut parts = Vec::new();
-        for (part, argument) in message.selector.split_inclusive(':').zip(&message.arguments) {
+        for (part, argument) in selector_parts(&message.selector).zip(&message.arguments) {
             if !parts.is_empty() {
                 parts.push(Document::Line);
             }
@@ -394,6 +395,7 @@ impl Formatter<'_> {
                 arms,
                 None,
                 close,
+                Placement::Inline,
                 |arm| arm.span.start,
                 |formatter, arm, _| Entry {
                     document: formatter.or_verbatim(arm.span, 0, |formatter| formatter.arm(arm)),

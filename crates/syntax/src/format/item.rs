@@ -1,7 +1,7 @@
 //! Classes, protocols, aliases and extensions.
 
 use super::Formatter;
-use super::comments::Entry;
+use super::comments::{Entry, Placement};
 use super::document::{Document, concat, group, nest, text};
 use super::pattern::{
     annotation, class_ref, head, symbol, type_arguments, type_parameters, type_text, union_member,
@@ -49,14 +49,21 @@ impl Formatter<'_> {
         let mut follows_large = false;
         let end = self.source.len() as u32 + 1;
         let mut index = 0;
-        let parts = self.lines(&unit.items, None, end, item_start, |formatter, item, _| {
-            index += 1;
-            let next = unit.items.get(index).map_or(end, item_start);
-            let mut entry = formatter.item(item, next);
-            entry.wants_blank = follows_large || is_large(item);
-            follows_large = is_large(item);
-            entry
-        });
+        let parts = self.lines(
+            &unit.items,
+            None,
+            end,
+            Placement::Above,
+            item_start,
+            |formatter, item, _| {
+                index += 1;
+                let next = unit.items.get(index).map_or(end, item_start);
+                let mut entry = formatter.item(item, next);
+                entry.wants_blank = follows_large || is_large(item);
+                follows_large = is_large(item);
+                entry
+            },
+        );
         concat(parts)
     }
 
@@ -92,6 +99,7 @@ impl Formatter<'_> {
             &members,
             Some(header_end),
             limit,
+            Placement::Above,
             Member::start,
             |formatter, member, _| {
                 index += 1;
@@ -258,6 +266,7 @@ impl Formatter<'_> {
             &protocol.signatures,
             Some(header_end),
             limit,
+            Placement::Above,
             |signature| signature.span.start,
             |formatter, signature, _| formatter.signature(signature),
         );

@@ -152,13 +152,18 @@ pub(super) fn block_parameter(parameter: &Parameter) -> String {
     }
 }
 
+/// `at:` and `put:` of `at:put:`; an operator is one part, `=:=` too.
+pub(super) fn selector_parts(selector: &str) -> impl Iterator<Item = &str> {
+    let is_keyword = selector.ends_with(':');
+    selector.split_inclusive(move |char| is_keyword && char == ':')
+}
+
 pub(super) fn head(head: &Head, result: Option<&Type>) -> String {
     let mut text = String::new();
     if head.parameters.is_empty() {
         text.push_str(&head.selector);
     } else {
-        let parts = head.selector.split_inclusive(':');
-        for (part, parameter) in parts.zip(&head.parameters) {
+        for (part, parameter) in selector_parts(&head.selector).zip(&head.parameters) {
             let space = if text.is_empty() { "" } else { " " };
             let kind = annotation(parameter.annotation.as_ref());
             let _ = write!(text, "{space}{part} {}{kind}", parameter.name.text);

@@ -34,9 +34,11 @@ fn slot_keyword(text: &str) -> Option<SlotKeyword> {
 }
 
 impl Parser<'_> {
+    /// Modifiers stand on the line of what they modify.
     fn skip_class_modifiers(&self, mut index: usize) -> usize {
         while self.kind_at(index) == TokenKind::Lower
             && matches!(self.text_at(index), "abstract" | "sealed" | "typed" | "internal")
+            && !self.token_at(index + 1).newline
         {
             index += 1;
         }
@@ -625,7 +627,7 @@ impl Parser<'_> {
         let Some(mut at) = self.skip_class_ref(self.position) else {
             return false;
         };
-        at += usize::from(self.is_word_at(at, "class"));
+        at += usize::from(self.is_word_at(at, "class") && !self.token_at(at).newline);
         if self.kind_at(at) != TokenKind::ShiftRight {
             return false;
         }

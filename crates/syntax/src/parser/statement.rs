@@ -219,6 +219,8 @@ impl Parser<'_> {
         let at = self.position + usize::from(self.is_word_at(self.position, "internal"));
         self.is_word_at(at, "type")
             && self.kind_at(at + 1) == TokenKind::Upper
+            && !self.token_at(at + 1).newline
+            && (at == self.position || !self.token_at(at).newline)
             && matches!(self.kind_at(at + 2), TokenKind::Equal | TokenKind::ParenOpen)
     }
 

@@ -168,6 +168,9 @@ fn compile_input(
         result.diagnostics.push(message);
     }
     if result.errors.is_empty() {
+        for changed in &compiled.changed {
+            with_input.declare(changed);
+        }
         *table = with_input;
         for name in compiled.assigns {
             if !bound.contains(&name) {

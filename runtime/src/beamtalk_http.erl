@@ -1,0 +1,285 @@
+%% One HTTP/1.1 exchange on a connection of its own.
+%%
+%% Certificates are always verified against the system's authorities, with the
+%% host name checked by the rules of HTTPS.
+-module(beamtalk_http).
+
+-export([request/5]).
+
+-type reason() :: invalid_url | connection_failed | tls_verification_failed | timeout
+                | protocol_error.
+-type response() :: {Status :: pos_integer(), Headers :: [[binary()]], Body :: binary()}.
+
+-record(connection, {module :: gen_tcp | ssl, socket :: term(), deadline :: integer()}).
+
+-spec request(binary(), binary(), [{binary(), binary()}], binary(), non_neg_integer()) ->
+          {ok, response()} | {error, reason()}.
+request(Method, Url, Headers, Body, Timeout) ->
+    Deadline = erlang:monotonic_time(millisecond) + Timeout,
+    try
+        Target = parse(Url),
+        Connection = connect(Target, Deadline),
+        try
+            send(Connection, head(Method, Target, Headers, Body)),
+            send(Connection, Body),
+            {ok, response(Connection, Method)}
+        after
+            close(Connection)
+        end
+    catch
+        throw:{?MODULE, Reason} -> {error, Reason}
+    end.
+
+%%% The URL
+
+parse(Url) ->
+    case uri_string:parse(Url) of
+        #{scheme := Scheme, host := Host} = Parts when Host =/= <<>> ->
+            Module = case string:lowercase(Scheme) of
+                         <<"http">> -> gen_tcp;
+                         <<"https">> -> ssl;
+                         _ -> fail(invalid_url)
+                     end,
+            Default = case Module of gen_tcp -> 80; ssl -> 443 end,
+            Port = case maps:get(port, Parts, undefined) of
+                       undefined -> Default;
+                       Given -> Given
+                   end,
+            Port >= 1 andalso Port =< 65535 orelse fail(invalid_url),
+            check_characters(Url),
+            #{module => Module, host => Host, port => Port, default_port => Default,
+              path => path(Parts)};
+        _ ->
+            fail(invalid_url)
+    end.
+
+check_characters(Url) ->
+    case re:run(Url, <<"[\\x00-\\x20\\x7f]">>, [{capture, none}]) of
+        nomatch -> ok;
+        match -> fail(invalid_url)
+    end.
+
+path(Parts) ->
+    Path = case maps:get(path, Parts, <<>>) of
+               <<>> -> <<"/">>;
+               Given -> Given
+           end,
+    case Parts of
+        #{query := Query} -> <<Path/binary, "?", Query/binary>>;
+        _ -> Path
+    end.
+
+%%% The connection
+
+connect(#{module := Module, host := Host, port := Port}, Deadline) ->
+    Name = unicode:characters_to_list(Host),
+    {Address, Family} = address(Name),
+    Options = [binary, {active, false}, {packet, raw}, {nodelay, true} | Family],
+    Timeout = remaining(Deadline),
+    Socket = case gen_tcp:connect(Address, Port, Options, Timeout) of
+                 {ok, Plain} -> Plain;
+                 {error, timeout} -> fail(timeout);
+                 {error, _} -> fail(connection_failed)
+             end,
+    case Module of
+        gen_tcp -> #connection{module = gen_tcp, socket = Socket, deadline = Deadline};
+        ssl -> upgrade(Socket, Name, Deadline)
+    end.
+
+address(Name) ->
+    case inet:parse_address(Name) of
+        {ok, Address} when tuple_size(Address) =:= 8 -> {Address, [inet6]};
+        {ok, Address} -> {Address, []};
+        {error, _} -> {Name, []}
+    end.
+
+upgrade(Socket, Name, Deadline) ->
+    {ok, _} = application:ensure_all_started(ssl),
+    Match = public_key:pkix_verify_hostname_match_fun(https),
+    Options = [{verify, verify_peer}, {cacerts, authorities()}, {server_name_indication, Name},
+               {depth, 10}, {customize_hostname_check, [{match_fun, Match}]},
+               {log_level, none}],
+    case ssl:connect(Socket, Options, remaining(Deadline)) of
+        {ok, Secure} ->
+            #connection{module = ssl, socket = Secure, deadline = Deadline};
+        {error, Reason} ->
+            gen_tcp:close(Socket),
+            fail(tls_reason(Reason))
+    end.
+
+authorities() ->
+    try
+        public_key:cacerts_get()
+    catch
+        _:_ -> fail(tls_verification_failed)
+    end.
+
+tls_reason(timeout) ->
+    timeout;
+tls_reason({tls_alert, {Alert, _}})
+  when Alert =:= unknown_ca; Alert =:= bad_certificate; Alert =:= certificate_expired;
+       Alert =:= certificate_revoked; Alert =:= certificate_unknown; Alert =:= handshake_failure;
+       Alert =:= unsupported_certificate; Alert =:= bad_certificate_status_response ->
+    tls_verification_failed;
+tls_reason({options, _}) ->
+    tls_verification_failed;
+tls_reason(_) ->
+    connection_failed.
+
+close(#connection{module = Module, socket = Socket}) ->
+    Module:close(Socket).
+
+send(#connection{module = Module, socket = Socket, deadline = Deadline}, Bytes) ->
+    set_options(Module, Socket, [{send_timeout, remaining(Deadline)}]),
+    case Module:send(Socket, Bytes) of
+        ok -> ok;
+        {error, timeout} -> fail(timeout);
+        {error, _} -> fail(connection_failed)
+    end.
+
+receive_bytes(#connection{module = Module, socket = Socket, deadline = Deadline}, Length) ->
+    case Module:recv(Socket, Length, remaining(Deadline)) of
+        {ok, Data} -> {ok, Data};
+        {error, timeout} -> fail(timeout);
+        {error, closed} -> closed;
+        {error, _} -> fail(connection_failed)
+    end.
+
+set_packet(#connection{module = Module, socket = Socket}, Packet) ->
+    set_options(Module, Socket, [{packet, Packet}]).
+
+set_options(gen_tcp, Socket, Options) -> inet:setopts(Socket, Options);
+set_options(ssl, Socket, Options) -> ssl:setopts(Socket, [Option || {packet, _} = Option <- Options]).
+
+remaining(Deadline) ->
+    case Deadline - erlang:monotonic_time(millisecond) of
+        Left when Left > 0 -> Left;
+        _ -> fail(timeout)
+    end.
+
+%%% The request
+
+head(Method, Target, Headers, Body) ->
+    #{host := Host, port := Port, default_port := Default, path := Path} = Target,
+    HostValue = case Port of
+                    Default -> bracketed(Host);
+                    _ -> <<(bracketed(Host))/binary, ":", (integer_to_binary(Port))/binary>>
+                end,
+    Size = case Body =/= <<>> orelse lists:member(Method, [<<"POST">>, <<"PUT">>, <<"PATCH">>]) of
+               true -> [{<<"Content-Length">>, integer_to_binary(byte_size(Body))}];
+               false -> []
+           end,
+    Own = [{<<"Host">>, HostValue}, {<<"User-Agent">>, <<"beamtalk">>}, {<<"Accept">>, <<"*/*">>}],
+    Fixed = [{<<"Connection">>, <<"close">>} | Size],
+    Given = without(Fixed, Headers),
+    [Method, " ", Path, " HTTP/1.1\r\n",
+     [[Name, ": ", Value, "\r\n"] || {Name, Value} <- without(Given, Own) ++ Given ++ Fixed],
+     "\r\n"].
+
+%% The headers whose names are not among the others.
+without(Others, Headers) ->
+    Names = [string:lowercase(Name) || {Name, _} <- Others],
+    [Header || {Name, _} = Header <- Headers, not lists:member(string:lowercase(Name), Names)].
+
+bracketed(Host) ->
+    case binary:match(Host, <<":">>) of
+        nomatch -> Host;
+        _ -> <<"[", Host/binary, "]">>
+    end.
+
+%%% The response
+
+response(Connection, Method) ->
+    set_packet(Connection, http_bin),
+    case receive_bytes(Connection, 0) of
+        {ok, {http_response, _, Status, _}} ->
+            Headers = headers(Connection, []),
+            case Status of
+                Information when Information >= 100, Information < 200 ->
+                    response(Connection, Method);
+                _ ->
+                    {Status, Headers, body(Connection, Method, Status, Headers)}
+            end;
+        _ ->
+            fail(protocol_error)
+    end.
+
+headers(Connection, Headers) ->
+    case receive_bytes(Connection, 0) of
+        {ok, {http_header, _, _, Name, Value}} -> headers(Connection, [[Name, Value] | Headers]);
+        {ok, http_eoh} -> lists:reverse(Headers);
+        _ -> fail(protocol_error)
+    end.
+
+body(_, <<"HEAD">>, _, _) -> <<>>;
+body(_, _, 204, _) -> <<>>;
+body(_, _, 304, _) -> <<>>;
+body(Connection, _, _, Headers) ->
+    set_packet(Connection, raw),
+    case {field(<<"transfer-encoding">>, Headers), field(<<"content-length">>, Headers)} of
+        {none, none} -> until_closed(Connection, []);
+        {none, Length} -> exactly(Connection, number(Length, 10));
+        {Encoding, _} ->
+            case string:find(string:lowercase(Encoding), <<"chunked">>) of
+                nomatch -> until_closed(Connection, []);
+                _ -> chunks(Connection, [])
+            end
+    end.
+
+field(Wanted, Headers) ->
+    case [Value || [Name, Value] <- Headers, string:lowercase(Name) =:= Wanted] of
+        [Value | _] -> string:trim(Value);
+        [] -> none
+    end.
+
+exactly(_, 0) ->
+    <<>>;
+exactly(Connection, Length) ->
+    case receive_bytes(Connection, Length) of
+        {ok, Bytes} -> Bytes;
+        closed -> fail(protocol_error)
+    end.
+
+until_closed(Connection, Read) ->
+    case receive_bytes(Connection, 0) of
+        {ok, Bytes} -> until_closed(Connection, [Bytes | Read]);
+        closed -> iolist_to_binary(lists:reverse(Read))
+    end.
+
+chunks(Connection, Read) ->
+    set_packet(Connection, line),
+    case receive_bytes(Connection, 0) of
+        {ok, Line} ->
+            [Size | _] = binary:split(string:trim(Line), <<";">>),
+            case number(string:trim(Size), 16) of
+                0 ->
+                    trailers(Connection),
+                    iolist_to_binary(lists:reverse(Read));
+                Length ->
+                    set_packet(Connection, raw),
+                    Chunk = exactly(Connection, Length),
+                    exactly(Connection, 2),
+                    chunks(Connection, [Chunk | Read])
+            end;
+        closed ->
+            fail(protocol_error)
+    end.
+
+trailers(Connection) ->
+    case receive_bytes(Connection, 0) of
+        {ok, Line} when Line =:= <<"\r\n">>; Line =:= <<"\n">> -> ok;
+        {ok, _} -> trailers(Connection);
+        closed -> ok
+    end.
+
+number(Text, Base) ->
+    try binary_to_integer(Text, Base) of
+        Number when Number >= 0 -> Number;
+        _ -> fail(protocol_error)
+    catch
+        error:badarg -> fail(protocol_error)
+    end.
+
+-spec fail(reason()) -> no_return().
+fail(Reason) ->
+    throw({?MODULE, Reason}).
