@@ -621,14 +621,14 @@ impl<'a> Lowerer<'a> {
             }
             NodeKind::SuperSend { selector, arguments } => {
                 let values = self.operand_expressions(arguments);
-                let side = if self.target.is_class_side {
-                    "class"
-                } else {
-                    "instance"
+                let (class, is_class_side) = match &self.built {
+                    Some((class, is_class_side)) => (class.clone(), *is_class_side),
+                    None => (self.target.class.clone(), self.target.is_class_side),
                 };
+                let side = if is_class_side { "class" } else { "instance" };
                 let arguments = vec![
                     self.own(line),
-                    Erl::atom(line, self.target.class.clone()),
+                    Erl::atom(line, class),
                     Erl::atom(line, side),
                     Erl::atom(line, selector.clone()),
                     Erl::list(line, values),
