@@ -426,9 +426,9 @@ impl<'a> Module<'a> {
     }
 
     /// The class is compiled again because this method was replaced; other live changes of it stay.
-    pub(crate) fn replaced(&mut self, method: &ast::Method) {
-        let side = if method.is_class { "class" } else { "instance" };
-        let replaced = Term::tuple([Term::atom(side), Term::Atom(method.head.selector.clone())]);
+    pub(crate) fn replaced(&mut self, is_class_side: bool, selector: &str) {
+        let side = if is_class_side { "class" } else { "instance" };
+        let replaced = Term::tuple([Term::atom(side), Term::atom(selector)]);
         self.add_expression("__beamtalk_replaced", Vec::new(), vec![meta::literal(&replaced, 1)], 1);
     }
 

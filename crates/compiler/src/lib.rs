@@ -178,7 +178,7 @@ fn replacements(
             continue;
         };
         table.declare(&new_file);
-        let Some(module) = live::recompile(&new_file, extension, &table, diagnostics) else {
+        let Some(module) = live::recompile(&new_file, extension.into(), &table, diagnostics) else {
             continue;
         };
         modules.retain(|known| known.name != module.name);

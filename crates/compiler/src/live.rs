@@ -74,8 +74,9 @@ pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selec
     };
     let mut table = table.clone();
     table.declare(&file);
+    let changed = Changed { class, is_class_side, selector };
     out.modules
-        .extend(recompile(&file, class, &table, &mut out.diagnostics));
+        .extend(recompile(&file, changed, &table, &mut out.diagnostics));
     out.changed.push(file);
     out
 }
@@ -183,19 +184,37 @@ fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
     })
 }
 
-/// Compile the class of a text again after a method of it was replaced.
+/// A method that was replaced or removed.
+#[derive(Clone, Copy)]
+pub(crate) struct Changed<'a> {
+    pub(crate) class: &'a str,
+    pub(crate) is_class_side: bool,
+    pub(crate) selector: &'a str,
+}
+
+impl<'a> From<&'a ast::Extension> for Changed<'a> {
+    fn from(extension: &'a ast::Extension) -> Self {
+        Self {
+            class: &extension.target.name.text,
+            is_class_side: extension.method.is_class,
+            selector: &extension.method.head.selector,
+        }
+    }
+}
+
+/// Compile the class of a text again after one of its methods was changed.
 pub(crate) fn recompile(
     file: &SourceFile,
-    extension: &ast::Extension,
+    changed: Changed<'_>,
     table: &ClassTable,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CompiledModule> {
-    let class = class_of(file, &extension.target.name.text)?;
+    let class = class_of(file, changed.class)?;
     let lines = LineIndex::new(&file.text);
     let module_name = file.module_of_class(class);
     let mut module = Module::new(table, file, &lines, diagnostics);
     module.class(class, &module_name);
-    module.replaced(&extension.method);
+    module.replaced(changed.is_class_side, changed.selector);
     let extensions: Vec<&ast::Extension> = if file.origin == Origin::Session {
         Vec::new()
     } else {
