@@ -1,7 +1,8 @@
 %% Primitives of Character: a Unicode scalar value, an Integer at run time.
 -module(beamtalk_character).
 
--export(['class value:'/2, asString/1, printString/1, codepoint/1, uppercase/1, lowercase/1]).
+-export(['class value:'/2, asString/1, printString/1, codepoint/1, uppercase/1, lowercase/1,
+         'respondsTo:'/2, 'perform:'/2, 'perform:withArguments:'/3, 'isKindOf:'/2]).
 
 -spec 'class value:'(term(), term()) -> char().
 'class value:'(_Class, Codepoint) ->
@@ -32,6 +33,30 @@ uppercase(Self) ->
 -spec lowercase(integer()) -> char().
 lowercase(Self) ->
     first_codepoint(string:lowercase(asString(Self))).
+
+%% A character is an Integer at run time, so what asks for the class of the
+%% receiver is answered here.
+-spec 'respondsTo:'(integer(), term()) -> boolean().
+'respondsTo:'(_Self, Selector) ->
+    beamtalk_argument:symbol(Selector, 'Character', 'respondsTo:'),
+    beamtalk_dispatch:method('Character', Selector) =/= none.
+
+-spec 'perform:'(integer(), term()) -> term().
+'perform:'(Self, Selector) ->
+    beamtalk_argument:symbol(Selector, 'Character', 'perform:'),
+    beamtalk_dispatch:send_as('Character', Self, Selector, []).
+
+-spec 'perform:withArguments:'(integer(), term(), term()) -> term().
+'perform:withArguments:'(Self, Selector, Arguments) ->
+    beamtalk_argument:symbol(Selector, 'Character', 'perform:withArguments:'),
+    beamtalk_argument:list(Arguments, 'Character', 'perform:withArguments:'),
+    beamtalk_dispatch:send_as('Character', Self, Selector, Arguments).
+
+-spec 'isKindOf:'(integer(), term()) -> boolean().
+'isKindOf:'(_Self, {beamtalk_object, _, _, Class}) when is_atom(Class) ->
+    beamtalk_class:inherits('Character', Class);
+'isKindOf:'(_Self, _) ->
+    beamtalk_argument:fail('Character', 'isKindOf:', <<"Expected a class">>).
 
 first_codepoint(<<Codepoint/utf8, _/binary>>) ->
     Codepoint.

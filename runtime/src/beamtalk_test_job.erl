@@ -230,7 +230,7 @@ run_native(Path, Output) ->
                 ok -> pass;
                 _ -> fail
             end;
-        {error, Errors, _} ->
-            io:format("~0tp~n", [Errors]),
+        {error, _, _} = Failed ->
+            io:put_chars([[Line, $\n] || Line <- beamtalk_forms:messages(Failed)]),
             error
     end.

@@ -429,7 +429,12 @@ impl<'a> Module<'a> {
     pub(crate) fn replaced(&mut self, is_class_side: bool, selector: &str) {
         let side = if is_class_side { "class" } else { "instance" };
         let replaced = Term::tuple([Term::atom(side), Term::atom(selector)]);
-        self.add_expression("__beamtalk_replaced", Vec::new(), vec![meta::literal(&replaced, 1)], 1);
+        self.add_expression(
+            "__beamtalk_replaced",
+            Vec::new(),
+            vec![meta::literal(&replaced, 1)],
+            1,
+        );
     }
 
     pub(crate) fn protocol(&mut self, protocol: &ast::Protocol, module: &EcoString) {

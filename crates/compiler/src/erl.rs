@@ -409,7 +409,10 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
         ErlKind::Fun(clauses) => node(
             "fun",
             line,
-            [Term::tuple([Term::atom("clauses"), function_clauses(clauses, None)])],
+            [Term::tuple([
+                Term::atom("clauses"),
+                function_clauses(clauses, None),
+            ])],
         ),
         ErlKind::NamedFun(name, clauses) => node(
             "named_fun",
@@ -438,7 +441,11 @@ fn kept(call: &Erl) -> Term {
     let line = call.line;
     let value = || Erl::var(line, "Answer");
     let clauses = [
-        Clause::new(line, Erl::atom(line, "$bt_no_answer"), vec![Erl::atom(line, "nil")]),
+        Clause::new(
+            line,
+            Erl::atom(line, "$bt_no_answer"),
+            vec![Erl::atom(line, "nil")],
+        ),
         Clause::new(line, value(), vec![value()]),
     ];
     node("case", line, [to_term(call), clause_terms(&clauses)])
@@ -524,7 +531,11 @@ fn map_fields(line: u32, tag: &str, pairs: &[(Erl, Erl)]) -> Term {
 }
 
 fn clause_terms(clauses: &[Clause]) -> Term {
-    Term::list(clauses.iter().map(|clause| clause_term(clause, terms(&clause.body))))
+    Term::list(
+        clauses
+            .iter()
+            .map(|clause| clause_term(clause, terms(&clause.body))),
+    )
 }
 
 fn clause_term(clause: &Clause, body: Term) -> Term {

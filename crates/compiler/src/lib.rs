@@ -178,7 +178,13 @@ fn replacements(
             continue;
         };
         table.declare(&new_file);
-        let Some(module) = live::recompile(&new_file, extension.into(), &table, diagnostics) else {
+        let Some(module) = live::recompile(
+            &new_file,
+            &extension.target.name.text,
+            (extension.method.is_class, &extension.method.head.selector),
+            &table,
+            diagnostics,
+        ) else {
             continue;
         };
         modules.retain(|known| known.name != module.name);

@@ -74,9 +74,13 @@ pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selec
     };
     let mut table = table.clone();
     table.declare(&file);
-    let changed = Changed { class, is_class_side, selector };
-    out.modules
-        .extend(recompile(&file, changed, &table, &mut out.diagnostics));
+    out.modules.extend(recompile(
+        &file,
+        class,
+        (is_class_side, selector),
+        &table,
+        &mut out.diagnostics,
+    ));
     out.changed.push(file);
     out
 }
@@ -184,37 +188,20 @@ fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
     })
 }
 
-/// A method that was replaced or removed.
-#[derive(Clone, Copy)]
-pub(crate) struct Changed<'a> {
-    pub(crate) class: &'a str,
-    pub(crate) is_class_side: bool,
-    pub(crate) selector: &'a str,
-}
-
-impl<'a> From<&'a ast::Extension> for Changed<'a> {
-    fn from(extension: &'a ast::Extension) -> Self {
-        Self {
-            class: &extension.target.name.text,
-            is_class_side: extension.method.is_class,
-            selector: &extension.method.head.selector,
-        }
-    }
-}
-
-/// Compile the class of a text again after one of its methods was changed.
+/// Compile a class of a text again after one of its methods was replaced or removed.
 pub(crate) fn recompile(
     file: &SourceFile,
-    changed: Changed<'_>,
+    class: &str,
+    (is_class_side, selector): (bool, &str),
     table: &ClassTable,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CompiledModule> {
-    let class = class_of(file, changed.class)?;
+    let class = class_of(file, class)?;
     let lines = LineIndex::new(&file.text);
     let module_name = file.module_of_class(class);
     let mut module = Module::new(table, file, &lines, diagnostics);
     module.class(class, &module_name);
-    module.replaced(changed.is_class_side, changed.selector);
+    module.replaced(is_class_side, selector);
     let extensions: Vec<&ast::Extension> = if file.origin == Origin::Session {
         Vec::new()
     } else {

@@ -84,6 +84,8 @@ pub(crate) struct Lowerer<'a> {
     fast: Option<Fast>,
     /// Inside a method given to a ClassBuilder: the class being built and the side.
     built: Option<(EcoString, bool)>,
+    /// The closure being lowered assigns class state.
+    assigns_class_state: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -259,6 +261,7 @@ impl<'a> Lowerer<'a> {
             rebinds_self: false,
             fast: None,
             built: None,
+            assigns_class_state: false,
         }
     }
 
@@ -815,12 +818,8 @@ impl<'a> Lowerer<'a> {
                 vec![own, selector, name, value.erl],
             )
         } else if self.target.is_class_side {
-            let function = if self.closure_depth == 0 {
-                "put"
-            } else {
-                "locked_put"
-            };
-            Erl::call(line, "beamtalk_class_state", function, vec![own, name, value.erl])
+            self.assigns_class_state = true;
+            Erl::call(line, "beamtalk_class_state", "put", vec![own, name, value.erl])
         } else if self.target.is_test {
             Erl::call(line, "beamtalk_test", "put_field", vec![own, name, value.erl])
         } else if self.closure_depth == 0 {

@@ -37,7 +37,9 @@ pub(crate) fn run(_terminal: &mut Terminal, _arguments: &Arguments) -> anyhow::R
     let mut children: BTreeMap<i64, Program> = BTreeMap::new();
     while let Some(command) = read_frame(&mut io::stdin().lock())? {
         children.retain(|_, child| !child.ending.has(Stage::Collected));
-        let Some(request) = Request::new(&command) else { continue };
+        let Some(request) = Request::new(&command) else {
+            continue;
+        };
         match request.name {
             "spawn" => match start(&request) {
                 Ok(child) => {
@@ -92,7 +94,9 @@ impl Ending {
 
     /// Wait for a stage, and answer whether it came in time.
     fn wait(&self, stage: Stage, limit: Duration) -> bool {
-        let waiting = self.changed.wait_timeout_while(self.lock(), limit, |now| *now < stage);
+        let waiting = self
+            .changed
+            .wait_timeout_while(self.lock(), limit, |now| *now < stage);
         let (now, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         *now >= stage
     }
@@ -142,13 +146,19 @@ fn start(request: &Request<'_>) -> io::Result<Program> {
     if let Some(Term::Binary(directory)) = request.get("dir") {
         command.current_dir(OsString::from_vec(directory.clone()));
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command.process_group(0);
     let mut child = command.spawn()?;
     let group = Pid::from_child(&child);
     let number = request.child;
     emit(&[atom("spawned"), number.into()]);
-    let ending = Arc::new(Ending { stage: Mutex::new(Stage::Running), changed: Condvar::new() });
+    let ending = Arc::new(Ending {
+        stage: Mutex::new(Stage::Running),
+        changed: Condvar::new(),
+    });
     let (sender, receiver) = channel();
     if let Some(input) = child.stdin.take() {
         thread::spawn(move || feed(input, &receiver));
@@ -162,7 +172,11 @@ fn start(request: &Request<'_>) -> io::Result<Program> {
     }
     let watched = Arc::clone(&ending);
     thread::spawn(move || collect(child, number, &pipes, &watched));
-    Ok(Program { group, input: Some(sender), ending })
+    Ok(Program {
+        group,
+        input: Some(sender),
+        ending,
+    })
 }
 
 /// Write what is sent to the program's input, which closes when there is no sender any more.
@@ -240,7 +254,11 @@ impl<'a> Request<'a> {
     fn new(term: &'a Term) -> Option<Self> {
         let Term::Map(fields) = term else { return None };
         match (find(fields, "command"), find(fields, "child_id")) {
-            (Some(Term::Atom(name)), Some(Term::Integer(child))) => Some(Request { name, child: *child, fields }),
+            (Some(Term::Atom(name)), Some(Term::Integer(child))) => Some(Request {
+                name,
+                child: *child,
+                fields,
+            }),
             _ => None,
         }
     }
@@ -257,19 +275,29 @@ impl<'a> Request<'a> {
     }
 
     fn texts(&self, key: &str) -> Vec<OsString> {
-        let Some(Term::List(elements)) = self.get(key) else { return Vec::new() };
+        let Some(Term::List(elements)) = self.get(key) else {
+            return Vec::new();
+        };
         elements.iter().filter_map(bytes).collect()
     }
 
     fn pairs(&self, key: &str) -> Vec<(OsString, OsString)> {
-        let Some(Term::Map(pairs)) = self.get(key) else { return Vec::new() };
-        pairs.iter().filter_map(|(name, value)| Some((bytes(name)?, bytes(value)?))).collect()
+        let Some(Term::Map(pairs)) = self.get(key) else {
+            return Vec::new();
+        };
+        pairs
+            .iter()
+            .filter_map(|(name, value)| Some((bytes(name)?, bytes(value)?)))
+            .collect()
     }
 }
 
 fn find<'a>(fields: &'a [(Term, Term)], key: &str) -> Option<&'a Term> {
     let is_key = |name: &Term| matches!(name, Term::Atom(name) if name == key);
-    fields.iter().find(|(name, _)| is_key(name)).map(|(_, value)| value)
+    fields
+        .iter()
+        .find(|(name, _)| is_key(name))
+        .map(|(_, value)| value)
 }
 
 fn bytes(term: &Term) -> Option<OsString> {
@@ -302,7 +330,13 @@ fn read_frame(input: &mut impl Read) -> anyhow::Result<Option<Term>> {
     if input.take(length).read_to_end(&mut frame).is_err() || frame.len() as u64 != length {
         return Ok(None);
     }
-    Ok(Some(decode(&frame, Limits { bytes: usize::MAX, ..Limits::default() })?))
+    Ok(Some(decode(
+        &frame,
+        Limits {
+            bytes: usize::MAX,
+            ..Limits::default()
+        },
+    )?))
 }
 
 /// Write an event. When the node is gone there is nobody to tell, and the closed input ends the helper.
@@ -310,5 +344,10 @@ fn emit(elements: &[Term]) {
     let term = encode(&Term::tuple(elements.iter().cloned()));
     let mut output = io::stdout().lock();
     let length = (term.len() as u32).to_be_bytes();
-    drop(output.write_all(&length).and_then(|()| output.write_all(&term)).and_then(|()| output.flush()));
+    drop(
+        output
+            .write_all(&length)
+            .and_then(|()| output.write_all(&term))
+            .and_then(|()| output.flush()),
+    );
 }

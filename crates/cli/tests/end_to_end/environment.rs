@@ -54,8 +54,12 @@ fn an_old_erlang_is_refused() {
 #[test]
 fn a_closed_standard_output_is_no_error() {
     let place = Place::new();
-    let mut child =
-        place.command(&["docs", "cli"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = place
+        .command(&["docs", "cli"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let done = finish(child);
     assert_eq!(done.code, Some(0));
@@ -91,7 +95,12 @@ fn the_doctor_finds_a_healthy_system() {
     let place = Place::new();
     let done = place.run(&["doctor", "--json"]).expect_code(0);
     let checks: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-    let isolation = checks.as_array().unwrap().iter().find(|check| check["check"] == "isolation").unwrap();
+    let isolation = checks
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["check"] == "isolation")
+        .unwrap();
     assert_eq!(isolation["status"], "ok");
 }
 
@@ -106,6 +115,12 @@ fn documentation_is_inside_the_binary() {
     let done = place.run(&["docs", "Integr"]).expect_code(1);
     assert!(done.stderr.contains("Integer"), "{}", done.stderr);
     for shell in ["bash", "zsh", "fish"] {
-        assert!(place.run(&["completions", shell]).expect_code(0).stdout.contains("beamtalk"));
+        assert!(
+            place
+                .run(&["completions", shell])
+                .expect_code(0)
+                .stdout
+                .contains("beamtalk")
+        );
     }
 }

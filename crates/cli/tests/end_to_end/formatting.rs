@@ -18,7 +18,11 @@ fn files_are_formatted_once() {
 fn standard_input_is_formatted_to_standard_output() {
     let place = Place::new();
     let done = place.run_with_input(&["fmt", "-"], UGLY).expect_code(0);
-    assert!(done.stdout.starts_with("Object subclass: Ugly\n"), "{}", done.stdout);
+    assert!(
+        done.stdout.starts_with("Object subclass: Ugly\n"),
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]

@@ -6,9 +6,18 @@ use crate::support::Place;
 fn a_new_library_builds_passes_its_tests_and_is_formatted() {
     let place = Place::with_project();
     let done = place.run(&["build", "--warnings-as-errors"]).expect_code(0);
-    assert!(done.stdout.ends_with("Build complete: 1 modules in _build/dev/ebin/\n"), "{}", done.stdout);
+    assert!(
+        done.stdout
+            .ends_with("Build complete: 1 modules in _build/dev/ebin/\n"),
+        "{}",
+        done.stdout
+    );
     let done = place.run(&["test"]).expect_code(0);
-    assert!(done.stdout.contains("WorkTest: 1 test, 1 passed ✓"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("WorkTest: 1 test, 1 passed ✓"),
+        "{}",
+        done.stdout
+    );
     assert!(done.stdout.contains("2 tests, 2 passed"), "{}", done.stdout);
     place.run(&["fmt", "--check"]).expect_code(0);
     place.run(&["check"]).expect_code(0);
@@ -47,37 +56,66 @@ fn bad_names_and_existing_directories_are_refused() {
 #[test]
 fn only_what_changed_is_compiled_again() {
     let place = Place::with_project();
-    place.write("src/Base.bt", "Value subclass: Base\n  field: a = 1\n\n  twice => self.a * 2\n");
-    place.write("src/User.bt", "Object subclass: User\n\n  class use => Base new twice\n");
+    place.write(
+        "src/Base.bt",
+        "Value subclass: Base\n  field: a = 1\n\n  twice => self.a * 2\n",
+    );
+    place.write(
+        "src/User.bt",
+        "Object subclass: User\n\n  class use => Base new twice\n",
+    );
     place.run(&["build"]).expect_code(0);
     let compiled = |place: &Place| {
         let done = place.run(&["build", "-v"]).expect_code(0);
-        let line = done.stderr.lines().find(|line| line.contains("modules to compile")).map(str::to_owned);
+        let line = done
+            .stderr
+            .lines()
+            .find(|line| line.contains("modules to compile"))
+            .map(str::to_owned);
         line.unwrap_or_default()
     };
     assert_eq!(compiled(&place), "work: 0 of 3 modules to compile");
     // A body is nobody else's business.
-    place.write("src/Base.bt", "Value subclass: Base\n  field: a = 1\n\n  twice => self.a + self.a\n");
+    place.write(
+        "src/Base.bt",
+        "Value subclass: Base\n  field: a = 1\n\n  twice => self.a + self.a\n",
+    );
     assert_eq!(compiled(&place), "work: 1 of 3 modules to compile");
     // A new slot is.
-    place.write("src/Base.bt", "Value subclass: Base\n  field: a = 1\n  field: b = 1\n\n  twice => self.a * 2\n");
+    place.write(
+        "src/Base.bt",
+        "Value subclass: Base\n  field: a = 1\n  field: b = 1\n\n  twice => self.a * 2\n",
+    );
     assert_eq!(compiled(&place), "work: 2 of 3 modules to compile");
     fs::remove_file(place.directory().join("src/User.bt")).unwrap();
     place.run(&["build"]).expect_code(0);
-    assert!(!place.directory().join("_build/dev/ebin/bt@work@user.beam").exists());
+    assert!(
+        !place
+            .directory()
+            .join("_build/dev/ebin/bt@work@user.beam")
+            .exists()
+    );
 }
 
 #[test]
 fn every_error_of_every_file_is_reported_and_the_old_output_stays() {
     let place = Place::with_project();
     place.run(&["build"]).expect_code(0);
-    place.write("src/One.bt", "Object subclass: One\n\n  class a => missing\n\n  class b => gone\n");
+    place.write(
+        "src/One.bt",
+        "Object subclass: One\n\n  class a => missing\n\n  class b => gone\n",
+    );
     place.write("src/Two.bt", "Object subclass: Two\n\n  class a => [:x x]\n");
     let done = place.run(&["build"]).expect_code(1);
     for part in ["src/One.bt:3:", "src/One.bt:5:", "src/Two.bt:3:"] {
         assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
     }
-    assert!(place.directory().join("_build/dev/ebin/bt@work@work.beam").exists());
+    assert!(
+        place
+            .directory()
+            .join("_build/dev/ebin/bt@work@work.beam")
+            .exists()
+    );
     let done = place.run(&["build", "--json"]).expect_code(1);
     let last: serde_json::Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["exit"], 1);
@@ -90,25 +128,46 @@ fn every_error_of_every_file_is_reported_and_the_old_output_stays() {
 #[test]
 fn a_bad_manifest_names_the_line() {
     let place = Place::with_project();
-    place.write("beamtalk.toml", "[package]\nname = \"work\"\nverson = \"1.0.0\"\n");
+    place.write(
+        "beamtalk.toml",
+        "[package]\nname = \"work\"\nverson = \"1.0.0\"\n",
+    );
     let done = place.run(&["build"]).expect_code(2);
-    assert!(done.stderr.contains("beamtalk.toml:3: unknown key 'verson'"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("beamtalk.toml:3: unknown key 'verson'"),
+        "{}",
+        done.stderr
+    );
     assert!(done.stderr.contains("did you mean 'version'?"), "{}", done.stderr);
 }
 
 #[test]
 fn path_dependencies_are_built_first() {
     let place = Place::with_project();
-    place.write("vectors/beamtalk.toml", "[package]\nname = \"vectors\"\nversion = \"1.0.0\"\n");
-    place.write("vectors/src/Angle.bt", "Value subclass: Angle\n  field: degrees = 90\n");
+    place.write(
+        "vectors/beamtalk.toml",
+        "[package]\nname = \"vectors\"\nversion = \"1.0.0\"\n",
+    );
+    place.write(
+        "vectors/src/Angle.bt",
+        "Value subclass: Angle\n  field: degrees = 90\n",
+    );
     place.write(
         "beamtalk.toml",
         "[package]\nname = \"work\"\nversion = \"0.1.0\"\n\n[dependencies]\nvectors = { path = \"vectors\" }\n",
     );
-    place.write("src/Main.bt", "Object subclass: Main\n\n  class run => Console printLine: Angle new degrees\n");
+    place.write(
+        "src/Main.bt",
+        "Object subclass: Main\n\n  class run => Console printLine: Angle new degrees\n",
+    );
     let done = place.run(&["run", "Main", "run"]).expect_code(0);
     assert_eq!(done.stdout, "90\n");
-    assert!(place.directory().join("_build/deps/vectors/ebin/bt@vectors@angle.beam").exists());
+    assert!(
+        place
+            .directory()
+            .join("_build/deps/vectors/ebin/bt@vectors@angle.beam")
+            .exists()
+    );
     place.write(
         "vectors/beamtalk.toml",
         "[package]\nname = \"vectors\"\nversion = \"1.0.0\"\n[dependencies]\nwork = { path = \"..\" }\n",
@@ -120,14 +179,20 @@ fn path_dependencies_are_built_first() {
 #[test]
 fn native_erlang_is_compiled_and_callable() {
     let place = Place::with_project();
-    place.write("native/work_native.erl", "-module(work_native).\n-export([answer/0]).\nanswer() -> 42.\n");
+    place.write(
+        "native/work_native.erl",
+        "-module(work_native).\n-export([answer/0]).\nanswer() -> 42.\n",
+    );
     place.write(
         "src/Main.bt",
         "Object subclass: Main\n\n  class run => Console printLine: Erlang work_native answer\n",
     );
     let done = place.run(&["run", "Main", "run"]).expect_code(0);
     assert_eq!(done.stdout, "42\n");
-    place.write("native/work_native.erl", "-module(work_native).\n-export([answer/0]).\nanswer( -> 42.\n");
+    place.write(
+        "native/work_native.erl",
+        "-module(work_native).\n-export([answer/0]).\nanswer( -> 42.\n",
+    );
     let done = place.run(&["build"]).expect_code(1);
     assert!(done.stderr.contains("work_native.erl:3:"), "{}", done.stderr);
 }

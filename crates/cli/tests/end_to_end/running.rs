@@ -12,7 +12,9 @@ fn with_main(body: &str) -> Place {
 #[test]
 fn words_reach_the_program() {
     let place = with_main("  class main: words => Console printLine: words\n");
-    let done = place.run(&["run", "Main", "main:", "Ada", "Grace", "--", "-x"]).expect_code(0);
+    let done = place
+        .run(&["run", "Main", "main:", "Ada", "Grace", "--", "-x"])
+        .expect_code(0);
     assert_eq!(done.stdout, "#(\"Ada\", \"Grace\", \"-x\")\n");
     assert_eq!(done.stderr, "");
 }
@@ -22,7 +24,11 @@ fn a_raised_error_is_told_without_raw_terms() {
     let place = with_main("  class run =>\n    x := 3 frobnicate\n    x + 1\n");
     let done = place.run(&["run", "Main", "run"]).expect_code(1);
     assert_eq!(done.stdout, "");
-    assert!(done.stderr.contains("Integer does not understand 'frobnicate'"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("Integer does not understand 'frobnicate'"),
+        "{}",
+        done.stderr
+    );
     assert!(done.stderr.contains("Hint: "), "{}", done.stderr);
     assert!(done.stderr.contains("src/Main.bt:4"), "{}", done.stderr);
     for raw in ["{beamtalk_error", "#{", "<0."] {
@@ -54,13 +60,17 @@ fn shapes_that_cannot_be_sent_are_wrong_usage() {
 #[test]
 fn standard_input_is_the_programs_own() {
     let place = with_main("  class run => Console printLine: \"got {Console readLine}\"\n");
-    let done = place.run_with_input(&["run", "Main", "run"], "Größe\n").expect_code(0);
+    let done = place
+        .run_with_input(&["run", "Main", "run"], "Größe\n")
+        .expect_code(0);
     assert_eq!(done.stdout, "got Größe\n");
 }
 
 #[test]
 fn a_running_program_listens_on_nothing_and_an_interrupt_ends_it() {
-    let place = with_main("  class run =>\n    Console printLine: \"ready\"\n    Console readLine\n    Console readLine\n");
+    let place = with_main(
+        "  class run =>\n    Console printLine: \"ready\"\n    Console readLine\n    Console readLine\n",
+    );
     let mut child = place
         .command(&["run", "Main", "run"])
         .stdin(Stdio::piped())
@@ -80,7 +90,11 @@ fn a_running_program_listens_on_nothing_and_an_interrupt_ends_it() {
         let descriptors = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten();
         for descriptor in descriptors.filter_map(Result::ok) {
             let target = std::fs::read_link(descriptor.path()).unwrap_or_default();
-            assert!(!is_listening(id, &target.to_string_lossy()), "{name} listens: {}", target.display());
+            assert!(
+                !is_listening(id, &target.to_string_lossy()),
+                "{name} listens: {}",
+                target.display()
+            );
         }
     }
     let id = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
@@ -92,10 +106,16 @@ fn a_running_program_listens_on_nothing_and_an_interrupt_ends_it() {
 
 /// Whether a descriptor is an internet socket (the node needs none at all).
 fn is_listening(id: u32, target: &str) -> bool {
-    let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) else { return false };
+    let Some(inode) = target
+        .strip_prefix("socket:[")
+        .and_then(|rest| rest.strip_suffix(']'))
+    else {
+        return false;
+    };
     ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {
         let text = std::fs::read_to_string(format!("/proc/{id}/net/{table}")).unwrap_or_default();
-        text.lines().any(|line| line.split_whitespace().nth(9) == Some(inode))
+        text.lines()
+            .any(|line| line.split_whitespace().nth(9) == Some(inode))
     })
 }
 
@@ -106,9 +126,16 @@ fn the_node_ends_when_its_command_is_killed() {
         "test/SlowTest.bt",
         "TestCase subclass: SlowTest\n\n  testForever =>\n    [true] whileTrue: [Erlang timer sleep: 100]\n",
     );
-    let mut child =
-        place.command(&["test"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    assert!(wait_until(|| place.processes().len() >= 2), "the node has not started");
+    let mut child = place
+        .command(&["test"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(
+        wait_until(|| place.processes().len() >= 2),
+        "the node has not started"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
     place.expect_no_processes();
@@ -123,7 +150,10 @@ fn the_terminal_session_keeps_its_variables() {
     assert_eq!(lines[..3], ["20", "42", "Kettle"], "{done:?}");
     assert!(lines[3].starts_with("Actor(Kettle, "), "{done:?}");
     assert_eq!(lines[4], "3", "{done:?}");
-    assert!(done.stderr.contains("Error: Kettle does not understand 'drain'"), "{done:?}");
+    assert!(
+        done.stderr.contains("Error: Kettle does not understand 'drain'"),
+        "{done:?}"
+    );
     let done = place.run(&["repl", "-e", "3 + 4"]).expect_code(0);
     assert_eq!(done.stdout, "7\n");
     place.run(&["repl", "-e", "1 / 0"]).expect_code(1);

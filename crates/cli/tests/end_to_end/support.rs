@@ -29,14 +29,23 @@ pub(crate) struct Done {
 impl Done {
     #[track_caller]
     pub(crate) fn expect_code(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
         self
     }
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("beamtalk-e2e-").tempdir().unwrap();
+        let root = tempfile::Builder::new()
+            .prefix("beamtalk-e2e-")
+            .tempdir()
+            .unwrap();
         fs::create_dir(root.path().join("work")).unwrap();
         Self { root }
     }
@@ -45,7 +54,10 @@ impl Place {
     pub(crate) fn with_project() -> Self {
         let place = Self::new();
         fs::remove_dir(place.directory()).unwrap();
-        place.command_in(place.root.path(), &["new", "work"]).output().unwrap();
+        place
+            .command_in(place.root.path(), &["new", "work"])
+            .output()
+            .unwrap();
         place
     }
 
@@ -87,7 +99,13 @@ impl Place {
 
     /// Run to the end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Done {
-        finish(self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        finish(
+            self.command(arguments)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     /// Run to the end with text on standard input.
@@ -113,7 +131,10 @@ impl Place {
                 let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
                 let is_dead =
                     fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") Z "));
-                !is_dead && environment.split(|byte| *byte == 0).any(|entry| entry == marker.as_bytes())
+                !is_dead
+                    && environment
+                        .split(|byte| *byte == 0)
+                        .any(|entry| entry == marker.as_bytes())
             })
             .collect()
     }
@@ -121,7 +142,11 @@ impl Place {
     /// Wait until nothing started here lives any more.
     #[track_caller]
     pub(crate) fn expect_no_processes(&self) {
-        assert!(wait_until(|| self.processes().is_empty()), "still alive: {:?}", self.processes());
+        assert!(
+            wait_until(|| self.processes().is_empty()),
+            "still alive: {:?}",
+            self.processes()
+        );
     }
 }
 
@@ -156,8 +181,18 @@ pub(crate) fn finish(mut child: Child) -> Done {
             String::from_utf8_lossy(&text).into_owned()
         })
     };
-    let stdout = read(child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
-    let stderr = read(child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+    let stdout = read(
+        child
+            .stdout
+            .take()
+            .map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+    );
+    let stderr = read(
+        child
+            .stderr
+            .take()
+            .map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+    );
     let deadline = Instant::now() + LIMIT;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {

@@ -50,10 +50,24 @@ impl Lowerer<'_> {
             self.rebinds_self = true;
             self.self_is_exact = false;
         }
+        let outer_assigns = std::mem::replace(&mut self.assigns_class_state, false);
         let value = self.sequence(&closure.body, line);
         self.push_value(value);
         self.closure_depth -= 1;
         let mut body = std::mem::replace(&mut self.out, saved_out);
+        if self.assigns_class_state && !self.rebinds_self {
+            // The block may run when its method, which holds the lock, has ended.
+            let clause = Clause {
+                patterns: Vec::new(),
+                guards: Vec::new(),
+                body,
+                line,
+            };
+            let run = Erl::new(line, ErlKind::Fun(vec![clause]));
+            let own = Erl::var(line, self.self_name.clone());
+            body = vec![Erl::call(line, "beamtalk_class_state", "locked", vec![own, run])];
+        }
+        self.assigns_class_state |= outer_assigns;
         if kind == Body::Method && self.uses_home {
             let run = Erl::new(
                 line,

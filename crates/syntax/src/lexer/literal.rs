@@ -204,7 +204,10 @@ impl Lexer<'_> {
                 Some(_) => self.at += 1,
             }
         }
-        let text = self.source.get(start + 2..self.at.saturating_sub(1)).unwrap_or("");
+        let text = self
+            .source
+            .get(start + 2..self.at.saturating_sub(1))
+            .unwrap_or("");
         self.check_name_length(start, text);
         self.push(TokenKind::Symbol, start);
     }

@@ -1,0 +1,268 @@
+%% Announcements: buses, their subscriptions, and delivery.
+%%
+%% Subscriptions are rows of one table owned by this server, which removes those
+%% of a process that has ended. Delivering reads the table in the announcing
+%% process and starts a process for every handler, so no handler can hold up or
+%% damage another one.
+-module(beamtalk_announcer).
+-behaviour(gen_server).
+
+-export(['class new'/1, 'class current'/1]).
+-export(['when:do:'/3, 'when:send:to:'/4, 'when:doOnce:'/3, 'announce:'/2, 'announceAndWait:'/2,
+         'announceAndWait:timeout:'/3, 'unsubscribe:'/2, subscriptions/1, 'subscribersOf:'/2,
+         subscriptionCount/1]).
+-export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
+-export([system_event/2, ensure_started/0]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
+
+-include_lib("kernel/include/logger.hrl").
+
+-define(LIMIT, 5000).
+
+%% `kind' is `do', `send' or `doOnce'; `handler' a block, or `{Selector, Receiver}'.
+-record(subscription, {id :: reference() | '_', bus :: term(), class :: atom(),
+                       kind :: do | send | doOnce | '_', handler :: term(),
+                       owner :: pid() | '_'}).
+
+%%% Announcer
+
+-spec 'class new'(tuple()) -> map().
+'class new'(_Class) ->
+    #{'$beamtalk_class' => 'Announcer', bus => make_ref()}.
+
+-spec 'class current'(term()) -> map().
+'class current'(_Class) ->
+    #{'$beamtalk_class' => 'SystemAnnouncer', bus => system}.
+
+-spec 'when:do:'(map(), term(), term()) -> map().
+'when:do:'(Self, Class, Block) ->
+    subscribe(Self, Class, do, handler(Block, 'when:do:'), 'when:do:').
+
+-spec 'when:doOnce:'(map(), term(), term()) -> map().
+'when:doOnce:'(Self, Class, Block) ->
+    subscribe(Self, Class, doOnce, handler(Block, 'when:doOnce:'), 'when:doOnce:').
+
+-spec 'when:send:to:'(map(), term(), term(), term()) -> map().
+'when:send:to:'(Self, Class, Selector, Receiver) ->
+    beamtalk_argument:symbol(Selector, 'Announcer', 'when:send:to:'),
+    subscribe(Self, Class, send, {Selector, Receiver}, 'when:send:to:').
+
+handler(Block, _) when is_function(Block, 1); is_function(Block, 0) -> Block;
+handler(_, Selector) -> beamtalk_argument:fail('Announcer', Selector, <<"Expected a block">>).
+
+subscribe(#{bus := Bus}, Class, Kind, Handler, Selector) ->
+    Name = announcement_class(Class, Selector),
+    Id = make_ref(),
+    ensure_started(),
+    ok = gen_server:call(?MODULE, {subscribe, #subscription{id = Id, bus = Bus, class = Name,
+                                                            kind = Kind, owner = self(),
+                                                            handler = beamtalk_cell:freeze(Handler)}}),
+    #{'$beamtalk_class' => 'Subscription', id => Id}.
+
+announcement_class({beamtalk_object, _, _, Name}, Selector) when is_atom(Name) ->
+    case beamtalk_class:inherits(Name, 'Announcement') of
+        true -> Name;
+        false -> beamtalk_argument:fail('Announcer', Selector, <<"Expected a class of announcements">>)
+    end;
+announcement_class(_, Selector) ->
+    beamtalk_argument:fail('Announcer', Selector, <<"Expected a class of announcements">>).
+
+-spec 'announce:'(map(), term()) -> nil.
+'announce:'(Self, Event) ->
+    deliver(Self, Event, 'announce:'),
+    nil.
+
+-spec 'announceAndWait:'(map(), term()) -> nil.
+'announceAndWait:'(Self, Event) ->
+    await_all(Self, Event, ?LIMIT, 'announceAndWait:').
+
+-spec 'announceAndWait:timeout:'(map(), term(), term()) -> nil.
+'announceAndWait:timeout:'(Self, Event, Timeout) ->
+    Limit = beamtalk_argument:milliseconds(Timeout, 'Announcer', 'announceAndWait:timeout:'),
+    await_all(Self, Event, Limit, 'announceAndWait:timeout:').
+
+await_all(#{bus := system}, _, _, Selector) ->
+    beamtalk_error:raise(unsupported_operation, 'SystemAnnouncer', Selector,
+                         <<"Use announce: on the system's bus">>);
+await_all(Self, Event, Limit, Selector) ->
+    Workers = deliver(Self, Event, Selector),
+    Deadline = erlang:monotonic_time(millisecond) + Limit,
+    lists:foreach(fun({Pid, Monitor}) ->
+                          Left = max(0, Deadline - erlang:monotonic_time(millisecond)),
+                          receive
+                              {'DOWN', Monitor, process, Pid, _} -> ok
+                          after Left ->
+                                  demonitor(Monitor, [flush]),
+                                  exit(Pid, kill),
+                                  ?LOG_WARNING("An announcement handler took longer than ~b ms", [Limit])
+                          end
+                  end, Workers),
+    nil.
+
+deliver(#{bus := Bus}, #{'$beamtalk_class' := Class} = Event, Selector) ->
+    beamtalk_class:inherits(Class, 'Announcement') orelse no_announcement(Selector),
+    Frozen = beamtalk_cell:freeze(Event),
+    [start(Subscription, Frozen) || Subscription <- matching(Bus, Class), claim(Subscription)];
+deliver(_, _, Selector) ->
+    no_announcement(Selector).
+
+-spec no_announcement(atom()) -> no_return().
+no_announcement(Selector) ->
+    beamtalk_argument:fail('Announcer', Selector, <<"Expected an Announcement">>).
+
+matching(Bus, Class) ->
+    case ets:whereis(?MODULE) of
+        undefined ->
+            [];
+        _ ->
+            [Subscription || #subscription{class = Wanted} = Subscription <- of_bus(Bus),
+                             beamtalk_class:inherits(Class, Wanted)]
+    end.
+
+%% Only one announcement gets a subscription that is for one only.
+claim(#subscription{kind = doOnce, id = Id}) -> ets:take(?MODULE, Id) =/= [];
+claim(_) -> true.
+
+start(#subscription{handler = Handler}, Event) ->
+    spawn_monitor(fun() ->
+                          try handle(Handler, Event)
+                          catch
+                              Class:Reason:Stack ->
+                                  Exception = beamtalk_error:from_caught(Class, Reason, Stack),
+                                  ?LOG_ERROR("An announcement handler failed: ~ts",
+                                             [beamtalk_display:print(Exception)])
+                          end
+                  end).
+
+handle({Selector, Receiver}, Event) -> beamtalk_dispatch:send_list(Receiver, Selector, [Event]);
+handle(Block, _) when is_function(Block, 0) -> Block();
+handle(Block, Event) -> Block(Event).
+
+-spec 'unsubscribe:'(map(), term()) -> nil.
+'unsubscribe:'(#{bus := Bus}, Receiver) ->
+    lists:foreach(fun(#subscription{id = Id} = Subscription) ->
+                          belongs_to(Subscription, Receiver) andalso remove(Id)
+                  end, of_bus(Bus)),
+    nil.
+
+belongs_to(#subscription{handler = {_, Receiver}}, Receiver) -> true;
+belongs_to(#subscription{owner = Owner, kind = Kind}, {beamtalk_object, _, _, Owner}) -> Kind =/= send;
+belongs_to(#subscription{owner = Owner, kind = Kind}, Owner) -> Kind =/= send;
+belongs_to(_, _) -> false.
+
+-spec subscriptions(map()) -> [map()].
+subscriptions(#{bus := Bus} = Self) ->
+    [node(Subscription, Self) || Subscription <- of_bus(Bus)].
+
+-spec 'subscribersOf:'(map(), term()) -> [map()].
+'subscribersOf:'(#{bus := Bus} = Self, Class) ->
+    Name = announcement_class(Class, 'subscribersOf:'),
+    [node(Subscription, Self) || #subscription{class = C} = Subscription <- of_bus(Bus), C =:= Name].
+
+-spec subscriptionCount(map()) -> non_neg_integer().
+subscriptionCount(#{bus := Bus}) ->
+    length(of_bus(Bus)).
+
+of_bus(Bus) ->
+    ensure_started(),
+    ets:match_object(?MODULE, #subscription{id = '_', bus = Bus, class = '_', kind = '_',
+                                            handler = '_', owner = '_'}).
+
+node(#subscription{class = Class, kind = Kind, handler = Handler, owner = Owner}, Announcer) ->
+    Subscriber = case Handler of
+                     {_, {beamtalk_object, _, _, Pid}} when is_pid(Pid) -> Pid;
+                     _ -> Owner
+                 end,
+    #{'$beamtalk_class' => 'SubscriptionNode', announcementClass => beamtalk_class:named(Class),
+      announcer => announcer(Announcer), subscriber => Subscriber, handlerKind => Kind,
+      once => Kind =:= doOnce}.
+
+%%% Subscription
+
+-spec unsubscribe(map()) -> nil.
+unsubscribe(#{id := Id}) ->
+    remove(Id),
+    nil.
+
+-spec isActive(map()) -> boolean().
+isActive(#{id := Id}) ->
+    ensure_started(),
+    ets:member(?MODULE, Id).
+
+remove(Id) ->
+    ensure_started(),
+    ets:delete(?MODULE, Id).
+
+%%% AnnouncementNavigation
+
+-spec navigation_default(term()) -> map().
+navigation_default(Class) ->
+    navigation_of(Class, 'class current'(Class)).
+
+-spec navigation_of(term(), term()) -> map().
+navigation_of(_Class, #{'$beamtalk_class' := Kind, bus := Bus})
+  when Kind =:= 'Announcer'; Kind =:= 'SystemAnnouncer' ->
+    #{'$beamtalk_class' => 'AnnouncementNavigation', bus => Bus};
+navigation_of(_, _) ->
+    beamtalk_argument:fail('AnnouncementNavigation', 'of:', <<"Expected an Announcer">>).
+
+-spec announced_classes(map()) -> [tuple()].
+announced_classes(#{bus := Bus}) ->
+    Names = lists:usort([Class || #subscription{class = Class} <- of_bus(Bus)]),
+    [beamtalk_class:named(Name) || Name <- Names].
+
+announcer(#{bus := system}) -> 'class current'(nil);
+announcer(#{bus := Bus}) -> #{'$beamtalk_class' => 'Announcer', bus => Bus}.
+
+%%% Events of the system
+
+%% Announces an event of the given class; cheap when nobody has subscribed.
+-spec system_event(atom(), map()) -> ok.
+system_event(Class, Fields) ->
+    case ets:whereis(?MODULE) =/= undefined andalso matching(system, Class) of
+        [_ | _] = Subscriptions ->
+            Event = beamtalk_cell:freeze(Fields#{'$beamtalk_class' => Class}),
+            [start(Subscription, Event) || Subscription <- Subscriptions, claim(Subscription)],
+            ok;
+        _ ->
+            ok
+    end.
+
+%%% The server
+
+-spec ensure_started() -> ok.
+ensure_started() ->
+    case whereis(?MODULE) of
+        undefined ->
+            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
+                {ok, _} -> ok;
+                {error, {already_started, _}} -> ok
+            end;
+        _ ->
+            ok
+    end.
+
+-spec init([]) -> {ok, #{pid() => reference()}}.
+init([]) ->
+    ets:new(?MODULE, [named_table, public, {keypos, #subscription.id}, {read_concurrency, true}]),
+    {ok, #{}}.
+
+-spec handle_call(term(), gen_server:from(), map()) -> {reply, ok, map()}.
+handle_call({subscribe, #subscription{owner = Owner} = Subscription}, _From, Monitors) ->
+    ets:insert(?MODULE, Subscription),
+    case is_map_key(Owner, Monitors) of
+        true -> {reply, ok, Monitors};
+        false -> {reply, ok, Monitors#{Owner => monitor(process, Owner)}}
+    end.
+
+-spec handle_cast(term(), map()) -> {noreply, map()}.
+handle_cast(_, Monitors) ->
+    {noreply, Monitors}.
+
+-spec handle_info(term(), map()) -> {noreply, map()}.
+handle_info({'DOWN', _, process, Owner, _}, Monitors) ->
+    ets:match_delete(?MODULE, #subscription{id = '_', bus = '_', class = '_', kind = '_',
+                                            handler = '_', owner = Owner}),
+    {noreply, maps:remove(Owner, Monitors)};
+handle_info(_, Monitors) ->
+    {noreply, Monitors}.
