@@ -477,11 +477,30 @@ fn is_recursion(value: &Erl, clauses: &[Clause], method: Option<&str>) -> bool {
     is_own && is_sent
 }
 
+fn is_answered(named: &Erl, last: &Erl) -> bool {
+    matches!(&named.kind, ErlKind::Match(name, _) if matches!(name.kind, ErlKind::Var(_)) && name.kind == last.kind)
+}
+
+fn value_of(named: &Erl) -> &Erl {
+    match &named.kind {
+        ErlKind::Match(_, value) => value,
+        _ => named,
+    }
+}
+
+fn body_term(before: &[Erl], last: &Erl, method: Option<&str>) -> Term {
+    Term::list(before.iter().map(to_term).chain([last_term(last, method)]))
+}
+
 fn function_clauses(clauses: &[Clause], method: Option<&str>) -> Term {
     Term::list(clauses.iter().map(|clause| {
-        let body = match clause.body.split_last() {
-            Some((last, before)) => Term::list(before.iter().map(to_term).chain([last_term(last, method)])),
-            None => Term::nil(),
+        let body = match clause.body.as_slice() {
+            // A value that is named only to be answered.
+            [before @ .., named, last] if is_answered(named, last) => {
+                body_term(before, value_of(named), method)
+            }
+            [before @ .., last] => body_term(before, last, method),
+            [] => Term::nil(),
         };
         clause_term(clause, body)
     }))
