@@ -428,7 +428,7 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
 fn last_term(erl: &Erl, method: Option<&str>) -> Term {
     let line = erl.line;
     match &erl.kind {
-        ErlKind::Call { module, .. } if keeps_frame(module) => kept(erl),
+        ErlKind::Call { module, function, .. } if keeps_frame(module, function) => kept(erl),
         ErlKind::LocalCall { function, .. } if method != Some(names::method_of(function)) => kept(erl),
         ErlKind::Case { value, clauses } if !is_recursion(value, clauses, method) => {
             node("case", line, [to_term(value), function_clauses(clauses, method)])
@@ -451,11 +451,15 @@ fn kept(call: &Erl) -> Term {
     node("case", line, [to_term(call), clause_terms(&clauses)])
 }
 
-fn keeps_frame(module: &str) -> bool {
-    matches!(
-        module,
-        "beamtalk_dispatch" | "beamtalk_erlang" | "beamtalk_block" | "beamtalk_class"
-    )
+/// Sends as the compiler emits them; the primitive of a library method has no frame of its own.
+fn keeps_frame(module: &str, function: &str) -> bool {
+    match module {
+        "beamtalk_dispatch" => true,
+        "beamtalk_erlang" => function == "call",
+        "beamtalk_block" => matches!(function, "on_do" | "ensure"),
+        "beamtalk_class" => function == "named",
+        _ => false,
+    }
 }
 
 /// `case Self of Exact -> method(…); _ -> send(Self, …) end`: the method sends its own selector to `self`.
