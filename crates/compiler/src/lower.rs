@@ -270,8 +270,10 @@ impl<'a> Lowerer<'a> {
     }
 
     fn fresh(&mut self, name: &str) -> EcoString {
+        // The name is there to be read; the number tells variables apart.
+        let shown = name.get(..name.len().min(100)).unwrap_or("");
         self.next += 1;
-        eco_format!("V{}@{}", self.next, name)
+        eco_format!("V{}@{}", self.next, shown)
     }
 
     fn variable(&self, id: VariableId) -> &'a Variable {
@@ -621,10 +623,10 @@ impl<'a> Lowerer<'a> {
             }
             NodeKind::SuperSend { selector, arguments } => {
                 let values = self.operand_expressions(arguments);
-                let (class, is_class_side) = match &self.built {
-                    Some((class, is_class_side)) => (class.clone(), *is_class_side),
-                    None => (self.target.class.clone(), self.target.is_class_side),
-                };
+                let (class, is_class_side) = self
+                    .built
+                    .clone()
+                    .unwrap_or_else(|| (self.target.class.clone(), self.target.is_class_side));
                 let side = if is_class_side { "class" } else { "instance" };
                 let arguments = vec![
                     self.own(line),
