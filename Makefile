@@ -1,4 +1,79 @@
-test:
-	cargo test --workspace
-repl:
-	cargo build --release
+# Two commands matter: `make repl` to try Beamtalk, `make test` to check everything.
+
+CARGO ?= cargo
+ERLC ?= erlc
+ERL ?= erl
+BUILD := _build/runtime
+BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
+
+# What the runtime and its tests need of Erlang/OTP, as Debian packages.
+PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl
+
+.PHONY: help setup build repl test lint test-rust test-runtime test-language bench clean
+
+help:
+	@echo "make repl    install Erlang if it is missing, build, start a session"
+	@echo "make test    everything that is checked before a change is accepted"
+	@echo "make bench   language benchmarks, with ratios to plain Erlang"
+	@echo "make setup   install what is missing"
+	@echo "make clean   remove everything that was built"
+
+# Erlang/OTP 25 or newer and a Rust compiler. Nothing else is needed.
+setup:
+	@if ! command -v $(CARGO) >/dev/null 2>&1; then \
+	  echo "Rust is missing. Install it from https://rustup.rs and run this again." >&2; exit 1; fi
+	@if command -v $(ERL) >/dev/null 2>&1 && command -v $(ERLC) >/dev/null 2>&1 \
+	    && $(ERL) -noshell -noinput -eval 'halt(case code:which(eunit) of non_existing -> 1; _ -> 0 end).'; then \
+	  true; \
+	elif command -v apt-get >/dev/null 2>&1; then \
+	  echo "Installing Erlang: $(PACKAGES)"; \
+	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
+	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(PACKAGES); \
+	else \
+	  echo "Erlang/OTP 25 or newer is missing." >&2; \
+	  echo "  macOS:  brew install erlang" >&2; \
+	  echo "  Fedora: sudo dnf install erlang" >&2; \
+	  echo "  Arch:   sudo pacman -S erlang" >&2; \
+	  echo "  other:  https://www.erlang.org/downloads" >&2; exit 1; \
+	fi
+
+build: setup
+	$(CARGO) build --release --package beamtalk-cli
+
+repl: build
+	@$(BEAMTALK) repl
+
+test: setup lint test-rust test-runtime test-language
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+test-rust:
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+	  $(CARGO) nextest run --workspace; else $(CARGO) test --workspace --quiet; fi
+
+# The runtime alone: no warnings, and EUnit for every module that has tests, each in a fresh node.
+test-runtime:
+	@rm -rf $(BUILD) && mkdir -p $(BUILD)
+	$(ERLC) -Werror +debug_info -o $(BUILD) runtime/src/*.erl
+	$(ERLC) -Werror +debug_info -I runtime/test -o $(BUILD) runtime/test/*.erl
+	@for module in $(basename $(notdir $(wildcard runtime/test/*_tests.erl))); do \
+	  echo "$$module"; \
+	  $(ERL) -noshell -noinput -pa $(BUILD) -eval "logger:set_primary_config(level, none), \
+	    halt(case eunit:test($$module) of ok -> 0; _ -> 1 end)." || exit 1; \
+	done
+
+# The library's examples, the conformance scripts and the tour, by the binary itself.
+test-language: build
+	$(BEAMTALK) fmt --check lib
+	$(BEAMTALK) test --quiet lib
+	$(BEAMTALK) test --quiet tests/lang
+	$(BEAMTALK) test-docs README.md docs/tour.md
+
+bench: build
+	python3 bench/lang/run.py target/release/beamtalk
+
+clean:
+	$(CARGO) clean
+	rm -rf _build

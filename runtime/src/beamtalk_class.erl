@@ -85,19 +85,11 @@ unit(Code) ->
      Call('__beamtalk_extensions', [])}.
 
 register_units(Units) ->
-    Defined = [Name || {_, #{class := Name}, _, _} <- Units],
-    Unknown = [Class || {_, _, _, Extensions} <- Units, #{class := Class, kind := patch} <- Extensions,
-                        not lists:member(Class, Defined), not exists(Class)],
-    case Unknown of
-        [] -> register_known(Units);
-        [Class | _] -> {error, beamtalk_error:new(class_not_found, Class, nil, undefined, nil, #{})}
-    end.
-
-register_known(Units) ->
     Classes = [new_record(Code, Meta) || {Code, Meta, _, _} <- Units, Meta =/= none],
     Protocols = [Protocol || {_, _, Protocol, _} <- Units, Protocol =/= none],
     ProtocolClasses = [beamtalk_protocol:class_record(P) || P <- Protocols],
-    case ordered(Classes ++ ProtocolClasses) of
+    Records = Classes ++ ProtocolClasses,
+    case checked(ordered(Records), [E || {_, _, _, Extensions} <- Units, E <- Extensions], Records) of
         {error, _} = Error -> Error;
         Ordered ->
             [beamtalk_protocol:register(P) || P <- Protocols],
@@ -106,6 +98,18 @@ register_known(Units) ->
             recompute([Name || #{name := Name} <- Ordered] ++ lists:append(Extended)),
             [beamtalk_class_state:initialize(Record) || Record <- Ordered],
             ok
+    end.
+
+%% A patch needs its class; an extension waits for it.
+checked({error, _} = Error, _, _) -> Error;
+checked(Ordered, Extensions, Records) ->
+    Known = [Name || #{name := Name} <- Records],
+    Missing = [E || #{class := Class, kind := patch} = E <- Extensions,
+                    not lists:member(Class, Known), not exists(Class)],
+    case Missing of
+        [#{class := Class, selector := Sel} | _] ->
+            {error, beamtalk_error:new(class_not_found, Class, Sel, undefined, nil, #{})};
+        [] -> Ordered
     end.
 
 %% Register a class that has no module of its own shape (built classes).
@@ -126,6 +130,7 @@ new_record(Code, Meta) ->
     Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source], I) end, Infos) end,
     #{class := Name, superclass := Super, method_info := Methods, class_method_info := ClassMethods} = Meta,
     Built = maps:with([built], Meta),
+    {Patches, Removed} = live_changes(Name, Code),
     Built#{name => Name,
       superclass => Super,
       module => maps:get(module, Meta, Code),
@@ -141,7 +146,17 @@ new_record(Code, Meta) ->
       class_method_info => Light(ClassMethods),
       has_defaults => erlang:function_exported(Code, '__defaults', 1),
       has_class_defaults => erlang:function_exported(Code, '__class_defaults', 0),
-      patches => #{}, removed => [], docs => #{}}.
+      patches => Patches, removed => Removed, docs => #{}}.
+
+%% Live changes that survive. A class compiled again because one method was
+%% replaced keeps the others; a new definition keeps none.
+live_changes(Name, Code) ->
+    case erlang:function_exported(Code, '__beamtalk_replaced', 0) andalso record(Name) of
+        #{patches := Patches, removed := Removed} ->
+            Replaced = Code:'__beamtalk_replaced'(),
+            {maps:remove(Replaced, Patches), Removed -- [Replaced]};
+        _ -> {#{}, []}
+    end.
 
 store(#{name := Name, code := Code} = Record) ->
     [ets:delete(beamtalk_modules, Old)
@@ -189,12 +204,9 @@ register_extensions(Code, Extensions) ->
 
 register_extension(Code, #{class := Class, side := Side, selector := Sel, kind := patch} = E) ->
     #{function := Function, info := Info} = E,
-    case record(Class) of
-        none -> ok;
-        #{patches := Patches, removed := Removed} = Record ->
-            store(Record#{patches := Patches#{{Side, Sel} => {Code, Function, Info}},
-                          removed := Removed -- [{Side, Sel}]})
-    end;
+    #{patches := Patches, removed := Removed} = Record = record(Class),
+    store(Record#{patches := Patches#{{Side, Sel} => {Code, Function, Info}},
+                  removed := Removed -- [{Side, Sel}]});
 register_extension(Code, #{class := Class, side := Side, selector := Sel, function := F, info := Info}) ->
     ets:insert(beamtalk_extensions, {{Class, Side, Sel}, Code, F, Info}).
 

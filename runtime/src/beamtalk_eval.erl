@@ -18,11 +18,20 @@
 input(#{modules := Modules} = Input) ->
     case load(Modules) of
         ok -> expression(Input);
+        {error, #{error := _} = Exception} -> raised(Exception);
         {error, Reason} -> {refused, unicode:characters_to_binary(io_lib:format("~0tp", [Reason]))}
     end.
 
+%% A definition may be refused with an exception: its superclass is unknown, or sealed.
 load([]) -> ok;
-load(Modules) -> beamtalk_class:load_all(Modules).
+load(Modules) ->
+    try beamtalk_class:load_all(Modules)
+    catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
+    end.
+
+raised(Exception) ->
+    beamtalk_cell:set_session('_error', Exception),
+    {raised, beamtalk_report:exception(Exception)}.
 
 expression(#{expression := nil}) -> nothing;
 expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
@@ -38,9 +47,7 @@ expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
     catch
         throw:{'$bt_exit', Status} -> {ended, Status};
         Class:Reason:Stack ->
-            Exception = beamtalk_error:from_caught(Class, Reason, Stack),
-            beamtalk_cell:set_session('_error', Exception),
-            {raised, beamtalk_report:exception(Exception)}
+            raised(beamtalk_error:from_caught(Class, Reason, Stack))
     end.
 
 interpreted(Forms) ->

@@ -1,7 +1,7 @@
 %% From the compiler's Erlang forms to code: compiling many modules at once, writing and loading them.
 -module(beamtalk_forms).
 
--export([compile/1, parallel/3, write/2]).
+-export([compile/1, messages/1, parallel/3, write/2]).
 
 %% Compile one module from the external format of its forms.
 -spec compile(binary()) -> {ok, module(), binary()} | {error, binary()}.
@@ -23,16 +23,24 @@ options() ->
     [binary, return_errors, deterministic, no_spawn_compiler_process].
 
 describe(Errors) ->
-    Lines = [[File, $:, describe_place(Place), $\s, Module:format_error(What), $\n]
-             || {File, Items} <- Errors, {Place, Module, What} <- [normalize(Item) || Item <- Items]],
-    unicode:characters_to_binary(Lines).
+    iolist_to_binary([[Line, $\n] || Line <- lines("error", Errors)]).
+
+%% One line for each error and warning of a compilation.
+-spec messages({ok, term(), list()} | {error, list(), list()}) -> [binary()].
+messages({ok, _, Warnings}) -> lines("warning", Warnings);
+messages({error, Errors, Warnings}) -> lines("error", Errors) ++ lines("warning", Warnings).
+
+lines(Severity, Files) ->
+    [unicode:characters_to_binary(
+         io_lib:format("~ts:~ts ~ts: ~ts", [File, place(Place), Severity, Module:format_error(What)]))
+     || {File, Items} <- Files, {Place, Module, What} <- [normalize(Item) || Item <- Items]].
 
 normalize({Module, What}) -> {none, Module, What};
 normalize({Place, Module, What}) -> {Place, Module, What}.
 
-describe_place({Line, Column}) -> io_lib:format("~b:~b:", [Line, Column]);
-describe_place(Line) when is_integer(Line) -> io_lib:format("~b:", [Line]);
-describe_place(none) -> "".
+place({Line, Column}) -> io_lib:format("~b:~b:", [Line, Column]);
+place(Line) when is_integer(Line) -> io_lib:format("~b:", [Line]);
+place(none) -> "".
 
 %% Call Work for every item in at most Jobs processes, and Done in the calling process for every
 %% result, in the order in which they finish.

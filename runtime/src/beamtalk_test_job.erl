@@ -72,7 +72,7 @@ load_each(Modules, Before) ->
         Count when Count < Before ->
             load_each([{Module, Beam} || {Module, Beam, _} <- Refused], Count);
         _ ->
-            [beamtalk_worker:send({warning, text("cannot load ~ts: ~0tp", [Module, Reason])})
+            [beamtalk_worker:send({warning, text("cannot load ~ts: ~ts", [Module, beamtalk_display:display(Reason)])})
              || {Module, _, Reason} <- Refused],
             ok
     end.
@@ -230,7 +230,7 @@ run_native(Path, Output) ->
                 ok -> pass;
                 _ -> fail
             end;
-        {error, Errors, _} ->
-            io:format("~0tp~n", [Errors]),
+        {error, _, _} = Failed ->
+            io:put_chars([[Line, $\n] || Line <- beamtalk_forms:messages(Failed)]),
             error
     end.

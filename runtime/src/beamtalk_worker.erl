@@ -128,7 +128,7 @@ serve({native, Files, Output, Includes}) ->
     Options = [return, debug_info, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
     Outcomes = [compile:file(path(File), Options) || File <- Files],
     Failed = [failed || Outcome <- Outcomes, element(1, Outcome) =:= error],
-    Lines = lists:append([messages(Outcome) || Outcome <- Outcomes]),
+    Lines = lists:append([beamtalk_forms:messages(Outcome) || Outcome <- Outcomes]),
     send({native, case Failed of [] -> ok; _ -> error end, Lines});
 %% Directories of code, and applications that code needs.
 serve({prepare, Paths, Applications}) ->
@@ -167,19 +167,7 @@ compile(Forms, Path) ->
 load(Modules) ->
     case beamtalk_class:load_all(Modules) of
         ok -> ok;
-        {error, Reason} -> {error, unicode:characters_to_binary(io_lib:format("~0tp", [Reason]))}
+        {error, Reason} -> {error, beamtalk_display:display(Reason)}
     end.
 
 path(Path) -> unicode:characters_to_list(Path).
-
-messages({ok, _, Warnings}) -> lines("warning", Warnings);
-messages({error, Errors, Warnings}) -> lines("error", Errors) ++ lines("warning", Warnings).
-
-lines(Severity, Files) ->
-    [unicode:characters_to_binary(
-         io_lib:format("~ts:~ts ~ts: ~ts", [File, place(Place), Severity, Module:format_error(What)]))
-     || {File, Items} <- Files, {Place, Module, What} <- Items].
-
-place({Line, Column}) -> io_lib:format("~b:~b:", [Line, Column]);
-place(Line) when is_integer(Line) -> io_lib:format("~b:", [Line]);
-place(_) -> "".

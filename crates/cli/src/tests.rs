@@ -13,6 +13,7 @@ fn help_of_every_command() {
     let mut text = command.render_long_help().to_string();
     let names: Vec<String> = command
         .get_subcommands()
+        .filter(|sub| !sub.is_hide_set())
         .map(|sub| sub.get_name().to_owned())
         .collect();
     command.build();

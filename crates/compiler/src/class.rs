@@ -230,7 +230,6 @@ impl<'a> Module<'a> {
             selector: selector.clone(),
             function,
             is_expression: false,
-            keeps_frames: self.file.origin != Origin::Library,
         };
         let line = self.line(method.head.span.start);
         let functions = lower::lower_method(&target, &body, line);
@@ -371,7 +370,6 @@ impl<'a> Module<'a> {
             selector: slot.name.text.clone(),
             function: eco_format!("default {}", slot.name.text),
             is_expression: false,
-            keeps_frames: true,
         };
         let (body, more) = lower::lower_default(&target, &body, line);
         lifted.extend(more);
@@ -425,6 +423,18 @@ impl<'a> Module<'a> {
             let body = vec![meta::literal(&Term::List(entries), 1)];
             self.add_expression("__beamtalk_extensions", Vec::new(), body, 1);
         }
+    }
+
+    /// The class is compiled again because this method was replaced; other live changes of it stay.
+    pub(crate) fn replaced(&mut self, is_class_side: bool, selector: &str) {
+        let side = if is_class_side { "class" } else { "instance" };
+        let replaced = Term::tuple([Term::atom(side), Term::atom(selector)]);
+        self.add_expression(
+            "__beamtalk_replaced",
+            Vec::new(),
+            vec![meta::literal(&replaced, 1)],
+            1,
+        );
     }
 
     pub(crate) fn protocol(&mut self, protocol: &ast::Protocol, module: &EcoString) {

@@ -42,6 +42,7 @@ codes! {
     RESERVED_CLASS_NAME = "E0232", "A class has a name that is reserved.";
     NATIVE_RESERVED_WORD = "E0233", "A native method's function is an Erlang reserved word.";
     NATIVE_NEW = "E0234", "A native class without fields is sent `new`.";
+    ROOT_CLASS = "E0235", "A class has no superclass.";
     WRONG_SELECTOR = "E0701", "The source given for a method defines another one.";
     UNRESOLVED_CLASS = "W0201", "A class name is not known.";
     UNUSED = "W0202", "A variable or parameter is never read.";

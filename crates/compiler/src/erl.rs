@@ -407,14 +407,80 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
         ErlKind::Fun(clauses) => node(
             "fun",
             line,
-            [Term::tuple([Term::atom("clauses"), clause_terms(clauses)])],
+            [Term::tuple([Term::atom("clauses"), function_clauses(clauses)])],
         ),
         ErlKind::NamedFun(name, clauses) => node(
             "named_fun",
             line,
-            [Term::Atom(name.clone()), clause_terms(clauses)],
+            [Term::Atom(name.clone()), function_clauses(clauses)],
         ),
     }
+}
+
+/// The last expression of a function. A send there would be a tail call and the frame of its sender would be gone when
+/// it fails: its value is looked at, so that the call is not the last thing. A self-send to a known method stays a
+/// tail call: recursion needs no stack, and the method called has a frame of its own.
+fn last_term(erl: &Erl) -> Term {
+    let line = erl.line;
+    match &erl.kind {
+        ErlKind::Call { module, .. } if keeps_frame(module) => {
+            let value = || Erl::var(line, "Answer");
+            let clauses = [
+                Clause::new(
+                    line,
+                    Erl::atom(line, "$bt_no_answer"),
+                    vec![Erl::atom(line, "nil")],
+                ),
+                Clause::new(line, value(), vec![value()]),
+            ];
+            node("case", line, [to_term(erl), clause_terms(&clauses)])
+        }
+        ErlKind::Case { value, clauses } if !is_self_send(value, clauses) => {
+            node("case", line, [to_term(value), function_clauses(clauses)])
+        }
+        _ => to_term(erl),
+    }
+}
+
+fn keeps_frame(module: &str) -> bool {
+    matches!(
+        module,
+        "beamtalk_dispatch" | "beamtalk_erlang" | "beamtalk_block" | "beamtalk_class"
+    )
+}
+
+/// `case Self of Exact -> local(…); _ -> send(Self, …) end`.
+fn is_self_send(value: &Erl, clauses: &[Clause]) -> bool {
+    let [direct, sent] = clauses else { return false };
+    let is_direct = matches!(
+        direct.body.as_slice(),
+        [Erl {
+            kind: ErlKind::LocalCall { .. },
+            ..
+        }]
+    );
+    is_direct
+        && match sent.body.as_slice() {
+            [
+                Erl {
+                    kind: ErlKind::Call { arguments, .. },
+                    ..
+                },
+            ] => arguments
+                .first()
+                .is_some_and(|receiver| receiver.kind == value.kind),
+            _ => false,
+        }
+}
+
+fn function_clauses(clauses: &[Clause]) -> Term {
+    Term::list(clauses.iter().map(|clause| {
+        let body = match clause.body.split_last() {
+            Some((last, before)) => Term::list(before.iter().map(to_term).chain([last_term(last)])),
+            None => Term::nil(),
+        };
+        clause_term(clause, body)
+    }))
 }
 
 /// UTF-8 text is written as bytes so that the forms do not depend on any encoding of strings.
@@ -461,18 +527,20 @@ fn map_fields(line: u32, tag: &str, pairs: &[(Erl, Erl)]) -> Term {
 }
 
 fn clause_terms(clauses: &[Clause]) -> Term {
-    Term::list(clauses.iter().map(|clause| {
-        let guards = if clause.guards.is_empty() {
-            Term::nil()
-        } else {
-            Term::list([terms(&clause.guards)])
-        };
-        node(
-            "clause",
-            clause.line,
-            [terms(&clause.patterns), guards, terms(&clause.body)],
-        )
-    }))
+    Term::list(
+        clauses
+            .iter()
+            .map(|clause| clause_term(clause, terms(&clause.body))),
+    )
+}
+
+fn clause_term(clause: &Clause, body: Term) -> Term {
+    let guards = if clause.guards.is_empty() {
+        Term::nil()
+    } else {
+        Term::list([terms(&clause.guards)])
+    };
+    node("clause", clause.line, [terms(&clause.patterns), guards, body])
 }
 
 pub(crate) fn function_term(function: &Function) -> Term {
@@ -482,7 +550,7 @@ pub(crate) fn function_term(function: &Function) -> Term {
         [
             Term::Atom(function.name.clone()),
             Term::Integer(function.arity as i64),
-            clause_terms(&function.clauses),
+            function_clauses(&function.clauses),
         ],
     )
 }

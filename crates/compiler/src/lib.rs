@@ -178,8 +178,13 @@ fn replacements(
             continue;
         };
         table.declare(&new_file);
-        let Some(module) = live::recompile(&new_file, &extension.target.name.text, &table, diagnostics)
-        else {
+        let Some(module) = live::recompile(
+            &new_file,
+            &extension.target.name.text,
+            (extension.method.is_class, &extension.method.head.selector),
+            &table,
+            diagnostics,
+        ) else {
             continue;
         };
         modules.retain(|known| known.name != module.name);
@@ -222,7 +227,6 @@ fn expression(
         selector: "session".into(),
         function: "session".into(),
         is_expression: true,
-        keeps_frames: true,
     };
     let is_character = body
         .statements

@@ -74,8 +74,13 @@ pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selec
     };
     let mut table = table.clone();
     table.declare(&file);
-    out.modules
-        .extend(recompile(&file, class, &table, &mut out.diagnostics));
+    out.modules.extend(recompile(
+        &file,
+        class,
+        (is_class_side, selector),
+        &table,
+        &mut out.diagnostics,
+    ));
     out.changed.push(file);
     out
 }
@@ -183,18 +188,20 @@ fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
     })
 }
 
-/// Compile one class of a text again.
+/// Compile a class of a text again after one of its methods was replaced or removed.
 pub(crate) fn recompile(
     file: &SourceFile,
-    name: &str,
+    class: &str,
+    (is_class_side, selector): (bool, &str),
     table: &ClassTable,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<CompiledModule> {
-    let class = class_of(file, name)?;
+    let class = class_of(file, class)?;
     let lines = LineIndex::new(&file.text);
     let module_name = file.module_of_class(class);
     let mut module = Module::new(table, file, &lines, diagnostics);
     module.class(class, &module_name);
+    module.replaced(is_class_side, selector);
     let extensions: Vec<&ast::Extension> = if file.origin == Origin::Session {
         Vec::new()
     } else {

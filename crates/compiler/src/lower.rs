@@ -63,8 +63,6 @@ pub(crate) struct Target<'a> {
     pub(crate) function: EcoString,
     /// No module: loops become named funs.
     pub(crate) is_expression: bool,
-    /// The senders of last sends are kept on the stack.
-    pub(crate) keeps_frames: bool,
 }
 
 pub(crate) struct Lowerer<'a> {
@@ -233,25 +231,6 @@ fn numeric_parameters(body: &Body) -> Vec<VariableId> {
     out
 }
 
-/// A dispatched send in tail position, made an ordinary call; likewise at the ends of a case.
-fn kept(erl: Erl) -> Erl {
-    let line = erl.line;
-    match erl.kind {
-        ErlKind::Call { ref module, .. } if module == "beamtalk_dispatch" || module == "beamtalk_erlang" => {
-            Erl::call(line, "beamtalk_dispatch", "stay", vec![erl])
-        }
-        ErlKind::Case { value, mut clauses } => {
-            for clause in &mut clauses {
-                if let Some(last) = clause.body.pop() {
-                    clause.body.push(kept(last));
-                }
-            }
-            Erl::new(line, ErlKind::Case { value, clauses })
-        }
-        kind => Erl::new(line, kind),
-    }
-}
-
 /// A session expression: statements whose last one is the value.
 pub(crate) fn lower_expression(target: &Target, body: &Body, line: u32) -> Vec<Erl> {
     let mut lowerer = Lowerer::new(target, &body.variables);
@@ -370,14 +349,8 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Push the last value of a function. A send there would be a tail call, which drops the sender from stack traces.
     fn push_value(&mut self, value: Value) {
-        let erl = if self.target.keeps_frames {
-            kept(value.erl)
-        } else {
-            value.erl
-        };
-        self.out.push(erl);
+        self.out.push(value.erl);
     }
 
     /// The value as something that may be mentioned twice: a variable or literal.

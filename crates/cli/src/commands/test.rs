@@ -200,7 +200,7 @@ impl Session {
     }
 }
 
-/// The project of the paths; without a manifest, the directory that contains `test/`.
+/// The project of the paths; without a manifest, the directory that contains `test/`, or the current one.
 fn project(paths: &[PathBuf]) -> anyhow::Result<Project> {
     let first = paths.first().map_or(Path::new("."), PathBuf::as_path);
     if let Some(project) = Project::find(first)? {
@@ -212,8 +212,10 @@ fn project(paths: &[PathBuf]) -> anyhow::Result<Project> {
         .find(|above| above.file_name().is_some_and(|name| name == "test"))
         .and_then(Path::parent)
         .map(Path::to_owned);
+    let here = std::fs::canonicalize(".")?;
     match root {
         Some(root) => Project::loose(&root),
+        None if start.starts_with(&here) => Project::loose(&here),
         None if start.is_dir() => Project::loose(&start),
         None => Project::loose(start.parent().unwrap_or(&start)),
     }

@@ -159,6 +159,10 @@ fn find_sources(project: &Project, paths: &[PathBuf], selection: &Selection) -> 
             }
         }
     }
+    // Without a manifest nobody has built the sources beside `test/`.
+    if project.manifest.is_none() && project.root.join("src").is_dir() && project.root.join("test").is_dir() {
+        sources.fixtures.extend(project.sources()?);
+    }
     if selection.documentation == Documentation::Only {
         sources.scripts.clear();
         sources.native.clear();

@@ -100,8 +100,8 @@ impl Checker<'_> {
         let Some(superclass) = &class.superclass else {
             if !self.is_library() {
                 let message = "`nil subclass:` is reserved for the root class of the library";
-                self.error(codes::RESERVED_CLASS_NAME, class.header, message).hint =
-                    Some("Subclass `Object`, `Value` or `Actor`.".into());
+                self.error(codes::ROOT_CLASS, class.name.span, message).hint =
+                    Some("Use `Object subclass:`, `Value subclass:` or `Actor subclass:`.".into());
             }
             return;
         };

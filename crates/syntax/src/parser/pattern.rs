@@ -367,8 +367,14 @@ impl Parser<'_> {
                     elements.push(parser.parse_pattern());
                 }
                 if parser.at(TokenKind::Pipe) && closer == TokenKind::ParenClose {
+                    let before: Vec<&str> = elements
+                        .iter()
+                        .map(|element| element.span.text(parser.source))
+                        .collect();
+                    let before = before.join(", ");
                     let tail = parser.text_at(parser.position + 1);
-                    let message = eco_format!("`|` is not allowed in a list pattern; use `, ...{tail}`");
+                    let message =
+                        eco_format!("`|` is not allowed in a list pattern; use `#({before}, ...{tail})`");
                     parser.error_here(codes::CONS_PATTERN, message);
                     parser.resume_before(opener.partner as usize);
                     break;

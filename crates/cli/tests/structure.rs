@@ -1,0 +1,87 @@
+//! The shape of the repository: which crate may use which, and how large files get.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What each crate may depend on; a crate that is not listed may depend on nothing of ours.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("compiler", &["syntax", "etf"]),
+    // The compiler only in the build script, for the embedded library.
+    ("node", &["etf", "process", "compiler", "syntax"]),
+    ("loop", &["process"]),
+    ("agents", &["ninep", "process"]),
+    ("client", &["wire"]),
+    ("workspace", &["wire", "node", "compiler", "syntax", "etf", "loop", "agents", "ninep"]),
+    ("lsp", &["client", "wire", "compiler", "syntax"]),
+    ("mcp", &["client", "wire"]),
+];
+
+/// A file past this many lines must be split.
+const LARGEST: usize = 1_200;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+#[test]
+fn crates_use_only_the_layers_below_them() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let allowed: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    let mut faults = Vec::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap().trim_start_matches("beamtalk-");
+        if name == "cli" {
+            continue;
+        }
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let is_test = dependency["kind"] == "dev";
+            let Some(used) = dependency["name"].as_str().unwrap().strip_prefix("beamtalk-") else { continue };
+            if !is_test && !allowed.get(name).is_some_and(|allowed| allowed.contains(&used)) {
+                faults.push(format!("{name} must not use {used}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_compiler_is_in_the_node_crate_only_for_building() {
+    let manifest = std::fs::read_to_string(root().join("crates/node/Cargo.toml")).unwrap();
+    let (_, dependencies) = manifest.split_once("[dependencies]").unwrap();
+    let (dependencies, _) = dependencies.split_once("\n[").unwrap();
+    assert!(!dependencies.contains("beamtalk-compiler"));
+}
+
+#[test]
+fn no_file_grows_past_the_limit() {
+    let mut sizes = Vec::new();
+    for directory in ["crates", "runtime", "lib"] {
+        collect(&root().join(directory), &mut sizes);
+    }
+    sizes.sort_unstable();
+    for (lines, path) in sizes.iter().rev().take(10) {
+        println!("{lines:>6} {}", path.display());
+    }
+    let large: Vec<_> = sizes.iter().filter(|(lines, _)| *lines > LARGEST).collect();
+    assert!(large.is_empty(), "split these: {large:?}");
+}
+
+fn collect(directory: &Path, sizes: &mut Vec<(usize, PathBuf)>) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() {
+            if !path.ends_with("target") && !path.ends_with("fixtures") {
+                collect(&path, sizes);
+            }
+        } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "erl" || kind == "bt") {
+            let lines = std::fs::read_to_string(&path).unwrap_or_default().lines().count();
+            sizes.push((lines, path.strip_prefix(root()).unwrap_or(&path).to_owned()));
+        }
+    }
+}
