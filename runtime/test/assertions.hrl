@@ -24,3 +24,12 @@
                                                      {pattern, (??Pattern)}, {value, V__}]})
               end
           end)())).
+
+%% The expression raises an Erlang error with that reason.
+-define(assertError(Reason, Expression),
+        ?assertMatch({error, Reason}, try {value, Expression} catch error:R__ -> {error, R__} end)).
+
+%% The expression raises an exception of that kind.
+-define(assertRaises(Kind, Expression),
+        ?assertMatch({error, #{error := {beamtalk_error, Kind, _, _, _, _, _}}},
+                     try {value, Expression} catch error:R__ -> {error, R__} end)).
