@@ -8,6 +8,14 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     Success,
     Failure,
+    /// Wrong usage.
+    Usage,
+    /// What was asked about is not running.
+    NotRunning,
+    /// Somebody else owns what was asked for.
+    Owned,
+    /// A second signal forced the end.
+    Forced,
 }
 
 impl From<Exit> for ExitCode {
@@ -15,6 +23,10 @@ impl From<Exit> for ExitCode {
         ExitCode::from(match exit {
             Exit::Success => 0,
             Exit::Failure => 1,
+            Exit::Usage => 2,
+            Exit::NotRunning => 3,
+            Exit::Owned => 4,
+            Exit::Forced => 130,
         })
     }
 }

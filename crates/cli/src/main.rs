@@ -19,12 +19,18 @@ struct Arguments {
 enum Command {
     /// Show a page of the user guide.
     Docs(commands::docs::Arguments),
+    /// Watch files, supervise processes, run workflows.
+    Loop(commands::loop_command::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
+    if let Some(code) = beamtalk_process::run_guard_if_asked() {
+        return code;
+    }
     let arguments = Arguments::parse();
     let outcome: anyhow::Result<Exit> = match arguments.command {
         Command::Docs(arguments) => commands::docs::run(&arguments),
+        Command::Loop(arguments) => commands::loop_command::run(arguments),
     };
     match outcome {
         Ok(exit) => exit.into(),

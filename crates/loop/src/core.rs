@@ -35,6 +35,7 @@ use crate::config::Config;
 use crate::pattern::Groups;
 use crate::report::{Exit, Level, Part, Report, Source};
 
+pub(crate) use execution::Execution as Foresight;
 pub use posts::{Post, Verdict};
 pub use status::{GroupStatus, Servers, Status, WatchStatus};
 pub use window::Change;

@@ -40,7 +40,7 @@ impl Group {
     /// Send `signal` to every member.
     pub fn signal(self, signal: Signal) {
         // A group that is gone already needs no signal.
-        drop(kill_process_group(self.pid(), signal));
+        let _ = kill_process_group(self.pid(), signal);
     }
 
     /// The living processes that descend from the leader but left its group.
@@ -61,8 +61,13 @@ impl Group {
 /// Send `signal` to single processes.
 pub(crate) fn signal_each(ids: &[u32], signal: Signal) {
     for pid in ids.iter().filter_map(|&id| Group::of(id)) {
-        drop(kill_process(pid.pid(), signal));
+        let _ = kill_process(pid.pid(), signal);
     }
+}
+
+/// `SIGKILL` to single processes.
+pub fn kill_each(ids: &[u32]) {
+    signal_each(ids, Signal::KILL);
 }
 
 /// Whether one of the processes is alive.
@@ -89,7 +94,7 @@ pub fn reap_strangers(ours: &BTreeSet<u32>) {
             && let Some(group) = Group::of(id)
         {
             // Still alive, or collected meanwhile: nothing to do.
-            drop(waitpid(Some(group.pid()), WaitOptions::NOHANG));
+            let _ = waitpid(Some(group.pid()), WaitOptions::NOHANG);
         }
     }
 }

@@ -107,7 +107,7 @@ impl GuardLink {
 
     fn send(&self, record: Record) {
         // A guard that is gone is noticed by `ended`; there is nobody else to tell here.
-        drop(rustix::io::write(&*self.pipe, &record));
+        let _ = rustix::io::write(&*self.pipe, &record);
     }
 }
 
@@ -129,7 +129,7 @@ pub fn run_guard_if_asked() -> Option<ExitCode> {
         return None;
     }
     // A leader of a group cannot make a session; then it has no terminal to lose either.
-    drop(rustix::process::setsid());
+    let _ = rustix::process::setsid();
     let mut out = io::stdout();
     if out.write_all(b"\n").and_then(|()| out.flush()).is_err() {
         return Some(ExitCode::FAILURE);

@@ -16,7 +16,7 @@ mod lines;
 
 pub use child::{Child, Spec, Stdin, Stop, find_program, spawn};
 pub use error::Error;
-pub use group::{Group, descendants_of_self, reap_strangers};
+pub use group::{Group, descendants_of_self, kill_each, reap_strangers};
 pub use guard::{GUARD_ARGUMENT, Guard, GuardLink, run_guard_if_asked};
 pub use lines::{LINE_LIMIT, Line, LineSplitter};
 pub use rustix::process::Signal;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::Ms;
 use super::lane::Request;
 use crate::config::{Config, Step};
+use crate::report::Source;
 
 /// How a workflow came to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,24 @@ impl Execution {
                 let place = self.place(config).expect("an inline workflow has a caller at its step");
                 self.step_done();
                 return Next::InlineDone(place);
+            }
+        }
+    }
+
+    /// Every step in the order it would run if all succeed, with the workflow that holds it.
+    pub(crate) fn foresee(config: &Config, workflow: &str) -> Vec<(StepPlace, Step)> {
+        let mut execution = Self::new(Request::new(workflow, Source::Workspace, Vec::new()), 0);
+        let mut steps = Vec::new();
+        loop {
+            match execution.next(config, 0) {
+                Next::Perform(step) => {
+                    if let Some(place) = execution.place(config) {
+                        steps.push((place, step));
+                    }
+                    execution.step_done();
+                }
+                Next::Begins(_) | Next::InlineDone(_) => {}
+                Next::Finished => return steps,
             }
         }
     }

@@ -129,10 +129,9 @@ fn watch(
             Woken::Stop => return,
             Woken::Events | Woken::Time => {}
         }
-        let mut changes = Vec::new();
-        match native.read() {
+        let mut changes = match native.read() {
             Ok(reading) => {
-                changes = reading.changes;
+                let mut changes = reading.changes;
                 if reading.config_changed {
                     drop(notices.send(Notice::ConfigChanged));
                 }
@@ -140,6 +139,7 @@ fn watch(
                     drop(notices.send(Notice::Warning("file events were dropped; rescanning".into())));
                     native.tree.rescan(&mut changes);
                 }
+                changes
             }
             Err(error) => {
                 let again = failed.is_some_and(|last| last.elapsed() < FAILURE_APART);
@@ -147,7 +147,7 @@ fn watch(
                 match native.recreate() {
                     Ok(found) if !again => {
                         drop(notices.send(Notice::Warning(format!("watching failed and was set up anew: {error}"))));
-                        changes = found;
+                        found
                     }
                     Ok(_) | Err(_) => {
                         drop(notices.send(Notice::Failed(format!("watching failed: {error}"))));
@@ -155,7 +155,7 @@ fn watch(
                     }
                 }
             }
-        }
+        };
         if fallback && compared.elapsed() >= interval {
             native.tree.rescan_unwatched(&mut changes);
             compared = Instant::now();
