@@ -69,8 +69,24 @@ fn shortest_cycle(workflows: &Workflows, start: &str) -> Option<Vec<String>> {
     None
 }
 
-/// The workflows that one execution of `top` would run both inline and as a trigger.
+/// Whether `top` is on a cycle or leads to one.
+fn recurs(workflows: &Workflows, top: &str) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![top];
+    while let Some(at) = open.pop() {
+        if seen.insert(at) {
+            open.extend(edges(workflows, at));
+        }
+    }
+    seen.iter().any(|name| shortest_cycle(workflows, name).is_some())
+}
+
+/// The workflows that one execution of `top` would run both inline and as a trigger. One that
+/// never ends has no answer; it is reported for that.
 pub(super) fn ambiguous(workflows: &Workflows, top: &str) -> Vec<String> {
+    if recurs(workflows, top) {
+        return Vec::new();
+    }
     let mut triggered = BTreeSet::new();
     let mut inlined = BTreeSet::new();
     let mut seen = BTreeSet::new();
