@@ -456,3 +456,6 @@ fn finish(request: &Request, result: &Result<(), String>, out: &mut Vec<Effect>)
         out.push(Effect::Finished { waiter, result: result.clone() });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,3 +87,6 @@ impl OwnFiles {
             )
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,3 +177,6 @@ impl Execution {
     }
 }
 
+
+#[cfg(test)]
+mod tests;

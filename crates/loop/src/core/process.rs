@@ -396,3 +396,6 @@ impl Machine {
     }
 }
 
+
+#[cfg(test)]
+mod tests;
