@@ -261,7 +261,9 @@ impl Core {
             }
         };
         let poll = if self.is_lane_free() { self.polls.deadline() } else { None };
-        let others = [self.state.save_at(), self.window.deadline(), wait, poll];
+        // A window that is open when the end begins never closes.
+        let window = if self.is_stopping() { None } else { self.window.deadline() };
+        let others = [self.state.save_at(), window, wait, poll];
         processes.chain(others.into_iter().flatten()).min()
     }
 

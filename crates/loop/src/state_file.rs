@@ -204,13 +204,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_leaves_the_old_file() {
+    fn a_write_that_fails_leaves_the_old_file_and_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
         write(&path, &values()).unwrap();
-        // `/dev/full` stands for the disk: the aside file cannot be filled.
-        assert!(replace(Path::new("/dev/full"), &values()).is_err() || !cfg!(target_os = "linux"));
+        // Its place is taken by something that cannot be replaced.
+        let blocked = directory.path().join("blocked");
+        std::fs::create_dir_all(blocked.join("inside")).unwrap();
+        assert!(matches!(write(&blocked, &values()), Err(Fatal::WriteState { .. })));
         assert_eq!(read(&path).unwrap(), values());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 
     proptest! {

@@ -11,7 +11,11 @@ pub(crate) struct Arguments {
 }
 
 /// The user pages: topic, one line about it, text.
-const PAGES: &[(&str, &str, &str)] = &[];
+const PAGES: &[(&str, &str, &str)] = &[(
+    "loop",
+    "watch files, supervise processes, run workflows",
+    include_str!("../../../../docs/loop.md"),
+)];
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut out = std::io::stdout().lock();

@@ -123,7 +123,7 @@ impl World {
             Effect::Answer { post, verdict } => {
                 assert!(self.answered.insert(post, verdict).is_none(), "one answer for each post");
                 if verdict == (Verdict::Accepted { changed: true }) {
-                    self.check_disk();
+                    assert_eq!(self.disk.get("k"), self.core.values().get("k"), "saved before it is answered");
                 }
             }
             Effect::Finished { waiter, result } => drop(self.finished.insert(waiter, result)),
@@ -147,7 +147,10 @@ impl World {
     /// Let time pass, with a tick at every deadline.
     fn pass(&mut self, time: Ms) {
         let until = self.now + time;
+        let mut ticks = 0;
         while let Some(due) = self.core.deadline().filter(|due| *due <= until) {
+            ticks += 1;
+            assert!(ticks < 10_000, "a deadline that is never met: {due} at {}", self.now);
             self.now = self.now.max(due);
             self.feed(Event::Tick);
         }

@@ -178,7 +178,8 @@ impl Native {
         let left = flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM);
         let came = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
         match (is_directory, left, came) {
-            (_, true, _) => self.tree.gone(&path, changes),
+            (true, true, _) => self.tree.lose(&path, changes),
+            (false, true, _) => self.tree.gone(&path, changes),
             (true, false, true) => self.tree.appeared(&path, changes),
             (true, false, false) => {}
             (false, false, _) => self.tree.touched(&path, changes),
