@@ -27,11 +27,17 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { text: text.into(), path: Some(path.into()) }
+        Self {
+            text: text.into(),
+            path: Some(path.into()),
+        }
     }
 
     pub(crate) fn whole(text: impl Into<String>) -> Self {
-        Self { text: text.into(), path: None }
+        Self {
+            text: text.into(),
+            path: None,
+        }
     }
 }
 
@@ -56,7 +62,11 @@ pub struct Loaded {
 
 impl Loaded {
     fn failed(errors: Vec<Problem>) -> Self {
-        Self { config: None, errors, warnings: Vec::new() }
+        Self {
+            config: None,
+            errors,
+            warnings: Vec::new(),
+        }
     }
 
     /// The config when nothing is wrong with it, else the errors.
@@ -109,18 +119,32 @@ pub fn check(file: &Path, text: &str, remote: RemoteBind) -> Loaded {
         Ok(config) => {
             let errors = validate::errors(&config, remote);
             warnings.extend(warnings::warnings(&config));
-            Loaded { config: Some(config), errors, warnings }
+            Loaded {
+                config: Some(config),
+                errors,
+                warnings,
+            }
         }
-        Err(errors) => Loaded { config: None, errors, warnings },
+        Err(errors) => Loaded {
+            config: None,
+            errors,
+            warnings,
+        },
     }
 }
 
 /// Line and column, both from 1, of a byte offset.
 fn place(text: &[u8], offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let line_start = before
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |at| at + 1);
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    let column = String::from_utf8_lossy(before.get(line_start..).unwrap_or_default()).chars().count() + 1;
+    let column = String::from_utf8_lossy(before.get(line_start..).unwrap_or_default())
+        .chars()
+        .count()
+        + 1;
     (line, column)
 }
 
@@ -132,5 +156,7 @@ pub(crate) fn clean(path: &Path) -> PathBuf {
     {
         return real;
     }
-    path.components().filter(|part| *part != Component::CurDir).collect()
+    path.components()
+        .filter(|part| *part != Component::CurDir)
+        .collect()
 }

@@ -21,9 +21,15 @@ const PATH_LIMIT: usize = 100;
 pub enum Ask {
     Status,
     /// One key, or all of them.
-    State { key: Option<String> },
+    State {
+        key: Option<String>,
+    },
     /// Post a value to a declared event.
-    Trigger { event: String, value: String, wait: bool },
+    Trigger {
+        event: String,
+        value: String,
+        wait: bool,
+    },
     Stop,
     /// The status, again and again, whenever it changes.
     Follow,
@@ -65,7 +71,9 @@ impl Client {
     /// Connect; none when no loop runs there.
     pub fn connect(state_file: &Path) -> Option<Self> {
         let stream = UnixStream::connect(socket_path(state_file)).ok()?;
-        Some(Self { stream: BufReader::new(stream) })
+        Some(Self {
+            stream: BufReader::new(stream),
+        })
     }
 
     /// Give up waiting for an answer after this time.
@@ -77,7 +85,8 @@ impl Client {
         let mut line = serde_json::to_vec(ask)?;
         line.push(b'\n');
         self.stream.get_mut().write_all(&line)?;
-        self.next()?.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+        self.next()?
+            .ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
     /// The next answer; none when the loop has closed the connection.
@@ -98,11 +107,17 @@ mod tests {
 
     #[test]
     fn the_socket_lies_beside_the_state_unless_the_path_is_long() {
-        assert_eq!(socket_path(Path::new("/a/.devloop/state.json")), Path::new("/a/.devloop/loop.sock"));
+        assert_eq!(
+            socket_path(Path::new("/a/.devloop/state.json")),
+            Path::new("/a/.devloop/loop.sock")
+        );
         let long = PathBuf::from(format!("/{}/state.json", "x".repeat(120)));
         let path = socket_path(&long);
         assert!(path.as_os_str().len() <= PATH_LIMIT, "{path:?}");
-        assert_ne!(path, socket_path(Path::new(&format!("/{}/state.json", "y".repeat(120)))));
+        assert_ne!(
+            path,
+            socket_path(Path::new(&format!("/{}/state.json", "y".repeat(120))))
+        );
     }
 
     #[test]

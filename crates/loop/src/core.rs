@@ -73,24 +73,68 @@ pub enum Event {
     Tick,
     Changed(Vec<Change>),
     /// The answer to [`Effect::CheckWindow`]: those that do not exist.
-    WindowChecked { missing: BTreeSet<String> },
+    WindowChecked {
+        missing: BTreeSet<String>,
+    },
     ConfigChanged,
-    Spawned { process: String, generation: u64, pid: u32 },
-    SpawnFailed { process: String, generation: u64, reason: String },
-    Exited { process: String, generation: u64, exit: Exit, leftovers: bool },
-    Gone { process: String, generation: u64 },
+    Spawned {
+        process: String,
+        generation: u64,
+        pid: u32,
+    },
+    SpawnFailed {
+        process: String,
+        generation: u64,
+        reason: String,
+    },
+    Exited {
+        process: String,
+        generation: u64,
+        exit: Exit,
+        leftovers: bool,
+    },
+    Gone {
+        process: String,
+        generation: u64,
+    },
     /// An output rule found a value.
-    Matched { process: String, generation: u64, key: String, value: String },
-    Probed { id: u64, answer: Result<(), String> },
-    HookDone { id: u64, result: Result<Captured, String> },
-    Saved { why: Save, result: Result<(), String> },
+    Matched {
+        process: String,
+        generation: u64,
+        key: String,
+        value: String,
+    },
+    Probed {
+        id: u64,
+        answer: Result<(), String>,
+    },
+    HookDone {
+        id: u64,
+        result: Result<Captured, String>,
+    },
+    Saved {
+        why: Save,
+        result: Result<(), String>,
+    },
     Posted(Post),
     /// A host asks for a declared workflow.
-    Requested { workflow: String, changed: Vec<String>, waiter: u64 },
-    Shutdown { line: String, reason: String },
+    Requested {
+        workflow: String,
+        changed: Vec<String>,
+        waiter: u64,
+    },
+    Shutdown {
+        line: String,
+        reason: String,
+    },
     /// The time of a single run is over.
-    TimedOut { limit: Ms },
-    Fatal { part: Part, text: String },
+    TimedOut {
+        limit: Ms,
+    },
+    Fatal {
+        part: Part,
+        text: String,
+    },
 }
 
 /// Why the state is written.
@@ -110,27 +154,53 @@ pub enum Effect {
     Report(Report),
     /// Write the state; answered by [`Event::Saved`].
     Save(Save),
-    Spawn { process: String, generation: u64 },
+    Spawn {
+        process: String,
+        generation: u64,
+    },
     /// Stop the group; answered by [`Event::Gone`].
-    Stop { process: String, generation: u64 },
+    Stop {
+        process: String,
+        generation: u64,
+    },
     /// Ask an address; answered by [`Event::Probed`].
-    Probe { id: u64, url: String, limit: Ms },
+    Probe {
+        id: u64,
+        url: String,
+        limit: Ms,
+    },
     /// Run a hook; answered by [`Event::HookDone`].
-    RunHook { id: u64, hook: String, workflow: String, changed: Vec<String>, limit: Option<Ms> },
+    RunHook {
+        id: u64,
+        hook: String,
+        workflow: String,
+        changed: Vec<String>,
+        limit: Option<Ms>,
+    },
     /// Stop a running hook, which then reports its end.
-    StopHook { id: u64 },
+    StopHook {
+        id: u64,
+    },
     /// See which of the paths exist; answered by [`Event::WindowChecked`].
     CheckWindow(Vec<String>),
     Reload,
     /// Answer a post.
-    Answer { post: u64, verdict: Verdict },
+    Answer {
+        post: u64,
+        verdict: Verdict,
+    },
     /// The workflow a waiter asked for has ended.
-    Finished { waiter: u64, result: Result<(), String> },
+    Finished {
+        waiter: u64,
+        result: Result<(), String>,
+    },
     Ready,
     /// No new work is taken from here on.
     Closing,
     /// Everything is down: end with this code.
-    End { code: u8 },
+    End {
+        code: u8,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,8 +218,15 @@ enum Wait {
     Nothing,
     Process,
     Hook(u64),
-    Sleep { until: Ms },
-    Ready { process: String, deadline: Ms, next: Ms, flight: Option<u64> },
+    Sleep {
+        until: Ms,
+    },
+    Ready {
+        process: String,
+        deadline: Ms,
+        next: Ms,
+        flight: Option<u64>,
+    },
     Save,
 }
 
@@ -196,13 +273,21 @@ impl Core {
             .iter()
             .filter_map(|(name, event)| Some((name.clone(), Regex::new(event.pattern.as_ref()?).ok()?)))
             .collect();
-        let processes =
-            config.process.iter().map(|(name, process)| (name.clone(), Supervised::new(name, process))).collect();
-        let autostart =
-            config.process.iter().filter(|(_, process)| process.autostart).map(|(name, _)| name.clone());
+        let processes = config
+            .process
+            .iter()
+            .map(|(name, process)| (name.clone(), Supervised::new(name, process)))
+            .collect();
+        let autostart = config
+            .process
+            .iter()
+            .filter(|(_, process)| process.autostart)
+            .map(|(name, _)| name.clone());
         let names = plan.workflows.as_ref().unwrap_or(&config.startup_workflows);
-        let startup =
-            names.iter().map(|name| Request::new(name, Source::Startup, plan.changed.clone())).collect();
+        let startup = names
+            .iter()
+            .map(|name| Request::new(name, Source::Startup, plan.changed.clone()))
+            .collect();
         Self {
             groups: Groups::new(&config),
             patterns,
@@ -255,14 +340,26 @@ impl Core {
         let processes = self.processes.values().filter_map(Supervised::deadline);
         let wait = match &self.wait {
             Wait::Sleep { until } => Some(*until),
-            Wait::Ready { next, flight: None, .. } => Some(*next),
-            Wait::Ready { flight: Some(_), .. } | Wait::Nothing | Wait::Process | Wait::Hook(_) | Wait::Save => {
-                None
-            }
+            Wait::Ready {
+                next, flight: None, ..
+            } => Some(*next),
+            Wait::Ready { flight: Some(_), .. }
+            | Wait::Nothing
+            | Wait::Process
+            | Wait::Hook(_)
+            | Wait::Save => None,
         };
-        let poll = if self.is_lane_free() { self.polls.deadline() } else { None };
+        let poll = if self.is_lane_free() {
+            self.polls.deadline()
+        } else {
+            None
+        };
         // A window that is open when the end begins never closes.
-        let window = if self.is_stopping() { None } else { self.window.deadline() };
+        let window = if self.is_stopping() {
+            None
+        } else {
+            self.window.deadline()
+        };
         let others = [self.state.save_at(), window, wait, poll];
         processes.chain(others.into_iter().flatten()).min()
     }
@@ -283,20 +380,61 @@ impl Core {
             }
             Event::WindowChecked { missing } => self.window_checked(&missing),
             Event::ConfigChanged => self.config_changed(now, &mut out),
-            Event::Spawned { process, generation, pid } => {
-                self.process(now, &process, process::Input::Spawned { generation, pid }, &mut out);
+            Event::Spawned {
+                process,
+                generation,
+                pid,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::Spawned { generation, pid },
+                    &mut out,
+                );
             }
-            Event::SpawnFailed { process, generation, reason } => {
-                self.process(now, &process, process::Input::SpawnFailed { generation, reason }, &mut out);
+            Event::SpawnFailed {
+                process,
+                generation,
+                reason,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::SpawnFailed { generation, reason },
+                    &mut out,
+                );
             }
-            Event::Exited { process, generation, exit, leftovers } => {
-                self.process(now, &process, process::Input::Exited { generation, exit, leftovers }, &mut out);
+            Event::Exited {
+                process,
+                generation,
+                exit,
+                leftovers,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::Exited {
+                        generation,
+                        exit,
+                        leftovers,
+                    },
+                    &mut out,
+                );
             }
             Event::Gone { process, generation } => {
                 self.process(now, &process, process::Input::Gone { generation }, &mut out);
             }
-            Event::Matched { process, generation, key, value } => {
-                if self.processes.get(&process).is_some_and(|found| found.generation() == generation) {
+            Event::Matched {
+                process,
+                generation,
+                key,
+                value,
+            } => {
+                if self
+                    .processes
+                    .get(&process)
+                    .is_some_and(|found| found.generation() == generation)
+                {
                     self.state.set(now, &key, Value::String(value));
                 }
             }
@@ -304,7 +442,11 @@ impl Core {
             Event::HookDone { id, result } => self.hook_done(now, id, result, &mut out),
             Event::Saved { why, result } => self.saved(now, why, result, &mut out),
             Event::Posted(post) => self.posted(now, post, &mut out),
-            Event::Requested { workflow, changed, waiter } => {
+            Event::Requested {
+                workflow,
+                changed,
+                waiter,
+            } => {
                 self.requested(&workflow, changed, waiter, &mut out);
             }
             Event::Shutdown { line, reason } => {
@@ -313,7 +455,11 @@ impl Core {
             }
             Event::TimedOut { limit } => {
                 self.code = 1;
-                out.push(log(Level::Error, Part::Engine, format!("the run did not end within {limit} ms")));
+                out.push(log(
+                    Level::Error,
+                    Part::Engine,
+                    format!("the run did not end within {limit} ms"),
+                ));
                 self.shut_down(now, "timeout".into(), &mut out);
             }
             Event::Fatal { part, text } => {
@@ -345,7 +491,11 @@ impl Core {
             && !self.is_stopping()
             && let Some(paths) = self.window.take(now)
         {
-            let doubtful = paths.iter().filter(|(_, known)| !**known).map(|(path, _)| path.clone()).collect();
+            let doubtful = paths
+                .iter()
+                .filter(|(_, known)| !**known)
+                .map(|(path, _)| path.clone())
+                .collect();
             self.closed = Some(paths);
             out.push(Effect::CheckWindow(doubtful));
         }
@@ -358,10 +508,16 @@ impl Core {
         }
         let mut requests: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         // A path nobody knew before and that is gone again was scratch.
-        let real = paths.into_iter().filter(|(path, known)| *known || !missing.contains(path));
+        let real = paths
+            .into_iter()
+            .filter(|(path, known)| *known || !missing.contains(path));
         for (path, _) in real {
-            let workflows: BTreeSet<&str> =
-                self.groups.matching(&path).into_iter().map(|(_, workflow)| workflow).collect();
+            let workflows: BTreeSet<&str> = self
+                .groups
+                .matching(&path)
+                .into_iter()
+                .map(|(_, workflow)| workflow)
+                .collect();
             for workflow in workflows {
                 requests.entry(workflow).or_default().push(path.clone());
             }
@@ -375,7 +531,10 @@ impl Core {
     fn config_changed(&mut self, now: Ms, out: &mut Vec<Effect>) {
         // One save of the file is several changes; one hint is enough.
         if self.hinted.is_none_or(|last| now >= last + 1000) {
-            let text = format!("{} changed; restart the loop to apply it", self.config.file.display());
+            let text = format!(
+                "{} changed; restart the loop to apply it",
+                self.config.file.display()
+            );
             out.push(log(Level::Info, Part::Engine, text));
         }
         self.hinted = Some(now);
@@ -424,8 +583,12 @@ impl Core {
         if let Some(poll) = &self.poll {
             out.push(Effect::StopHook { id: poll.id });
         }
-        let never: Vec<String> =
-            self.processes.keys().filter(|name| !self.started.contains(name)).cloned().collect();
+        let never: Vec<String> = self
+            .processes
+            .keys()
+            .filter(|name| !self.started.contains(name))
+            .cloned()
+            .collect();
         for name in self.started.clone().into_iter().rev().chain(never) {
             self.process(now, &name, process::Input::Shutdown, out);
         }
@@ -442,7 +605,10 @@ impl Core {
             if self.state.is_dirty() {
                 out.push(Effect::Save(Save::Due));
             }
-            out.push(Effect::Report(Report::Stop { reason: self.reason.clone(), exit: self.code }));
+            out.push(Effect::Report(Report::Stop {
+                reason: self.reason.clone(),
+                exit: self.code,
+            }));
             out.push(Effect::End { code: self.code });
         }
     }
@@ -455,7 +621,10 @@ fn log(level: Level, part: Part, text: impl Into<String>) -> Effect {
 /// Tell everybody who waits for the request.
 fn finish(request: &Request, result: &Result<(), String>, out: &mut Vec<Effect>) {
     for &waiter in &request.waiters {
-        out.push(Effect::Finished { waiter, result: result.clone() });
+        out.push(Effect::Finished {
+            waiter,
+            result: result.clone(),
+        });
     }
 }
 

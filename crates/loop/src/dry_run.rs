@@ -23,7 +23,13 @@ pub fn dry_run(config: &Config, changes: &[String], events: &[(String, String)])
     for (name, process) in config.process.iter().filter(|(_, process)| process.autostart) {
         put(&mut text, &format!("  start process {name}\n"));
         command(config, &process.command, process.cwd.as_ref(), &mut text);
-        variables(config, &process.env, process.events.as_deref(), "startup", &mut text);
+        variables(
+            config,
+            &process.env,
+            process.events.as_deref(),
+            "startup",
+            &mut text,
+        );
     }
     for workflow in &config.startup_workflows {
         execution(config, workflow, &[], &mut text);
@@ -36,7 +42,10 @@ pub fn dry_run(config: &Config, changes: &[String], events: &[(String, String)])
             put(&mut text, &format!("change {path}: no group matches\n"));
         }
         for (group, workflow) in matching {
-            put(&mut text, &format!("change {path}: group {group} -> workflow {workflow}\n"));
+            put(
+                &mut text,
+                &format!("change {path}: group {group} -> workflow {workflow}\n"),
+            );
             requests.entry(workflow).or_default().insert(path);
         }
     }
@@ -56,18 +65,33 @@ fn event(config: &Config, name: &str, value: &str, text: &mut String) -> bool {
         put(text, &format!("event {name}: rejected, not declared\n"));
         return false;
     };
-    let pattern = event.pattern.as_deref().and_then(|pattern| Regex::new(pattern).ok());
+    let pattern = event
+        .pattern
+        .as_deref()
+        .and_then(|pattern| Regex::new(pattern).ok());
     if pattern.is_some_and(|pattern| !pattern.is_match(value)) {
-        put(text, &format!("event {name}: rejected, the value does not match the pattern\n"));
+        put(
+            text,
+            &format!("event {name}: rejected, the value does not match the pattern\n"),
+        );
         return false;
     }
-    put(text, &format!("event {name}: accepted, sets {} -> workflow {}\n", event.state_key, event.workflow));
+    put(
+        text,
+        &format!(
+            "event {name}: accepted, sets {} -> workflow {}\n",
+            event.state_key, event.workflow
+        ),
+    );
     execution(config, &event.workflow, &[], text);
     true
 }
 
 fn execution(config: &Config, workflow: &str, changed: &[String], text: &mut String) {
-    put(text, &format!("  workflow {workflow} changed {}\n", serde_json::json!(changed)));
+    put(
+        text,
+        &format!("  workflow {workflow} changed {}\n", serde_json::json!(changed)),
+    );
     for (place, step) in Foresight::foresee(config, workflow) {
         let what = match &step {
             Step::WriteState { key, value } => format!("{key} = {value}"),
@@ -81,7 +105,10 @@ fn execution(config: &Config, workflow: &str, changed: &[String], text: &mut Str
             | Step::RunWorkflow(_)
             | Step::NotifyReload => step.target().unwrap_or_default().to_owned(),
         };
-        let line = format!("    {} step {} {} {what}", place.workflow, place.index, place.action);
+        let line = format!(
+            "    {} step {} {} {what}",
+            place.workflow, place.index, place.action
+        );
         put(text, &format!("{}\n", line.trim_end()));
         match &step {
             Step::RunHook(name) => {
@@ -129,13 +156,20 @@ fn variables(
         let base = format!("http://{}", address(&config.event_server.bind));
         set.insert("DEVLOOP_EVENTS_BASE_URL".into(), base.clone());
         set.insert("DEVLOOP_EVENTS_TOKEN".into(), "<token>".into());
-        for name in config.event.keys().filter(|name| scope.is_none_or(|scope| scope.contains(name))) {
+        for name in config
+            .event
+            .keys()
+            .filter(|name| scope.is_none_or(|scope| scope.contains(name)))
+        {
             set.insert(event_variable(name), format!("{base}/events/{name}"));
         }
     }
     if config.uses_reload() {
         let base = address(&config.browser_reload_server.bind);
-        set.insert("DEVLOOP_BROWSER_EVENTS_URL".into(), format!("http://{base}{}", crate::reload::PATH));
+        set.insert(
+            "DEVLOOP_BROWSER_EVENTS_URL".into(),
+            format!("http://{base}{}", crate::reload::PATH),
+        );
     }
     for (name, value) in set {
         put(text, &format!("      env {name}={}\n", quote(&value)));
@@ -144,12 +178,17 @@ fn variables(
 
 /// The address as far as it is known before binding.
 fn address(bind: &str) -> String {
-    bind.strip_suffix(":0").map_or_else(|| bind.to_owned(), |host| format!("{host}:<port>"))
+    bind.strip_suffix(":0")
+        .map_or_else(|| bind.to_owned(), |host| format!("{host}:<port>"))
 }
 
 fn quote(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+<>".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("{word:?}") }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("{word:?}")
+    }
 }
 
 fn put(text: &mut String, line: &str) {

@@ -19,7 +19,11 @@ pub enum Fatal {
     #[error("failed to watch {root}: {cause}", root = root.display())]
     Watch { root: PathBuf, cause: std::io::Error },
     #[error("failed to bind {server} at {address}: {cause}")]
-    Bind { server: &'static str, address: String, cause: std::io::Error },
+    Bind {
+        server: &'static str,
+        address: String,
+        cause: std::io::Error,
+    },
     #[error("failed to open the control socket {path}: {cause}", path = path.display())]
     Socket { path: PathBuf, cause: std::io::Error },
     #[error("failed to make tokens: {0}")]

@@ -9,7 +9,11 @@ use crate::config::{Config, Step};
 pub fn graph_text(config: &Config) -> String {
     let mut text = String::new();
     for (kind, name, workflow, note) in entries(config) {
-        let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+        let name = if name.is_empty() {
+            String::new()
+        } else {
+            format!(" {name}")
+        };
         put(&mut text, &format!("{kind}{name} -> {workflow}{note}\n"));
     }
     for (name, workflow) in &config.workflow {
@@ -18,19 +22,35 @@ pub fn graph_text(config: &Config) -> String {
             [] => String::new(),
             triggers => format!("; => {}", triggers.join(", ")),
         };
-        put(&mut text, &format!("workflow {name}: {}{triggers}\n", steps.join(", ")));
+        put(
+            &mut text,
+            &format!("workflow {name}: {}{triggers}\n", steps.join(", ")),
+        );
     }
     text
 }
 
 /// Kind, name, workflow and a note in brackets, for everything that begins an execution.
 fn entries(config: &Config) -> Vec<(&'static str, &str, &str, String)> {
-    let startup = config.startup_workflows.iter().map(|workflow| ("startup", "", workflow.as_str(), String::new()));
+    let startup = config
+        .startup_workflows
+        .iter()
+        .map(|workflow| ("startup", "", workflow.as_str(), String::new()));
     let watches = config.watch.iter().map(|(name, group)| {
-        ("watch", name.as_str(), group.workflow.as_str(), format!(" ({})", group.paths.join(", ")))
+        (
+            "watch",
+            name.as_str(),
+            group.workflow.as_str(),
+            format!(" ({})", group.paths.join(", ")),
+        )
     });
     let events = config.event.iter().map(|(name, event)| {
-        ("event", name.as_str(), event.workflow.as_str(), format!(" (state {})", event.state_key))
+        (
+            "event",
+            name.as_str(),
+            event.workflow.as_str(),
+            format!(" (state {})", event.state_key),
+        )
     });
     let observed = config.hook.iter().filter_map(|(name, hook)| {
         let observe = hook.observe.as_ref()?;
@@ -59,9 +79,17 @@ pub fn graph_dot(config: &Config) -> String {
     let mut nodes = BTreeSet::new();
     let mut edges = Vec::new();
     for (kind, name, workflow, _) in entries(config) {
-        let label = if name.is_empty() { kind.to_owned() } else { format!("{kind} {name}") };
+        let label = if name.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind} {name}")
+        };
         nodes.insert(format!("{} [shape=ellipse];", quote(&label)));
-        edges.push(format!("{} -> {};", quote(&label), quote(&format!("workflow {workflow}"))));
+        edges.push(format!(
+            "{} -> {};",
+            quote(&label),
+            quote(&format!("workflow {workflow}"))
+        ));
     }
     for (name, workflow) in &config.workflow {
         let id = quote(&format!("workflow {name}"));
@@ -69,7 +97,10 @@ pub fn graph_dot(config: &Config) -> String {
         for step in &workflow.steps {
             match step {
                 Step::RunWorkflow(other) => {
-                    edges.push(format!("{id} -> {} [style=solid];", quote(&format!("workflow {other}"))));
+                    edges.push(format!(
+                        "{id} -> {} [style=solid];",
+                        quote(&format!("workflow {other}"))
+                    ));
                 }
                 Step::StartProcess(other)
                 | Step::StopProcess(other)
@@ -80,7 +111,10 @@ pub fn graph_dot(config: &Config) -> String {
             }
         }
         for other in &workflow.triggers {
-            edges.push(format!("{id} -> {} [style=dashed];", quote(&format!("workflow {other}"))));
+            edges.push(format!(
+                "{id} -> {} [style=dashed];",
+                quote(&format!("workflow {other}"))
+            ));
         }
     }
     let mut text = String::from("digraph loop {\n");
@@ -101,7 +135,12 @@ fn leaf(from: &str, kind: &str, name: &str, nodes: &mut BTreeSet<String>, edges:
 }
 
 fn quote(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    format!(
+        "\"{}\"",
+        text.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n")
+    )
 }
 
 fn put(text: &mut String, line: &str) {
@@ -116,7 +155,9 @@ mod tests {
     use crate::config::{RemoteBind, check};
 
     fn config(text: &str) -> Config {
-        check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse).valid().unwrap()
+        check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse)
+            .valid()
+            .unwrap()
     }
 
     #[test]

@@ -57,7 +57,9 @@ where
     // Dropped with this future, and all connections with it.
     let mut open = tokio::task::JoinSet::new();
     loop {
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+            return;
+        };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(_) => {
@@ -165,8 +167,19 @@ impl AsyncWrite for Paced {
 
 /// The hosts a request means: its `Host` headers, and an authority in its target.
 pub(crate) fn hosts(request: &Request<Incoming>) -> Vec<&[u8]> {
-    let named = request.headers().get_all(hyper::header::HOST).iter().map(hyper::header::HeaderValue::as_bytes);
-    named.chain(request.uri().authority().map(|authority| authority.as_str().as_bytes())).collect()
+    let named = request
+        .headers()
+        .get_all(hyper::header::HOST)
+        .iter()
+        .map(hyper::header::HeaderValue::as_bytes);
+    named
+        .chain(
+            request
+                .uri()
+                .authority()
+                .map(|authority| authority.as_str().as_bytes()),
+        )
+        .collect()
 }
 
 /// A short answer.

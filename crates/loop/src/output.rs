@@ -157,8 +157,17 @@ impl Output {
             | Report::Event(_)
             | Report::Stop { .. } => return,
         };
-        let name = label(&format!("loop {}", part.label()), self.style.stderr, BodyStyle::Plain);
-        let line = format!("{name}{} {} {}\n", level.label(), timestamp(now_micros()), one_line(text));
+        let name = label(
+            &format!("loop {}", part.label()),
+            self.style.stderr,
+            BodyStyle::Plain,
+        );
+        let line = format!(
+            "{name}{} {} {}\n",
+            level.label(),
+            timestamp(now_micros()),
+            one_line(text)
+        );
         self.stderr.put(line.into_bytes(), 0);
     }
 
@@ -176,7 +185,10 @@ impl Output {
 /// A line stays a line, whatever a path or a message holds.
 fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
     if text.chars().any(char::is_control) {
-        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect::<String>().into()
+        text.chars()
+            .map(|letter| if letter.is_control() { ' ' } else { letter })
+            .collect::<String>()
+            .into()
     } else {
         text.into()
     }
@@ -194,33 +206,60 @@ fn json_line(kind: &str, members: Value) -> String {
 
 fn as_json(report: &Report, limit: Level) -> Option<String> {
     let (kind, members) = match report {
-        Report::Ready { config, root, events_url, browser_url } => (
+        Report::Ready {
+            config,
+            root,
+            events_url,
+            browser_url,
+        } => (
             "ready",
             json!({ "config": config, "root": root, "events_url": events_url, "browser_url": browser_url }),
         ),
-        Report::Process { name, state, pid, exit } => {
+        Report::Process {
+            name,
+            state,
+            pid,
+            exit,
+        } => {
             let exit = exit.map(|exit| match exit {
                 Exit::Code(code) => json!({ "code": code, "signal": null }),
                 Exit::Signal(signal) => json!({ "code": null, "signal": signal }),
             });
-            ("process", json!({ "name": name, "state": state, "pid": pid, "exit": exit }))
+            (
+                "process",
+                json!({ "name": name, "state": state, "pid": pid, "exit": exit }),
+            )
         }
-        Report::Workflow { name, phase, source, changed, error, ms } => (
+        Report::Workflow {
+            name,
+            phase,
+            source,
+            changed,
+            error,
+            ms,
+        } => (
             "workflow",
             json!({
                 "name": name, "phase": phase, "source": source, "changed": changed, "error": error, "ms": ms,
             }),
         ),
-        Report::Step { workflow, index, action, ms, ok } => (
+        Report::Step {
+            workflow,
+            index,
+            action,
+            ms,
+            ok,
+        } => (
             "step",
             json!({ "workflow": workflow, "index": index, "action": action, "ms": ms, "ok": ok }),
         ),
         Report::Event(audit) => ("event", serde_json::to_value(audit).ok()?),
         Report::Log { level, .. } if *level > limit => return None,
         Report::Log { level, part, text } => ("log", json!({ "level": level, "part": part, "text": text })),
-        Report::Said { text } => {
-            ("log", json!({ "level": Level::Info, "part": Part::Engine, "text": text }))
-        }
+        Report::Said { text } => (
+            "log",
+            json!({ "level": Level::Info, "part": Part::Engine, "text": text }),
+        ),
         Report::Stop { reason, exit } => ("stop", json!({ "reason": reason, "exit": exit })),
     };
     Some(json_line(kind, members))
@@ -233,7 +272,12 @@ mod tests {
     #[test]
     fn json_reports_have_their_members() {
         let line = as_json(
-            &Report::Process { name: "p".into(), state: "exited", pid: None, exit: Some(Exit::Signal(9)) },
+            &Report::Process {
+                name: "p".into(),
+                state: "exited",
+                pid: None,
+                exit: Some(Exit::Signal(9)),
+            },
             Level::Info,
         )
         .unwrap();

@@ -29,7 +29,11 @@ enum Shape {
     Exactly,
     /// A glob; `deep` when it can match at any depth below `lead`, `covers` when it is `X/**`
     /// and so takes in everything below what this second glob matches.
-    Glob { glob: GlobMatcher, deep: bool, covers: Option<GlobMatcher> },
+    Glob {
+        glob: GlobMatcher,
+        deep: bool,
+        covers: Option<GlobMatcher>,
+    },
     /// Leaves root, so it never matches.
     Nothing,
 }
@@ -41,7 +45,11 @@ impl Pattern {
             text = rest;
         }
         if text.is_empty() || text == "." {
-            return Ok(Self { shape: Shape::Everything, lead: String::new(), prefix: String::new() });
+            return Ok(Self {
+                shape: Shape::Everything,
+                lead: String::new(),
+                prefix: String::new(),
+            });
         }
         let special = text.find(['*', '?', '[', '{', '\\']);
         let leaves_root = text.starts_with('/') || text.split('/').any(|segment| segment == "..");
@@ -58,7 +66,11 @@ impl Pattern {
         };
         let glob = compile(text)?;
         if leaves_root {
-            return Ok(Self { shape: Shape::Nothing, lead: String::new(), prefix: String::new() });
+            return Ok(Self {
+                shape: Shape::Nothing,
+                lead: String::new(),
+                prefix: String::new(),
+            });
         }
         let (prefix, rest) = text.split_at(special);
         let lead = prefix.rfind('/').map_or("", |slash| &prefix[..slash]);
@@ -152,7 +164,11 @@ impl Pattern {
             Shape::Glob { deep, .. } => *deep,
             Shape::Nothing => return None,
         };
-        Some(Target { path: self.lead.clone(), recursive, file: matches!(self.shape, Shape::Exactly) })
+        Some(Target {
+            path: self.lead.clone(),
+            recursive,
+            file: matches!(self.shape, Shape::Exactly),
+        })
     }
 }
 
@@ -171,7 +187,8 @@ pub(crate) fn is_below(path: &str, directory: &str) -> bool {
     if directory.is_empty() {
         return !path.is_empty();
     }
-    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+    path.strip_prefix(directory)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The directory that holds `path`; root is the empty text.
@@ -223,7 +240,10 @@ impl Groups {
                 (name.clone(), compiled)
             })
             .collect();
-        Self { groups, ignore: compile(&config.ignore) }
+        Self {
+            groups,
+            ignore: compile(&config.ignore),
+        }
     }
 
     /// Whether any group wants to hear of `path`.
@@ -237,14 +257,19 @@ impl Groups {
             return Vec::new();
         }
         let wanting = self.groups.iter().filter(|(_, group)| group.wants(path));
-        wanting.map(|(name, group)| (name.as_str(), group.workflow.as_str())).collect()
+        wanting
+            .map(|(name, group)| (name.as_str(), group.workflow.as_str()))
+            .collect()
     }
 
     /// Whether a directory can hold matches, at any depth.
     pub(crate) fn can_match_below(&self, directory: &str) -> bool {
         !self.ignore.iter().any(|pattern| pattern.covers(directory))
             && self.groups.iter().any(|(_, group)| {
-                group.patterns.iter().any(|pattern| pattern.can_match_below(directory))
+                group
+                    .patterns
+                    .iter()
+                    .any(|pattern| pattern.can_match_below(directory))
                     && !group.ignore.iter().any(|pattern| pattern.covers(directory))
             })
     }
@@ -273,7 +298,9 @@ impl Groups {
 fn is_ignored(patterns: &[Pattern], path: &str) -> bool {
     patterns.iter().any(|pattern| {
         pattern.is_match(path)
-            || path.match_indices('/').any(|(slash, _)| pattern.covers(&path[..slash]))
+            || path
+                .match_indices('/')
+                .any(|(slash, _)| pattern.covers(&path[..slash]))
     })
 }
 

@@ -49,7 +49,8 @@ fn answer(
     reloads: &broadcast::Sender<()>,
     slots: &Arc<Semaphore>,
 ) -> Answer {
-    let refuse = |status, headers: &[(&'static str, &str)]| short(status, headers, String::new()).map(Either::Left);
+    let refuse =
+        |status, headers: &[(&'static str, &str)]| short(status, headers, String::new()).map(Either::Left);
     if !is_host_allowed(&hosts(request), local) {
         return refuse(403, &[]);
     }
@@ -70,7 +71,12 @@ fn answer(
         ("cache-control", "no-cache"),
         ("access-control-allow-origin", "*"),
     ];
-    short(200, &headers, String::new()).map(|_| Either::Right(EventStream { frames: stream, _slot: slot }))
+    short(200, &headers, String::new()).map(|_| {
+        Either::Right(EventStream {
+            frames: stream,
+            _slot: slot,
+        })
+    })
 }
 
 /// Feed one stream until its reader or the server is gone.
@@ -105,6 +111,8 @@ impl Body for EventStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.frames.poll_recv(context).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
+        self.frames
+            .poll_recv(context)
+            .map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
     }
 }

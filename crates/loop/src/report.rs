@@ -103,7 +103,9 @@ fn signal_name(signal: i32) -> String {
         "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
         "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
     ];
-    let name = usize::try_from(signal).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
+    let name = usize::try_from(signal)
+        .ok()
+        .and_then(|number| NAMES.get(number.checked_sub(1)?));
     name.map_or_else(|| "unknown".to_owned(), |name| format!("SIG{name}"))
 }
 
@@ -157,8 +159,18 @@ pub struct Audit {
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    Ready { config: String, root: String, events_url: Option<String>, browser_url: Option<String> },
-    Process { name: String, state: &'static str, pid: Option<u32>, exit: Option<Exit> },
+    Ready {
+        config: String,
+        root: String,
+        events_url: Option<String>,
+        browser_url: Option<String>,
+    },
+    Process {
+        name: String,
+        state: &'static str,
+        pid: Option<u32>,
+        exit: Option<Exit>,
+    },
     Workflow {
         name: String,
         phase: WorkflowPhase,
@@ -167,17 +179,36 @@ pub enum Report {
         error: Option<String>,
         ms: Option<u64>,
     },
-    Step { workflow: String, index: usize, action: &'static str, ms: u64, ok: bool },
+    Step {
+        workflow: String,
+        index: usize,
+        action: &'static str,
+        ms: u64,
+        ok: bool,
+    },
     Event(Audit),
-    Log { level: Level, part: Part, text: String },
+    Log {
+        level: Level,
+        part: Part,
+        text: String,
+    },
     /// A line of a `log` step, shown whatever the level.
-    Said { text: String },
-    Stop { reason: String, exit: u8 },
+    Said {
+        text: String,
+    },
+    Stop {
+        reason: String,
+        exit: u8,
+    },
 }
 
 impl Report {
     pub(crate) fn log(level: Level, part: Part, text: impl Into<String>) -> Self {
-        Self::Log { level, part, text: text.into() }
+        Self::Log {
+            level,
+            part,
+            text: text.into(),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The shell: waits on the world, feeds the core, performs its effects.
 
+mod alarm;
 mod children;
 mod control_server;
 mod environment;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
+use self::alarm::Alarm;
 use self::children::{Job, Ours};
 use self::probes::Prober;
 use self::signals::{Came, Signals};
@@ -63,9 +65,16 @@ pub(crate) enum Inbound {
         verdict: oneshot::Sender<Verdict>,
         done: Option<oneshot::Sender<Result<(), String>>>,
     },
-    Rejected { event: String },
-    Status { reply: oneshot::Sender<Status> },
-    State { key: Option<String>, reply: oneshot::Sender<Map<String, Value>> },
+    Rejected {
+        event: String,
+    },
+    Status {
+        reply: oneshot::Sender<Status>,
+    },
+    State {
+        key: Option<String>,
+        reply: oneshot::Sender<Map<String, Value>>,
+    },
     Stop,
 }
 
@@ -75,7 +84,9 @@ pub fn run(config: Config, options: Options) -> Outcome {
         Ok(runtime) => runtime,
         Err(_) => return Outcome::Ended(1),
     };
-    let Ok(output) = Output::new(options.style) else { return Outcome::Ended(1) };
+    let Ok(output) = Output::new(options.style) else {
+        return Outcome::Ended(1);
+    };
     let outcome = runtime.block_on(async {
         let outcome = run_with(config, options, &output).await;
         output.flush().await;
@@ -89,8 +100,15 @@ pub fn run(config: Config, options: Options) -> Outcome {
 async fn run_with(config: Config, options: Options, output: &Output) -> Outcome {
     let failed = |error: &Fatal| {
         output.report(&Report::log(Level::Error, part_of(error), error.to_string()));
-        output.report(&Report::Stop { reason: error.to_string(), exit: if is_owned(error) { 4 } else { 1 } });
-        if is_owned(error) { Outcome::Owned } else { Outcome::Ended(1) }
+        output.report(&Report::Stop {
+            reason: error.to_string(),
+            exit: if is_owned(error) { 4 } else { 1 },
+        });
+        if is_owned(error) {
+            Outcome::Owned
+        } else {
+            Outcome::Ended(1)
+        }
     };
     let mut signals = match Signals::install() {
         Ok(signals) => signals,
@@ -125,7 +143,10 @@ fn part_of(error: &Fatal) -> Part {
         | Fatal::WriteState { .. } => Part::State,
         Fatal::Process(_) => Part::Process,
         Fatal::Watch { .. } => Part::Watch,
-        Fatal::Bind { server: "browser reload server", .. } => Part::Browser,
+        Fatal::Bind {
+            server: "browser reload server",
+            ..
+        } => Part::Browser,
         Fatal::Bind { .. } => Part::Events,
         Fatal::Socket { .. } | Fatal::Random(_) | Fatal::Runtime(_) => Part::Engine,
     }
@@ -141,12 +162,21 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
     // Without it a detached descendant is only not found at the end.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let config = Arc::new(config);
-    let values =
-        if options.fresh_state { BTreeMap::new() } else { state_file::read(&config.state_file)? };
+    let values = if options.fresh_state {
+        BTreeMap::new()
+    } else {
+        state_file::read(&config.state_file)?
+    };
     let mut core = Core::new(Arc::clone(&config), options.plan.clone(), values);
     core.preset("root", Value::String(config.root.to_string_lossy().into_owned()));
     state_file::write(&config.state_file, core.values())?;
-    let saved = core.handle(0, Event::Saved { why: crate::core::Save::Due, result: Ok(()) });
+    let saved = core.handle(
+        0,
+        Event::Saved {
+            why: crate::core::Save::Due,
+            result: Ok(()),
+        },
+    );
     debug_assert!(saved.is_empty(), "nothing is due before the run begins");
 
     let (inbox, inbound) = mpsc::unbounded_channel();
@@ -176,7 +206,10 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         inbound,
         guard: Some(guard),
         _lock: lock,
-        found: watching.as_ref().map(|watching| watching.found).unwrap_or_default(),
+        found: watching
+            .as_ref()
+            .map(|watching| watching.found)
+            .unwrap_or_default(),
         watching,
         ours,
         jobs: BTreeMap::new(),
@@ -213,12 +246,19 @@ async fn start_watching(
     });
     let watching = watching::start(Scope::new(config), config.watcher.clone(), sender)
         .await
-        .map_err(|cause| Fatal::Watch { root: config.root.clone(), cause })?;
+        .map_err(|cause| Fatal::Watch {
+            root: config.root.clone(),
+            cause,
+        })?;
     for target in &watching.targets {
         let path = config.root.join(&target.path);
         let path = path.to_string_lossy();
         let path = path.trim_end_matches('/');
-        let text = if target.recursive { format!("watching {path} (recursive)") } else { format!("watching {path}") };
+        let text = if target.recursive {
+            format!("watching {path} (recursive)")
+        } else {
+            format!("watching {path}")
+        };
         output.report(&Report::log(Level::Info, Part::Watch, text));
     }
     Ok(watching)
@@ -282,9 +322,14 @@ impl Shell {
                 cause,
             })?;
             let url = format!("http://{local}");
-            self.log(Level::Info, Part::Events, format!("listening for external events at {url}"));
+            self.log(
+                Level::Info,
+                Part::Events,
+                format!("listening for external events at {url}"),
+            );
             self.servers.events = Some(url);
-            self.tasks.push(tokio::spawn(events::server::run(listener, local, self.desk.clone())).abort_handle());
+            self.tasks
+                .push(tokio::spawn(events::server::run(listener, local, self.desk.clone())).abort_handle());
         }
         if self.config.uses_reload()
             && let Some(address) = self.config.browser_reload_server.address()
@@ -295,9 +340,14 @@ impl Shell {
                 cause,
             })?;
             let url = format!("http://{local}{}", reload::PATH);
-            self.log(Level::Info, Part::Browser, format!("listening for browser reload events at {url}"));
+            self.log(
+                Level::Info,
+                Part::Browser,
+                format!("listening for browser reload events at {url}"),
+            );
             self.servers.browser = Some(url);
-            self.tasks.push(tokio::spawn(reload::run(listener, local, self.reloads.clone())).abort_handle());
+            self.tasks
+                .push(tokio::spawn(reload::run(listener, local, self.reloads.clone())).abort_handle());
         }
         Ok(())
     }
@@ -311,12 +361,25 @@ impl Shell {
     }
 
     async fn run(mut self, mut signals: Signals) -> Outcome {
-        let limit = self.timeout_ms.map(|limit| self.epoch + Duration::from_millis(limit));
+        let limit = self
+            .timeout_ms
+            .map(|limit| self.epoch + Duration::from_millis(limit));
         let mut limit = limit.map(tokio::time::Instant::from_std);
         let mut stopping = false;
+        let mut alarm = match Alarm::new() {
+            Ok(alarm) => alarm,
+            Err(error) => {
+                self.log(Level::Error, Part::Engine, Fatal::Runtime(error).to_string());
+                return self.finish().await;
+            }
+        };
         self.feed(Event::Begin);
         while self.ended.is_none() {
-            let due = self.core.deadline().map(|due| self.epoch + Duration::from_millis(due));
+            alarm.set(
+                self.core
+                    .deadline()
+                    .map(|due| self.epoch + Duration::from_millis(due)),
+            );
             tokio::select! {
                 biased;
                 came = signals.next() => match came {
@@ -339,7 +402,7 @@ impl Shell {
                     self.feed(Event::Fatal { part: Part::Process, text });
                 }
                 Some(inbound) = self.inbound.recv() => self.receive(inbound),
-                () = sleep_until(due.map(tokio::time::Instant::from_std)) => self.feed(Event::Tick),
+                () = alarm.ring() => self.feed(Event::Tick),
             }
             self.revision.send_if_modified(|revision| {
                 let changed = *revision != self.core.revision();
@@ -357,13 +420,32 @@ impl Shell {
             Inbound::Notice(Notice::ConfigChanged) => self.feed(Event::ConfigChanged),
             Inbound::Notice(Notice::Warning(text)) => self.log(Level::Warn, Part::Watch, text),
             Inbound::Notice(Notice::Counted(found)) => self.found = found,
-            Inbound::Notice(Notice::Failed(text)) => self.feed(Event::Fatal { part: Part::Watch, text }),
-            Inbound::Post { event, value, verdict, done } => {
+            Inbound::Notice(Notice::Failed(text)) => self.feed(Event::Fatal {
+                part: Part::Watch,
+                text,
+            }),
+            Inbound::Post {
+                event,
+                value,
+                verdict,
+                done,
+            } => {
                 self.next_post += 1;
                 let id = self.next_post;
                 let waits = done.is_some();
-                self.posts.insert(id, Poster { verdict: Some(verdict), done });
-                self.feed(Event::Posted(Post { id, event, value, waits }));
+                self.posts.insert(
+                    id,
+                    Poster {
+                        verdict: Some(verdict),
+                        done,
+                    },
+                );
+                self.feed(Event::Posted(Post {
+                    id,
+                    event,
+                    value,
+                    waits,
+                }));
             }
             Inbound::Rejected { event } => {
                 let now = self.now();
@@ -374,7 +456,13 @@ impl Shell {
             Inbound::State { key, reply } => {
                 let wanted = |name: &String| key.as_ref().is_none_or(|key| key == name);
                 let values = self.core.values().iter().filter(|(name, _)| wanted(name));
-                drop(reply.send(values.map(|(name, value)| (name.clone(), value.clone())).collect()));
+                drop(
+                    reply.send(
+                        values
+                            .map(|(name, value)| (name.clone(), value.clone()))
+                            .collect(),
+                    ),
+                );
             }
             Inbound::Stop => self.feed(Event::Shutdown {
                 line: "asked to stop, shutting down".into(),
@@ -399,7 +487,8 @@ impl Shell {
             files: self.found.files,
             groups: groups.collect(),
         };
-        self.core.status(self.now(), std::process::id(), watch, self.servers.clone())
+        self.core
+            .status(self.now(), std::process::id(), watch, self.servers.clone())
     }
 
     /// A second signal: everything dies now. The guard sees to what is left.
@@ -407,7 +496,10 @@ impl Shell {
         self.ours.kill_all();
         kill_descendants(&self.guard_ids());
         control_server::unbind(&self.config.state_file);
-        self.output.report(&Report::Stop { reason: "forced".into(), exit: 130 });
+        self.output.report(&Report::Stop {
+            reason: "forced".into(),
+            exit: 130,
+        });
         Outcome::Forced
     }
 

@@ -27,13 +27,19 @@ fn make_directory(path: &Path) -> std::io::Result<()> {
     if directory.is_dir() {
         return Ok(());
     }
-    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(directory)
 }
 
 /// Take the lock of a state file, waiting for the guard of a run that is gone.
 pub(crate) async fn lock(state: &Path) -> Result<File, Fatal> {
     let path = beside(state, ".lock");
-    let failed = |cause| Fatal::Lock { path: path.clone(), cause };
+    let failed = |cause| Fatal::Lock {
+        path: path.clone(),
+        cause,
+    };
     make_directory(state).map_err(failed)?;
     let mut file = OpenOptions::new()
         .read(true)
@@ -53,7 +59,10 @@ pub(crate) async fn lock(state: &Path) -> Result<File, Fatal> {
                 let alive = owner.is_some_and(|(pid, began)| start_of(pid) == Some(began));
                 if alive || began.elapsed() > GUARD_PATIENCE {
                     let pid = owner.map_or(0, |(pid, _)| pid);
-                    return Err(Fatal::Owned { pid, path: state.to_owned() });
+                    return Err(Fatal::Owned {
+                        pid,
+                        path: state.to_owned(),
+                    });
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -69,7 +78,9 @@ pub(crate) async fn lock(state: &Path) -> Result<File, Fatal> {
 
 /// Whether no run owns the state file.
 pub fn is_free(state: &Path) -> bool {
-    let Ok(file) = File::open(beside(state, ".lock")) else { return true };
+    let Ok(file) = File::open(beside(state, ".lock")) else {
+        return true;
+    };
     !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
@@ -108,15 +119,25 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, Value>, Fatal> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(cause) => return Err(Fatal::ReadState { path: path.to_owned(), cause }),
+        Err(cause) => {
+            return Err(Fatal::ReadState {
+                path: path.to_owned(),
+                cause,
+            });
+        }
     };
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Fatal::ParseState { path: path.to_owned(), reason: error.to_string() })
+    serde_json::from_slice(&bytes).map_err(|error| Fatal::ParseState {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 /// Replace the state file by one with these values: written aside, synced, renamed.
 pub(crate) fn write(path: &Path, values: &BTreeMap<String, Value>) -> Result<(), Fatal> {
-    replace(path, values).map_err(|cause| Fatal::WriteState { path: path.to_owned(), cause })
+    replace(path, values).map_err(|cause| Fatal::WriteState {
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 fn replace(path: &Path, values: &BTreeMap<String, Value>) -> std::io::Result<()> {
@@ -125,12 +146,22 @@ fn replace(path: &Path, values: &BTreeMap<String, Value>) -> std::io::Result<()>
     // A link stays a link: the file it points to is the one that is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let before = std::fs::metadata(&target).ok();
-    if before.as_ref().is_some_and(|found| found.permissions().readonly() && !is_writable(&target)) {
-        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "the file is read-only"));
+    if before
+        .as_ref()
+        .is_some_and(|found| found.permissions().readonly() && !is_writable(&target))
+    {
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "the file is read-only",
+        ));
     }
     let aside = beside(&target, &format!(".tmp-{}", std::process::id()));
-    let outcome = fill(&aside, &text, before.map(|found| found.permissions().mode() & 0o7777))
-        .and_then(|()| std::fs::rename(&aside, &target));
+    let outcome = fill(
+        &aside,
+        &text,
+        before.map(|found| found.permissions().mode() & 0o7777),
+    )
+    .and_then(|()| std::fs::rename(&aside, &target));
     if outcome.is_err() {
         drop(std::fs::remove_file(&aside));
     }
@@ -146,7 +177,11 @@ fn is_writable(path: &Path) -> bool {
 fn fill(aside: &Path, text: &[u8], mode: Option<u32>) -> std::io::Result<()> {
     drop(std::fs::remove_file(aside));
     make_directory(aside)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(aside)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(aside)?;
     if let Some(mode) = mode
         && mode != 0o600
     {
@@ -172,7 +207,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/state.json");
         write(&path, &values()).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\n  \"a\": \"x\",\n  \"b\": 1\n}\n");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "{\n  \"a\": \"x\",\n  \"b\": 1\n}\n"
+        );
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(read(&path).unwrap(), values());
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
@@ -211,7 +249,10 @@ mod tests {
         // Its place is taken by something that cannot be replaced.
         let blocked = directory.path().join("blocked");
         std::fs::create_dir_all(blocked.join("inside")).unwrap();
-        assert!(matches!(write(&blocked, &values()), Err(Fatal::WriteState { .. })));
+        assert!(matches!(
+            write(&blocked, &values()),
+            Err(Fatal::WriteState { .. })
+        ));
         assert_eq!(read(&path).unwrap(), values());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }

@@ -25,7 +25,9 @@ pub(crate) fn label(name: &str, colour: Colour, style: BodyStyle) -> String {
 
 /// The colour of a label: always the same for the same text.
 fn colour_of(name: &str) -> u8 {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
     COLOURS[hash as usize % COLOURS.len()]
 }
 
@@ -78,7 +80,9 @@ pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
 /// The length in bytes of the escape sequence at the start of `text`.
 fn escape_length(text: &str) -> usize {
     let mut letters = text.char_indices().skip(1);
-    let Some((_, kind)) = letters.next() else { return text.len() };
+    let Some((_, kind)) = letters.next() else {
+        return text.len();
+    };
     let end = |found: Option<(usize, char)>| found.map_or(text.len(), |(at, letter)| at + letter.len_utf8());
     match kind {
         // Parameters and intermediates, then one final letter.
@@ -109,8 +113,14 @@ mod tests {
         assert_eq!(label("sh web", Colour::Off, BodyStyle::Dim), "[sh web] ");
         let colour = colour_of("sh web");
         assert!(COLOURS.contains(&colour));
-        assert_eq!(label("sh web", Colour::On, BodyStyle::Plain), format!("\x1b[1;{colour}m[sh web]\x1b[0m "));
-        assert_eq!(label("sh web", Colour::On, BodyStyle::Dim), format!("\x1b[2;1;{colour}m[sh web]\x1b[0m "));
+        assert_eq!(
+            label("sh web", Colour::On, BodyStyle::Plain),
+            format!("\x1b[1;{colour}m[sh web]\x1b[0m ")
+        );
+        assert_eq!(
+            label("sh web", Colour::On, BodyStyle::Dim),
+            format!("\x1b[2;1;{colour}m[sh web]\x1b[0m ")
+        );
         // FNV-1a of "a" is 0xe40c292c.
         assert_eq!(colour_of("a"), COLOURS[0xe40c_292c_usize % 5]);
     }
@@ -118,7 +128,10 @@ mod tests {
     #[test]
     fn dim_bodies_stay_dim() {
         let line = child_line("x", "a\x1b[32mb\x1b[0mc\x1b[Kd", Colour::On, BodyStyle::Dim);
-        assert!(line.ends_with(" \x1b[2ma\x1b[32m\x1b[2mb\x1b[0m\x1b[2mc\x1b[Kd\x1b[0m\n"), "{line:?}");
+        assert!(
+            line.ends_with(" \x1b[2ma\x1b[32m\x1b[2mb\x1b[0m\x1b[2mc\x1b[Kd\x1b[0m\n"),
+            "{line:?}"
+        );
     }
 
     #[test]

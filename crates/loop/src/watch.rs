@@ -65,11 +65,16 @@ struct OwnFiles {
 impl OwnFiles {
     fn new(root: &Path, state_file: &Path) -> Self {
         let inside = |root: &Path, file: &Path| {
-            file.strip_prefix(root).ok().map(|path| path.to_string_lossy().into_owned())
+            file.strip_prefix(root)
+                .ok()
+                .map(|path| path.to_string_lossy().into_owned())
         };
         let state = inside(root, state_file).or_else(|| {
             let directory = state_file.parent()?.canonicalize().ok()?;
-            inside(&root.canonicalize().ok()?, &directory.join(state_file.file_name()?))
+            inside(
+                &root.canonicalize().ok()?,
+                &directory.join(state_file.file_name()?),
+            )
         });
         Self { state }
     }

@@ -51,7 +51,10 @@ pub struct Stop {
 
 impl Default for Stop {
     fn default() -> Self {
-        Self { signal: Signal::TERM, grace: Duration::from_millis(5000) }
+        Self {
+            signal: Signal::TERM,
+            grace: Duration::from_secs(5),
+        }
     }
 }
 
@@ -76,11 +79,14 @@ pub fn find_program(name: &str, base: &Path, path: Option<&OsStr>) -> Result<Pat
         // whatever directory this process happens to stand in.
         .map(|directory| base.join(directory).join(name))
         .find(|file| is_executable(file))
-        .ok_or_else(|| Error::NotOnPath { name: name.to_owned() })
+        .ok_or_else(|| Error::NotOnPath {
+            name: name.to_owned(),
+        })
 }
 
 fn is_executable(file: &Path) -> bool {
-    file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    file.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Start a program in its own group, its output on pipes. With a `guard`, the group is known to
@@ -107,15 +113,28 @@ pub fn spawn(spec: &Spec, guard: Option<&GuardLink>) -> Result<Child, Error> {
     if let Some(link) = guard {
         announce_before_exec(&mut command, link);
     }
-    let leader = command.spawn().map_err(|cause| match std::fs::metadata(&spec.directory) {
-        Ok(found) if found.is_dir() => Error::Start { program: spec.program.clone(), cause },
-        Ok(_) | Err(_) => Error::Directory { directory: spec.directory.clone(), cause },
-    })?;
+    let leader = command
+        .spawn()
+        .map_err(|cause| match std::fs::metadata(&spec.directory) {
+            Ok(found) if found.is_dir() => Error::Start {
+                program: spec.program.clone(),
+                cause,
+            },
+            Ok(_) | Err(_) => Error::Directory {
+                directory: spec.directory.clone(),
+                cause,
+            },
+        })?;
     let group = leader
         .id()
         .and_then(Group::of)
         .expect("a child that was just started and not yet waited for has an id");
-    Ok(Child { leader, group, guard: guard.cloned(), exit: None })
+    Ok(Child {
+        leader,
+        group,
+        guard: guard.cloned(),
+        exit: None,
+    })
 }
 
 #[expect(
@@ -167,7 +186,10 @@ impl Child {
         }
         // The library closes the input before it waits; a held one has to stay open.
         let held = self.leader.stdin.take();
-        let keep = Keep { slot: &mut self.leader, held };
+        let keep = Keep {
+            slot: &mut self.leader,
+            held,
+        };
         let exit = keep.slot.wait().await?;
         drop(keep);
         self.exit = Some(exit);
@@ -189,7 +211,11 @@ impl Child {
     /// End the whole group, and descendants that left it: the gentle signal, end of input, and
     /// after the grace `SIGKILL`. Complete when the leader is collected and the group is empty.
     pub async fn stop(&mut self, how: Stop) {
-        let mut strays = if self.is_gone() { Vec::new() } else { self.group.strays() };
+        let mut strays = if self.is_gone() {
+            Vec::new()
+        } else {
+            self.group.strays()
+        };
         self.group.signal(how.signal);
         signal_each(&strays, how.signal);
         drop(self.leader.stdin.take());

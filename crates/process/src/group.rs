@@ -81,8 +81,10 @@ pub(crate) fn any_alive(ids: &[u32]) -> bool {
 
 /// Every living descendant of this process except those in `besides` and what descends from them.
 pub fn descendants_of_self(besides: &BTreeSet<u32>) -> Vec<u32> {
-    let table: BTreeMap<_, _> =
-        process_table().into_iter().filter(|(id, _)| !besides.contains(id)).collect();
+    let table: BTreeMap<_, _> = process_table()
+        .into_iter()
+        .filter(|(id, _)| !besides.contains(id))
+        .collect();
     descendants(&table, BTreeSet::from([std::process::id()]))
 }
 
@@ -101,10 +103,16 @@ pub fn reap_strangers(ours: &BTreeSet<u32>) {
 
 /// The direct children of this process.
 fn children_of_self() -> Vec<u32> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
     threads
         .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok())
-        .flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
+        .flat_map(|text| {
+            text.split_whitespace()
+                .filter_map(|id| id.parse().ok())
+                .collect::<Vec<u32>>()
+        })
         .collect()
 }
 
@@ -142,7 +150,9 @@ struct Entry {
 
 /// The living processes of the machine; empty where there is no `/proc`.
 fn process_table() -> BTreeMap<u32, Entry> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return BTreeMap::new();
+    };
     entries
         .filter_map(|entry| {
             let entry = entry.ok()?;

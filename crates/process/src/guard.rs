@@ -24,7 +24,7 @@ use crate::group::{Group, any_alive, signal_each};
 pub const GUARD_ARGUMENT: &str = "__guard";
 
 /// How long the guard waits between the gentle signal and the other one.
-const GRACE: Duration = Duration::from_millis(2000);
+const GRACE: Duration = Duration::from_secs(2);
 
 const ADD: u8 = b'+';
 const REMOVE: u8 = b'-';
@@ -69,7 +69,12 @@ impl Guard {
             .spawn()?;
         let mut byte = [0];
         hello.read_exact(&mut byte)?;
-        Ok(Self { link: GuardLink { pipe: Arc::new(OwnedFd::from(pipe)) }, process })
+        Ok(Self {
+            link: GuardLink {
+                pipe: Arc::new(OwnedFd::from(pipe)),
+            },
+            process,
+        })
     }
 
     pub fn link(&self) -> GuardLink {
@@ -193,7 +198,13 @@ mod tests {
 
     #[test]
     fn groups_reported_and_not_forgotten_are_stopped() {
-        let bytes = [record(ADD, 70), record(ADD, 80), record(REMOVE, 70), record(ADD, 1)].concat();
+        let bytes = [
+            record(ADD, 70),
+            record(ADD, 80),
+            record(REMOVE, 70),
+            record(ADD, 1),
+        ]
+        .concat();
         assert_eq!(ids(watch_over(&bytes[..])), Some(vec![80]));
         assert_eq!(ids(watch_over(&bytes[..7])), Some(vec![70]));
     }

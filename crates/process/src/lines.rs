@@ -90,7 +90,10 @@ impl LineSplitter {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        lines.push(Line { text, continued: self.continued });
+        lines.push(Line {
+            text,
+            continued: self.continued,
+        });
     }
 }
 
@@ -149,7 +152,10 @@ mod tests {
         let mut lines = Vec::new();
         splitter.push(text.as_bytes(), &mut lines);
         splitter.push(b"\nnext\n", &mut lines);
-        let shape: Vec<_> = lines.iter().map(|line| (line.text.len(), line.continued)).collect();
+        let shape: Vec<_> = lines
+            .iter()
+            .map(|line| (line.text.len(), line.continued))
+            .collect();
         assert_eq!(shape, [(LINE_LIMIT - 1, false), (15, true), (4, false)]);
     }
 
@@ -159,7 +165,10 @@ mod tests {
         let mut lines = Vec::new();
         splitter.push(&vec![b'x'; LINE_LIMIT * 2 + 1], &mut lines);
         splitter.push(b"\n", &mut lines);
-        assert_eq!(lines.iter().map(|line| line.text.len()).sum::<usize>(), LINE_LIMIT * 2 + 1);
+        assert_eq!(
+            lines.iter().map(|line| line.text.len()).sum::<usize>(),
+            LINE_LIMIT * 2 + 1
+        );
         assert!(lines.iter().all(|line| !line.text.is_empty()));
     }
 

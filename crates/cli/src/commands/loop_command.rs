@@ -98,9 +98,13 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Status { json, follow: false } => status::once(&located(config)?, json),
         Command::Status { json, follow: true } => follow::follow(&located(config)?, json),
         Command::State { key, json } => state(&located(config)?, key.as_deref(), json),
-        Command::Trigger { event, value, wait, timeout_ms, json } => {
-            trigger(&located(config)?, event, value, wait, timeout_ms, json)
-        }
+        Command::Trigger {
+            event,
+            value,
+            wait,
+            timeout_ms,
+            json,
+        } => trigger(&located(config)?, event, value, wait, timeout_ms, json),
         Command::Graph { format } => graph(config, format),
         Command::Stop { timeout_ms } => stop(&located(config)?, Duration::from_millis(timeout_ms)),
         Command::Docs { topic } => docs(&topic),
@@ -154,11 +158,15 @@ fn validate(path: Option<&Path>, strict: bool, json: bool) -> anyhow::Result<Exi
 
 fn state(config: &Config, key: Option<&str>, json: bool) -> anyhow::Result<Exit> {
     let values = match Client::connect(&config.state_file) {
-        Some(mut client) => match client.ask(&Ask::State { key: key.map(str::to_owned) })? {
+        Some(mut client) => match client.ask(&Ask::State {
+            key: key.map(str::to_owned),
+        })? {
             Answer::State(values) => values,
             other => anyhow::bail!("the loop gave an unexpected answer: {other:?}"),
         },
-        None => beamtalk_loop::read_state(&config.state_file)?.into_iter().collect(),
+        None => beamtalk_loop::read_state(&config.state_file)?
+            .into_iter()
+            .collect(),
     };
     let mut out = std::io::stdout().lock();
     let Some(key) = key else {
@@ -187,7 +195,9 @@ fn trigger(
     timeout_ms: Option<u64>,
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else { return no_loop() };
+    let Some(mut client) = Client::connect(&config.state_file) else {
+        return no_loop();
+    };
     client.set_limit(timeout_ms.map(Duration::from_millis))?;
     let report = |accepted: bool, changed: Option<bool>, error: Option<&str>| -> anyhow::Result<()> {
         if json {
@@ -217,7 +227,11 @@ fn trigger(
             Err(error) => Some(late(&error)),
         };
         report(true, Some(changed), failure.as_deref())?;
-        return Ok(if failure.is_none() { Exit::Success } else { Exit::Failure });
+        return Ok(if failure.is_none() {
+            Exit::Success
+        } else {
+            Exit::Failure
+        });
     }
     report(true, Some(changed), None)?;
     Ok(Exit::Success)
@@ -253,14 +267,20 @@ fn graph(path: Option<&Path>, format: GraphFormat) -> anyhow::Result<Exit> {
 }
 
 fn stop(config: &Config, limit: Duration) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else { return no_loop() };
+    let Some(mut client) = Client::connect(&config.state_file) else {
+        return no_loop();
+    };
     let deadline = Instant::now() + limit;
     client.set_limit(Some(limit.max(Duration::from_millis(1))))?;
     // The answer may be lost when the loop ends quickly; the lock says when it has ended.
     drop(client.ask(&Ask::Stop));
     while !beamtalk_loop::is_free(&config.state_file) {
         if Instant::now() >= deadline {
-            writeln!(std::io::stderr(), "error: the loop did not end within {} ms", limit.as_millis())?;
+            writeln!(
+                std::io::stderr(),
+                "error: the loop did not end within {} ms",
+                limit.as_millis()
+            )?;
             return Ok(Exit::Failure);
         }
         std::thread::sleep(Duration::from_millis(10));

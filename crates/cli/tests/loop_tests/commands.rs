@@ -17,7 +17,10 @@ fn text(bytes: Vec<u8>) -> String {
 fn validate_says_what_is_wrong_in_every_form() {
     let place = Place::new(SMALL);
     let output = place.cli(&["validate"]);
-    assert_eq!((output.status.code(), text(output.stdout).as_str()), (Some(0), "ok\n"));
+    assert_eq!(
+        (output.status.code(), text(output.stdout).as_str()),
+        (Some(0), "ok\n")
+    );
     place.write("devloop.toml", &format!("colour = 1\n{SMALL}"));
     let output = place.cli(&["validate"]);
     assert_eq!(output.status.code(), Some(0));
@@ -34,7 +37,10 @@ fn validate_says_what_is_wrong_in_every_form() {
     assert!(text(output.stderr).starts_with("error: failed to read config at "));
     std::fs::remove_file(place.path("devloop.toml")).unwrap();
     let output = place.cli(&["validate"]);
-    assert_eq!(text(output.stderr), "error: no config given, and no devloop.toml in this directory\n");
+    assert_eq!(
+        text(output.stderr),
+        "error: no config given, and no devloop.toml in this directory\n"
+    );
 }
 
 #[test]
@@ -46,7 +52,10 @@ fn without_a_loop_the_commands_say_so() {
     assert_eq!(place.cli(&["state", "nope"]).status.code(), Some(1));
     assert_eq!(place.cli(&["docs", "nope"]).status.code(), Some(2));
     assert_eq!(place.cli(&["run", "--change", "x"]).status.code(), Some(2));
-    assert_eq!(place.cli(&["run", "--once", "--workflow", "nope"]).status.code(), Some(2));
+    assert_eq!(
+        place.cli(&["run", "--once", "--workflow", "nope"]).status.code(),
+        Some(2)
+    );
 }
 
 #[test]
@@ -60,7 +69,10 @@ fn status_state_trigger_and_stop_talk_to_the_loop() {
     let output = place.cli(&["trigger", "e", "xx", "--wait", "--json"]);
     assert_eq!(output.status.code(), Some(0));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&json["accepted"], &json["changed"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!(
+        (&json["accepted"], &json["changed"]),
+        (&Value::Bool(true), &Value::Bool(true))
+    );
     let status: Value = serde_json::from_slice(&place.cli(&["status", "--json"]).stdout).unwrap();
     assert_eq!(status["schema"], 1);
     assert_eq!(status["phase"], "running");
@@ -69,13 +81,23 @@ fn status_state_trigger_and_stop_talk_to_the_loop() {
     assert_eq!(status["workflows"][0]["last"]["result"], "ok");
     assert_eq!(status["events"][0]["accepted"], 1);
     assert_eq!(status["lane"]["running"], Value::Null);
-    assert!(status["servers"]["events"].as_str().unwrap().starts_with("http://127.0.0.1:"));
+    assert!(
+        status["servers"]["events"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:")
+    );
     assert_eq!(text(place.cli(&["state", "k"]).stdout), "xx\n");
     assert_eq!(text(place.cli(&["state", "k", "--json"]).stdout), "\"xx\"\n");
     assert!(text(place.cli(&["state"]).stdout).contains("last_workflow = \"go\"\n"));
     use std::os::unix::fs::PermissionsExt;
     for file in ["loop.sock", "events.log", "state.json", "state.json.lock"] {
-        let mode = place.path(&format!(".devloop/{file}")).metadata().unwrap().permissions().mode();
+        let mode = place
+            .path(&format!(".devloop/{file}"))
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     assert_eq!(place.cli(&["stop"]).status.code(), Some(0));
@@ -98,13 +120,26 @@ fn json_output_is_one_object_per_line() {
     run.signal(rustix::process::Signal::TERM);
     run.wait();
     assert_eq!(run.log(), "");
-    let lines: Vec<Value> = run.out().lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).collect::<Vec<_>>();
+    let lines: Vec<Value> = run
+        .out()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect();
+    let of = |kind: &str| {
+        lines
+            .iter()
+            .filter(|line| line["kind"] == kind)
+            .collect::<Vec<_>>()
+    };
     assert!(lines.iter().all(|line| line["ts"].is_string()));
     assert_eq!(of("ready")[0]["events_url"], Value::Null);
     assert_eq!(of("output")[0]["source"], "process");
     assert_eq!(of("output")[0]["stream"], "stdout");
-    assert!(of("process").iter().any(|line| line["state"] == "running" && line["pid"].is_u64()));
+    assert!(
+        of("process")
+            .iter()
+            .any(|line| line["state"] == "running" && line["pid"].is_u64())
+    );
     let phases: Vec<&Value> = of("workflow").iter().map(|line| &line["phase"]).collect();
     assert_eq!(phases, ["start", "ok"]);
     assert_eq!(of("workflow")[0]["source"], "watch");
@@ -124,7 +159,9 @@ fn follow_shows_changes_until_the_end() {
         .unwrap();
     place.wait_lines("followed", 1);
     touch(&place.path("go"));
-    wait_for("the run to be followed", || place.read("followed").contains("\"runs\":1").then_some(()));
+    wait_for("the run to be followed", || {
+        place.read("followed").contains("\"runs\":1").then_some(())
+    });
     run.stop();
     assert!(wait_for("the end", || follower.try_wait().unwrap()).success());
 }
@@ -151,7 +188,10 @@ fn colours_follow_the_flag() {
     let coloured = place.cli(&["run", "--once", "--color", "always"]);
     assert!(text(coloured.stderr).contains("m[loop engine]\u{1b}[0m INFO "));
     let out = text(coloured.stdout);
-    assert!(out.starts_with("\u{1b}[2;1;") && out.ends_with("m[echo h]\u{1b}[0m \u{1b}[2mhi\u{1b}[0m\n"), "{out:?}");
+    assert!(
+        out.starts_with("\u{1b}[2;1;") && out.ends_with("m[echo h]\u{1b}[0m \u{1b}[2mhi\u{1b}[0m\n"),
+        "{out:?}"
+    );
     let quiet = place.cli(&["run", "--once", "--quiet"]);
     assert_eq!(text(quiet.stderr), "");
 }

@@ -12,7 +12,9 @@ fn a_kill_while_children_are_started_leaves_nobody() {
         "watch.go.paths = [\"go\"]\nworkflow.go.steps = [{ action = \"log\", message = \"go\" }]\n",
     );
     for index in 0..20 {
-        config.push_str(&format!("process.p{index:02}.command = [\"sh\", \"-c\", \"sleep 1000 & wait\"]\n"));
+        config.push_str(&format!(
+            "process.p{index:02}.command = [\"sh\", \"-c\", \"sleep 1000 & wait\"]\n"
+        ));
     }
     let place = Place::new(&config);
     for round in 0..12u64 {
@@ -23,8 +25,14 @@ fn a_kill_while_children_are_started_leaves_nobody() {
         run.signal(Signal::KILL);
         let began = Instant::now();
         let _ = run.wait();
-        wait_for("everybody to be gone", || place.inhabitants().is_empty().then_some(()));
-        assert!(began.elapsed() < Duration::from_secs(5), "round {round}: {:?}", began.elapsed());
+        wait_for("everybody to be gone", || {
+            place.inhabitants().is_empty().then_some(())
+        });
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "round {round}: {:?}",
+            began.elapsed()
+        );
     }
 }
 
@@ -39,6 +47,8 @@ fn a_stubborn_group_is_gone_three_seconds_after_the_kill() {
     run.signal(Signal::KILL);
     let began = Instant::now();
     let _ = run.wait();
-    wait_for("the group to be gone", || place.inhabitants().is_empty().then_some(()));
+    wait_for("the group to be gone", || {
+        place.inhabitants().is_empty().then_some(())
+    });
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }

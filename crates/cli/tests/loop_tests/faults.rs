@@ -19,7 +19,10 @@ fn a_child_that_ignores_sigterm_is_killed_after_its_grace() {
     let began = Instant::now();
     run.stop();
     let took = began.elapsed();
-    assert!(took > Duration::from_millis(350) && took < Duration::from_secs(5), "{took:?}");
+    assert!(
+        took > Duration::from_millis(350) && took < Duration::from_secs(5),
+        "{took:?}"
+    );
 }
 
 #[test]
@@ -47,8 +50,12 @@ fn a_thousand_crashes_in_a_row_do_no_harm() {
         let status: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
         status["processes"][0]["restarts"].as_u64()
     };
-    wait_for("a thousand restarts", || restarts().filter(|count| *count >= 1000));
-    let descriptors = std::fs::read_dir(format!("/proc/{}/fd", run.id())).unwrap().count();
+    wait_for("a thousand restarts", || {
+        restarts().filter(|count| *count >= 1000)
+    });
+    let descriptors = std::fs::read_dir(format!("/proc/{}/fd", run.id()))
+        .unwrap()
+        .count();
     assert!(descriptors < 60, "{descriptors} descriptors are open");
     touch(&place.path("go"));
     wait_for("a run", || run.log().contains(" go\n").then_some(()));
@@ -95,7 +102,9 @@ fn a_reader_that_does_not_read_stops_neither_loop_nor_end() {
 
 #[test]
 fn a_closed_output_is_no_reason_to_stop() {
-    let place = Place::new(&format!("{LOG}process.p.command = [\"sh\", \"-c\", \"while :; do echo x; sleep 0.01; done\"]\n"));
+    let place = Place::new(&format!(
+        "{LOG}process.p.command = [\"sh\", \"-c\", \"while :; do echo x; sleep 0.01; done\"]\n"
+    ));
     let run = place.begin_in_shell("\"$@\" | head -n 1");
     run.wait_log("loop ready");
     touch(&place.path("go"));
@@ -117,11 +126,18 @@ fn a_state_file_that_cannot_be_written_fails_the_step_and_not_the_run() {
     run.wait_log("error=go step 1 write_state: failed to write state file");
     let output = place.cli(&["trigger", "e", "lost"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("rejected: state"));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("rejected: state")
+    );
     let state = String::from_utf8(place.cli(&["state"]).stdout).unwrap();
     assert!(!state.contains("lost"), "the value is rolled back: {state}");
     std::fs::remove_dir_all(place.path(".devloop/state.json")).unwrap();
-    assert_eq!(place.cli(&["trigger", "e", "kept", "--wait"]).status.code(), Some(0));
+    assert_eq!(
+        place.cli(&["trigger", "e", "kept", "--wait"]).status.code(),
+        Some(0)
+    );
     assert_eq!(place.state()["k"], "kept");
     run.stop();
 }
@@ -132,14 +148,20 @@ fn a_full_disk_fails_the_step_and_keeps_the_old_file() {
     // A limit on file size stands for a full disk: the write is refused in the middle.
     let run = place.begin_in_shell("trap '' XFSZ; ulimit -f 1; exec \"$@\"");
     run.wait_log("loop ready");
-    assert_eq!(place.cli(&["trigger", "e", "small", "--wait"]).status.code(), Some(0));
+    assert_eq!(
+        place.cli(&["trigger", "e", "small", "--wait"]).status.code(),
+        Some(0)
+    );
     let before = place.read(".devloop/state.json");
     let large = "x".repeat(4000);
     assert_eq!(place.cli(&["trigger", "e", &large]).status.code(), Some(1));
     assert_eq!(place.read(".devloop/state.json"), before);
-    assert!(!std::fs::read_dir(place.path(".devloop")).unwrap().flatten().any(|entry| {
-        entry.file_name().to_string_lossy().contains(".tmp-")
-    }));
+    assert!(
+        !std::fs::read_dir(place.path(".devloop"))
+            .unwrap()
+            .flatten()
+            .any(|entry| { entry.file_name().to_string_lossy().contains(".tmp-") })
+    );
     run.stop();
 }
 
@@ -150,9 +172,15 @@ fn a_corrupt_state_file_is_fatal_unless_fresh_state_is_asked_for() {
     let output = place.cli(&["run"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains(&format!("failed to parse state file {}", place.path(".devloop/state.json").display())));
+    assert!(text.contains(&format!(
+        "failed to parse state file {}",
+        place.path(".devloop/state.json").display()
+    )));
     assert_eq!(place.read(".devloop/state.json"), "{ \"half\": ");
-    assert_eq!(place.cli(&["run", "--once", "--fresh-state"]).status.code(), Some(0));
+    assert_eq!(
+        place.cli(&["run", "--once", "--fresh-state"]).status.code(),
+        Some(0)
+    );
     assert!(place.state().is_object());
 }
 
@@ -166,8 +194,16 @@ fn a_hook_past_its_time_or_its_size_is_stopped() {
          workflow.big.steps = [{ action = \"run_hook\", hook = \"big\" }]\n",
     );
     let run = place.start();
-    assert!(run.log().contains("hook 'slow' timed out after 200 ms"), "{}", run.log());
-    assert!(run.log().contains("hook 'big' produced more than 8388608 bytes"), "{}", run.log());
+    assert!(
+        run.log().contains("hook 'slow' timed out after 200 ms"),
+        "{}",
+        run.log()
+    );
+    assert!(
+        run.log().contains("hook 'big' produced more than 8388608 bytes"),
+        "{}",
+        run.log()
+    );
     assert!(place.state()["k"].is_null());
     run.stop();
 }
@@ -193,7 +229,11 @@ fn leftovers_of_a_crashed_process_are_gone_before_it_starts_again() {
     ));
     let run = place.start();
     place.wait_lines("kids", 3);
-    let kids: Vec<u32> = place.read("kids").lines().map(|line| line.parse().unwrap()).collect();
+    let kids: Vec<u32> = place
+        .read("kids")
+        .lines()
+        .map(|line| line.parse().unwrap())
+        .collect();
     assert!(!is_alive(kids[0]) && !is_alive(kids[1]));
     run.stop();
 }
@@ -229,7 +269,12 @@ workflow.boot.steps = [{ action = "run_hook", hook = "h" }, { action = "restart_
 /// Whether the process handles SIGTERM by now.
 fn run_catches_signals(id: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0").trim().to_owned();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigCgt:"))
+        .unwrap_or("0")
+        .trim()
+        .to_owned();
     u64::from_str_radix(&mask, 16).is_ok_and(|mask| mask & (1 << 14) != 0)
 }
 

@@ -18,12 +18,18 @@ workflow.go.steps = [{ action = "log", message = "go" }]
 /// Wait until the process and the hook of [`SLOW_BOOT`] run.
 fn wait_for_boot(place: &Place) {
     // The loop, the shell and its sleep, the hook.
-    wait_for("everything to run", || (place.inhabitants().len() >= 4).then_some(()));
+    wait_for("everything to run", || {
+        (place.inhabitants().len() >= 4).then_some(())
+    });
 }
 
 #[test]
 fn e21_signals_end_the_run_in_order() {
-    for (signal, word) in [(Signal::INT, "ctrl-c"), (Signal::TERM, "SIGTERM"), (Signal::HUP, "SIGHUP")] {
+    for (signal, word) in [
+        (Signal::INT, "ctrl-c"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::HUP, "SIGHUP"),
+    ] {
         let place = Place::new(SLOW_BOOT);
         let mut run = place.begin(&[]);
         run.wait_log("running workflow boot");
@@ -48,7 +54,9 @@ fn e21_a_killed_loop_leaves_nobody_and_the_next_one_starts() {
     run.signal(Signal::KILL);
     let began = Instant::now();
     let mut next = place.begin(&[]);
-    wait_for("the old children to end", || (place.lines("got") >= 1).then_some(()));
+    wait_for("the old children to end", || {
+        (place.lines("got") >= 1).then_some(())
+    });
     assert!(began.elapsed() < Duration::from_secs(6));
     next.wait_log("running workflow boot");
     let _ = run.wait();
@@ -119,13 +127,27 @@ fn e22_a_single_run_ends_by_itself() {
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("ok []"), "{text}");
-    assert!(text.contains("stopped process db") && !text.contains("watching"), "{text}");
+    assert!(
+        text.contains("stopped process db") && !text.contains("watching"),
+        "{text}"
+    );
     assert!(place.inhabitants().is_empty());
 
-    let output = place.cli(&["run", "--once", "--workflow", "bad", "--workflow", "ok", "--change", "go"]);
+    let output = place.cli(&[
+        "run",
+        "--once",
+        "--workflow",
+        "bad",
+        "--workflow",
+        "ok",
+        "--change",
+        "go",
+    ]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    let failed = text.find("workflow failed; continuing runtime workflow=bad").unwrap();
+    let failed = text
+        .find("workflow failed; continuing runtime workflow=bad")
+        .unwrap();
     assert!(failed < text.find("ok [\"go\"]").unwrap());
 }
 

@@ -22,15 +22,22 @@ workflow.go.steps = [{ action = "stop_process", process = "tree" }, { action = "
     );
     let run = place.start();
     let kid = pid_in(&place, "kid.pid");
-    holds_for(Duration::from_secs(3), "nothing ends", || is_alive(kid) && !run.log().contains("exited"));
+    holds_for(Duration::from_secs(3), "nothing ends", || {
+        is_alive(kid) && !run.log().contains("exited")
+    });
     touch(&place.path("go"));
     run.wait_count("tree gone", 1);
     assert!(!is_alive(kid));
     let began = Instant::now();
     run.wait_count("stubborn gone", 1);
     let took = began.elapsed();
-    assert!(took > Duration::from_millis(4400) && took < Duration::from_secs(8), "{took:?}");
-    holds_for(Duration::from_millis(700), "neither is restarted", || run.count("started process tree") == 1);
+    assert!(
+        took > Duration::from_millis(4400) && took < Duration::from_secs(8),
+        "{took:?}"
+    );
+    holds_for(Duration::from_millis(700), "neither is restarted", || {
+        run.count("started process tree") == 1
+    });
     run.stop();
 }
 
@@ -49,8 +56,15 @@ workflow.go.steps = [{ action = "restart_process", process = "crash" }]
     let began = Instant::now();
     touch(&place.path("go"));
     place.wait_lines("starts", 6);
-    assert!(began.elapsed() < Duration::from_millis(3500), "a start on request does not wait for the delay");
-    let starts: Vec<f64> = place.read("starts").lines().map(|line| line.parse::<f64>().unwrap() / 1e9).collect();
+    assert!(
+        began.elapsed() < Duration::from_millis(3500),
+        "a start on request does not wait for the delay"
+    );
+    let starts: Vec<f64> = place
+        .read("starts")
+        .lines()
+        .map(|line| line.parse::<f64>().unwrap() / 1e9)
+        .collect();
     let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     for (gap, expected) in gaps.iter().zip([0.5, 1.0, 2.0]) {
         assert!((gap - expected).abs() < expected * 0.3 + 0.25, "{gaps:?}");
@@ -75,7 +89,10 @@ workflow.go.steps = [{ action = "log", message = "go" }]
     place.wait_lines("killed", 3);
     assert_eq!(place.lines("fine"), 1);
     assert_eq!(place.lines("bad"), 1);
-    assert!(run.log().contains("process killed exited with signal: 9 (SIGKILL)"));
+    assert!(
+        run.log()
+            .contains("process killed exited with signal: 9 (SIGKILL)")
+    );
     run.stop();
 }
 
@@ -107,7 +124,10 @@ steps = [{ action = "restart_process", process = "srv" }, { action = "log", mess
     place.wait_state("url", json!("http://127.0.0.1:7431/"));
     assert_eq!(run.count("process srv is ready via state key port"), 1);
     let said = run.said();
-    let at = said.iter().position(|line| line == "|  at http://127.0.0.1:7431/  |").unwrap();
+    let at = said
+        .iter()
+        .position(|line| line == "|  at http://127.0.0.1:7431/  |")
+        .unwrap();
     let edge = format!("+{}+", "-".repeat(29));
     assert_eq!((&said[at - 1], &said[at + 1]), (&edge, &edge));
     assert!(!run.out().contains("port") && !run.log().contains("[sh srv]"));
@@ -160,13 +180,20 @@ fn e11_a_readiness_timeout_does_not_end_the_run() {
     let run = place.start();
     let log = run.log();
     let error = log.lines().find(|line| line.contains(" ERROR ")).unwrap();
-    assert!(error.contains("workflow failed; continuing runtime workflow=boot"), "{error}");
-    assert!(error.contains("boot step 2 wait_for_process: timed out waiting for process 'web' probe http://127.0.0.1:9/"));
+    assert!(
+        error.contains("workflow failed; continuing runtime workflow=boot"),
+        "{error}"
+    );
+    assert!(error.contains(
+        "boot step 2 wait_for_process: timed out waiting for process 'web' probe http://127.0.0.1:9/"
+    ));
     assert_eq!(run.count("unreachable"), 0);
     assert_eq!(run.count("after"), 1);
     let status: serde_json::Value = serde_json::from_slice(&place.cli(&["status", "--json"]).stdout).unwrap();
     assert_eq!(status["processes"][0]["state"], "starting");
-    assert!(is_alive(u32::try_from(status["processes"][0]["pid"].as_u64().unwrap()).unwrap()));
+    assert!(is_alive(
+        u32::try_from(status["processes"][0]["pid"].as_u64().unwrap()).unwrap()
+    ));
     touch(&place.path("go"));
     run.wait_count("still here", 1);
     run.stop();
@@ -174,11 +201,18 @@ fn e11_a_readiness_timeout_does_not_end_the_run() {
 
 #[test]
 fn e11_an_early_exit_fails_the_wait_at_once() {
-    let place = Place::new(&READINESS.replace("COMMAND", "[\"false\"]").replace("700", "20000"));
+    let place = Place::new(
+        &READINESS
+            .replace("COMMAND", "[\"false\"]")
+            .replace("700", "20000"),
+    );
     let began = Instant::now();
     let run = place.start();
     assert!(began.elapsed() < Duration::from_secs(10));
-    assert!(run.log().contains("process 'web' exited with exit status: 1 while waiting for readiness"));
+    assert!(
+        run.log()
+            .contains("process 'web' exited with exit status: 1 while waiting for readiness")
+    );
     run.stop();
 }
 
@@ -196,7 +230,9 @@ workflow.go.steps = [{ action = "write_state", key = "up", value = "" }]
     );
     let run = place.start();
     place.wait_state("up", json!("yes"));
-    holds_for(Duration::from_secs(3), "a live process stays", || place.lines("starts") == 1);
+    holds_for(Duration::from_secs(3), "a live process stays", || {
+        place.lines("starts") == 1
+    });
     touch(&place.path("go"));
     run.wait_log("liveness probe failed for live");
     place.wait_lines("starts", 2);
@@ -231,9 +267,13 @@ workflow.boot.steps = [{{ action = "wait_for_process", process = "web" }}]
 "#
     ));
     let run = place.start();
-    assert_eq!(run.count(&format!("process web is healthy at http://{address}/")), 1);
+    assert_eq!(
+        run.count(&format!("process web is healthy at http://{address}/")),
+        1
+    );
     wait_for("ready", || {
-        let status: serde_json::Value = serde_json::from_slice(&place.cli(&["status", "--json"]).stdout).ok()?;
+        let status: serde_json::Value =
+            serde_json::from_slice(&place.cli(&["status", "--json"]).stdout).ok()?;
         (status["processes"][0]["state"] == "ready").then_some(())
     });
     run.stop();
@@ -258,9 +298,17 @@ hook.evil = { command = ["printf", '\033[2Jx\ny'], capture = "text", state_key =
     run.wait_count("\\x1b[2Jx\\ny", 1);
     run.wait_out("μ\n");
     let out = run.out();
-    let own: String = out.lines().filter(|line| !line.contains("printf evil")).fold(String::new(), |text, line| text + line + "\n");
+    let own: String = out
+        .lines()
+        .filter(|line| !line.contains("printf evil"))
+        .fold(String::new(), |text, line| text + line + "\n");
     assert_eq!(own, "[noisy noisy] 10%\n[noisy noisy] 20%\n\n[noisy noisy] μ\n");
-    let line = run.log().lines().find(|line| line.contains("\\x1b")).unwrap().to_owned();
+    let line = run
+        .log()
+        .lines()
+        .find(|line| line.contains("\\x1b"))
+        .unwrap()
+        .to_owned();
     assert!(!line.contains('\u{1b}'));
     run.stop();
 }

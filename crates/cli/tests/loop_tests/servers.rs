@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{
-    PATIENCE, Place, exchange, holds_for, post, split_url, touch, variable, wait_for,
-};
+use crate::support::{PATIENCE, Place, exchange, holds_for, post, split_url, touch, variable, wait_for};
 
 /// An open reload stream and what it has received.
 struct Listener {
@@ -21,9 +19,14 @@ impl Listener {
     fn connect(url: &str) -> Self {
         let (address, path) = split_url(url);
         let mut stream = TcpStream::connect(&address).unwrap();
-        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes()).unwrap();
+        stream
+            .write_all(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes())
+            .unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        let mut listener = Self { stream, received: Vec::new() };
+        let mut listener = Self {
+            stream,
+            received: Vec::new(),
+        };
         wait_for("the head", || listener.text().contains("\r\n\r\n").then_some(()));
         listener
     }
@@ -43,7 +46,9 @@ impl Listener {
         let mut events = String::new();
         let mut rest = body.as_str();
         while let Some((size, after)) = rest.split_once("\r\n") {
-            let Ok(size) = usize::from_str_radix(size, 16) else { break };
+            let Ok(size) = usize::from_str_radix(size, 16) else {
+                break;
+            };
             events.push_str(after.get(..size).unwrap_or_default());
             rest = after.get(size + 2..).unwrap_or_default();
         }
@@ -73,11 +78,17 @@ workflow.reload.steps = [{ action = "notify_reload" }]
     assert!(head.contains("access-control-allow-origin: *"));
     place.write("css/a", "1");
     for listener in &mut listeners {
-        wait_for("a reload", || (listener.events() == "data: reload\n\n").then_some(()));
+        wait_for("a reload", || {
+            (listener.events() == "data: reload\n\n").then_some(())
+        });
     }
     let (address, path) = split_url(&url);
     let get = |path: &str, host: &str| {
-        exchange(&address, format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes()).status
+        exchange(
+            &address,
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes(),
+        )
+        .status
     };
     assert_eq!(get("/", &address), 404);
     assert_eq!(get(&path, "evil.example"), 403);
@@ -110,7 +121,12 @@ fn no_more_than_64_streams_are_open() {
     assert_eq!(exchange(&address, request.as_bytes()).status, 503);
     // A place becomes free when a listener goes.
     drop(open.pop());
-    wait_for("a free place", || Listener::connect(&url).text().starts_with("HTTP/1.1 200").then_some(()));
+    wait_for("a free place", || {
+        Listener::connect(&url)
+            .text()
+            .starts_with("HTTP/1.1 200")
+            .then_some(())
+    });
     run.stop();
 }
 
@@ -133,7 +149,10 @@ steps = [{ action = "log", message = "go" }]
 fn access(place: &Place, file: &str, name: &str) -> (String, String) {
     place.wait_lines(file, 2);
     let vars = place.read(file);
-    (variable(&vars, name).unwrap(), variable(&vars, "DEVLOOP_EVENTS_TOKEN").unwrap())
+    (
+        variable(&vars, name).unwrap(),
+        variable(&vars, "DEVLOOP_EVENTS_TOKEN").unwrap(),
+    )
 }
 
 #[test]
@@ -141,10 +160,18 @@ fn e19_events_are_narrow() {
     let place = Place::new(EVENTS);
     let run = place.start();
     let (url, token) = access(&place, "vars", "DEVLOOP_EVENT_PAGE_URL");
-    assert!(token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase()));
+    assert!(
+        token.len() == 64
+            && token
+                .bytes()
+                .all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
+    );
     let base = variable(&place.read("vars"), "DEVLOOP_EVENTS_BASE_URL").unwrap();
     assert_eq!(url, format!("{base}/events/page"));
-    assert!(run.log().contains(&format!("listening for external events at {base}")));
+    assert!(
+        run.log()
+            .contains(&format!("listening for external events at {base}"))
+    );
 
     let first = post(&url, &token, r#"{"value":"/a"}"#, &[]);
     assert_eq!(first.status, 204);
@@ -163,20 +190,76 @@ fn e19_events_are_narrow() {
         (&url, &token, r#"{"value":1}"#, &[], 422, "shape"),
         (&url, &token, "[]", &[], 422, "shape"),
         (&url, &token, "{", &[], 400, "json"),
-        (&url, &token, r#"{"value":"/b"}"#, &[("Content-Type", "text/plain")], 415, "media_type"),
-        (&url, &token, r#"{"value":"/b"}"#, &[("Content-Type", "")], 415, "media_type"),
+        (
+            &url,
+            &token,
+            r#"{"value":"/b"}"#,
+            &[("Content-Type", "text/plain")],
+            415,
+            "media_type",
+        ),
+        (
+            &url,
+            &token,
+            r#"{"value":"/b"}"#,
+            &[("Content-Type", "")],
+            415,
+            "media_type",
+        ),
         (&url, &token, &large, &[], 413, "too_large"),
-        (&url, "", r#"{"value":"/b"}"#, &[("Authorization", "")], 401, "token"),
+        (
+            &url,
+            "",
+            r#"{"value":"/b"}"#,
+            &[("Authorization", "")],
+            401,
+            "token",
+        ),
         (&url, &"0".repeat(64), r#"{"value":"/b"}"#, &[], 401, "token"),
         (&url, &token[..63], r#"{"value":"/b"}"#, &[], 401, "token"),
         (&other, "wrong", r#"{"value":"/b"}"#, &[], 401, "token"),
         (&other, &token, r#"{"value":"/b"}"#, &[], 404, "not_found"),
         (&base, &token, r#"{"value":"/b"}"#, &[], 404, "not_found"),
-        (&url, &token, r#"{"value":"/b"}"#, &[(":method", "GET")], 405, "method"),
-        (&url, &token, r#"{"value":"/b"}"#, &[(":method", "OPTIONS")], 405, "method"),
-        (&url, &token, r#"{"value":"/b"}"#, &[("Origin", "http://localhost:3000")], 403, "origin"),
-        (&url, &token, r#"{"value":"/b"}"#, &[("Host", "rebind.example")], 403, "origin"),
-        (&url, &token, r#"{"value":"/b"}"#, &[("Sec-Fetch-Site", "cross-site")], 403, "origin"),
+        (
+            &url,
+            &token,
+            r#"{"value":"/b"}"#,
+            &[(":method", "GET")],
+            405,
+            "method",
+        ),
+        (
+            &url,
+            &token,
+            r#"{"value":"/b"}"#,
+            &[(":method", "OPTIONS")],
+            405,
+            "method",
+        ),
+        (
+            &url,
+            &token,
+            r#"{"value":"/b"}"#,
+            &[("Origin", "http://localhost:3000")],
+            403,
+            "origin",
+        ),
+        (
+            &url,
+            &token,
+            r#"{"value":"/b"}"#,
+            &[("Host", "rebind.example")],
+            403,
+            "origin",
+        ),
+        (
+            &url,
+            &token,
+            r#"{"value":"/b"}"#,
+            &[("Sec-Fetch-Site", "cross-site")],
+            403,
+            "origin",
+        ),
         (&url, &token, r#"{"value":"/b"}"#, &[("Host", "")], 403, "origin"),
     ];
     for (url, token, body, headers, status, kind) in refused {
@@ -196,8 +279,15 @@ fn e19_events_are_narrow() {
         "POST /events/page HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
         chunk.repeat(3)
     );
-    assert_eq!(wait_for("room", || Some(exchange(&address, chunked.as_bytes()).status).filter(|status| *status != 429)), 413);
-    let long = format!("POST /events/page HTTP/1.1\r\nHost: {address}\r\nX: {}\r\n\r\n", "x".repeat(10_000));
+    assert_eq!(
+        wait_for("room", || Some(exchange(&address, chunked.as_bytes()).status)
+            .filter(|status| *status != 429)),
+        413
+    );
+    let long = format!(
+        "POST /events/page HTTP/1.1\r\nHost: {address}\r\nX: {}\r\n\r\n",
+        "x".repeat(10_000)
+    );
     assert_eq!(exchange(&address, long.as_bytes()).status, 431);
     assert_eq!(run.count("page /a"), 1);
 
@@ -229,7 +319,11 @@ fn e19_a_flood_is_limited_and_the_last_accepted_value_stands() {
     let mut statuses = BTreeSet::new();
     let mut last = String::new();
     for index in 0..100u8 {
-        let name = format!("/{}{}", char::from(b'a' + index / 26), char::from(b'a' + index % 26));
+        let name = format!(
+            "/{}{}",
+            char::from(b'a' + index / 26),
+            char::from(b'a' + index % 26)
+        );
         let reply = post(&url, &token, &format!("{{\"value\":\"{name}\"}}"), &[]);
         statuses.insert(reply.status);
         if reply.status == 204 {
@@ -241,7 +335,11 @@ fn e19_a_flood_is_limited_and_the_last_accepted_value_stands() {
     assert_eq!(statuses, BTreeSet::from([204, 429]));
     assert_eq!(place.state()["page"], json!(last));
     run.wait_log(&format!("page {last}\n"));
-    let logged: Vec<String> = run.said().into_iter().filter(|line| line.starts_with("page ")).collect();
+    let logged: Vec<String> = run
+        .said()
+        .into_iter()
+        .filter(|line| line.starts_with("page "))
+        .collect();
     assert_eq!(logged.last(), Some(&format!("page {last}")));
     run.stop();
 }
@@ -270,11 +368,19 @@ workflow.go.steps = [{ action = "restart_process", process = "narrow" }]
     assert_ne!(fresh, token);
     assert_eq!(post(&url, &token, r#"{"value":"secret-3"}"#, &[]).status, 401);
     let audit = place.read(".devloop/events.log");
-    let lines: Vec<serde_json::Value> =
-        audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> = audit
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(lines.len(), 3, "{audit}");
-    assert_eq!((&lines[0]["by"], &lines[0]["status"]), (&json!("process narrow"), &json!(403)));
-    assert_eq!((&lines[1]["by"], &lines[1]["status"]), (&json!("process narrow"), &json!(204)));
+    assert_eq!(
+        (&lines[0]["by"], &lines[0]["status"]),
+        (&json!("process narrow"), &json!(403))
+    );
+    assert_eq!(
+        (&lines[1]["by"], &lines[1]["status"]),
+        (&json!("process narrow"), &json!(204))
+    );
     assert_eq!(lines[1]["workflow"], "go");
     assert_eq!(lines[2]["status"], 401);
     assert!(!audit.contains("secret") && !audit.contains(&token));
@@ -282,7 +388,10 @@ workflow.go.steps = [{ action = "restart_process", process = "narrow" }]
     place.write("devloop.toml", &config.replace("[\"b\"]", "[\"zz\"]"));
     let output = place.cli(&["validate"]);
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("error: invalid process 'narrow': events references missing event 'zz'"), "{text}");
+    assert!(
+        text.contains("error: invalid process 'narrow': events references missing event 'zz'"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -318,7 +427,10 @@ fn slow_and_idle_clients_are_let_go() {
     let mut rest = Vec::new();
     drop(slow.read_to_end(&mut rest));
     let took = began.elapsed();
-    assert!(took > Duration::from_secs(4) && took < Duration::from_secs(14), "{took:?}");
+    assert!(
+        took > Duration::from_secs(4) && took < Duration::from_secs(14),
+        "{took:?}"
+    );
     run.stop();
 }
 
@@ -341,7 +453,9 @@ workflow.go.steps = [{ action = "log", message = "go" }]
     assert_eq!(post(&url, &token, r#"{"value":"early"}"#, &[]).status, 204);
     assert_eq!(place.state()["page"], "early");
     touch(&place.path("go"));
-    holds_for(Duration::from_millis(400), "startup goes first", || !run.log().contains("page early"));
+    holds_for(Duration::from_millis(400), "startup goes first", || {
+        !run.log().contains("page early")
+    });
     touch(&place.path("free"));
     run.wait_count("page early", 1);
     run.wait_count("go", 1);

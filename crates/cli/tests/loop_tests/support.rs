@@ -40,7 +40,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(config: &str) -> Self {
-        let place = Self { directory: tempfile::tempdir().unwrap() };
+        let place = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
         place.write("devloop.toml", config);
         place
     }
@@ -72,7 +74,9 @@ impl Place {
     }
 
     pub(crate) fn wait_lines(&self, relative: &str, count: usize) {
-        wait_for(&format!("{count} lines in {relative}"), || (self.lines(relative) >= count).then_some(()));
+        wait_for(&format!("{count} lines in {relative}"), || {
+            (self.lines(relative) >= count).then_some(())
+        });
     }
 
     pub(crate) fn state(&self) -> serde_json::Value {
@@ -80,7 +84,9 @@ impl Place {
     }
 
     pub(crate) fn wait_state(&self, key: &str, expected: serde_json::Value) {
-        wait_for(&format!("state {key} = {expected}"), || (self.state()[key] == expected).then_some(()));
+        wait_for(&format!("state {key} = {expected}"), || {
+            (self.state()[key] == expected).then_some(())
+        });
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -113,14 +119,18 @@ impl Place {
     /// Start through a shell line, in which `"$@"` is the loop.
     pub(crate) fn begin_in_shell(&self, line: &str) -> Loop {
         let mut command = Command::new("sh");
-        command.args(["-c", line, "sh", env!("CARGO_BIN_EXE_beamtalk"), "loop", "run"]).current_dir(self.path(""));
+        command
+            .args(["-c", line, "sh", env!("CARGO_BIN_EXE_beamtalk"), "loop", "run"])
+            .current_dir(self.path(""));
         Loop::spawn(command, self)
     }
 
     /// The processes that stand in this directory.
     pub(crate) fn inhabitants(&self) -> Vec<u32> {
         let here = self.path("");
-        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let Ok(entries) = std::fs::read_dir("/proc") else {
+            return Vec::new();
+        };
         entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -138,7 +148,11 @@ impl Drop for Place {
         }
         let deadline = Instant::now() + Duration::from_secs(10);
         while !self.inhabitants().is_empty() {
-            assert!(Instant::now() < deadline, "processes were left behind: {:?}", self.inhabitants());
+            assert!(
+                Instant::now() < deadline,
+                "processes were left behind: {:?}",
+                self.inhabitants()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -154,14 +168,23 @@ pub(crate) struct Loop {
 
 impl Loop {
     fn spawn(mut command: Command, _: &Place) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (log, out) = (Arc::default(), Arc::default());
         let readers = vec![
             collect(child.stderr.take().unwrap(), Arc::clone(&log)),
             collect(child.stdout.take().unwrap(), Arc::clone(&out)),
         ];
-        Self { child, log, out, readers }
+        Self {
+            child,
+            log,
+            out,
+            readers,
+        }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -179,7 +202,11 @@ impl Loop {
     /// The texts of the loop's own lines, without part, level and time.
     pub(crate) fn said(&self) -> Vec<String> {
         let text = |line: &str| line.splitn(5, ' ').nth(4).map(str::to_owned);
-        self.log().lines().filter(|line| line.starts_with("[loop ")).filter_map(text).collect()
+        self.log()
+            .lines()
+            .filter(|line| line.starts_with("[loop "))
+            .filter_map(text)
+            .collect()
     }
 
     pub(crate) fn count(&self, text: &str) -> usize {
@@ -189,20 +216,30 @@ impl Loop {
     pub(crate) fn wait_log(&self, part: &str) {
         let deadline = Instant::now() + PATIENCE;
         while !self.log().contains(part) {
-            assert!(Instant::now() < deadline, "gave up waiting for {part:?} in:\n{}", self.log());
+            assert!(
+                Instant::now() < deadline,
+                "gave up waiting for {part:?} in:\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
     pub(crate) fn wait_out(&self, part: &str) {
-        wait_for(&format!("{part:?} in output"), || self.out().contains(part).then_some(()));
+        wait_for(&format!("{part:?} in output"), || {
+            self.out().contains(part).then_some(())
+        });
     }
 
     /// Wait until a line was said `count` times.
     pub(crate) fn wait_count(&self, text: &str, count: usize) {
         let deadline = Instant::now() + PATIENCE;
         while self.count(text) < count {
-            assert!(Instant::now() < deadline, "gave up waiting for {count} x {text:?} in:\n{}", self.log());
+            assert!(
+                Instant::now() < deadline,
+                "gave up waiting for {count} x {text:?} in:\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -259,8 +296,16 @@ fn collect(stream: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> std:
 
 /// Whether a process is alive (a dead one that nobody collected is not).
 pub(crate) fn is_alive(id: u32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
-    let state = stat.rsplit(')').next().unwrap_or_default().trim_start().chars().next();
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else {
+        return false;
+    };
+    let state = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .trim_start()
+        .chars()
+        .next();
     !matches!(state, Some('Z' | 'X') | None)
 }
 
@@ -281,8 +326,16 @@ pub(crate) fn exchange(address: &str, request: &[u8]) -> Reply {
     drop(stream.read_to_end(&mut bytes));
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
-    Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .unwrap_or(0);
+    Reply {
+        status,
+        head: head.to_ascii_lowercase(),
+        body: body.to_owned(),
+    }
 }
 
 /// A request that posts to an event; headers may be replaced or, with an empty value, left out.
@@ -304,8 +357,14 @@ pub(crate) fn post(url: &str, token: &str, body: &str, headers: &[(&str, &str)])
             all.push(((*name).to_owned(), (*value).to_owned()));
         }
     }
-    let head: String = all.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    exchange(&address, format!("{method} {path} HTTP/1.1\r\n{head}\r\n{body}").as_bytes())
+    let head: String = all
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    exchange(
+        &address,
+        format!("{method} {path} HTTP/1.1\r\n{head}\r\n{body}").as_bytes(),
+    )
 }
 
 /// Address and path of an `http` URL.
@@ -317,7 +376,9 @@ pub(crate) fn split_url(url: &str) -> (String, String) {
 
 /// The value of a `NAME=VALUE` line in a file.
 pub(crate) fn variable(text: &str, name: &str) -> Option<String> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+        .map(str::to_owned)
 }
 
 pub(crate) fn touch(path: &Path) {

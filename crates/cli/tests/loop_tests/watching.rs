@@ -25,18 +25,25 @@ steps = [{ action = "log", message = "notes changed" }]
     run.wait_count("notes changed", 1);
     place.wait_state("last_changed_files", json!(["notes/a.txt", "notes/deep/b.txt"]));
     assert_eq!(place.state()["last_workflow"], "notes");
-    assert_eq!(place.state()["root"], json!(place.path("").to_str().unwrap().trim_end_matches('/')));
+    assert_eq!(
+        place.state()["root"],
+        json!(place.path("").to_str().unwrap().trim_end_matches('/'))
+    );
     assert_eq!(run.count("running workflow notes"), 1);
 
     place.write("notes/c.md", "1");
-    holds_for(Duration::from_millis(400), "a file that matches nothing runs nothing", || {
-        run.count("notes changed") == 1
-    });
+    holds_for(
+        Duration::from_millis(400),
+        "a file that matches nothing runs nothing",
+        || run.count("notes changed") == 1,
+    );
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(place.path("notes/a.txt"), std::fs::Permissions::from_mode(0o640)).unwrap();
     run.wait_count("notes changed", 2);
     assert_eq!(place.read("notes/a.txt"), "1");
-    holds_for(Duration::from_millis(400), "reading is no change", || run.count("notes changed") == 2);
+    holds_for(Duration::from_millis(400), "reading is no change", || {
+        run.count("notes changed") == 2
+    });
     run.stop();
 }
 
@@ -57,7 +64,9 @@ workflow.site.steps = [{ action = "log", message = "site" }]
     holds_for(Duration::from_millis(300), "one run", || run.count("site") == 1);
     std::fs::remove_dir_all(place.path("content")).unwrap();
     run.wait_count("site", 2);
-    holds_for(Duration::from_millis(300), "one run for the removal", || run.count("site") == 2);
+    holds_for(Duration::from_millis(300), "one run for the removal", || {
+        run.count("site") == 2
+    });
     place.write("content/q.md", "1");
     run.wait_count("site", 3);
     place.wait_state("last_changed_files", json!(["content/q.md"]));
@@ -83,7 +92,9 @@ workflow.src.steps = [{ action = "log", message = "src" }]
         run.wait_count("src", round);
         place.wait_state("last_changed_files", json!(["src/a.c"]));
     }
-    holds_for(Duration::from_millis(500), "eleven saves, eleven runs", || run.count("src") == 11);
+    holds_for(Duration::from_millis(500), "eleven saves, eleven runs", || {
+        run.count("src") == 11
+    });
     run.stop();
 }
 
@@ -115,8 +126,11 @@ steps = [{ action = "log", message = "zeta" }]
     run.wait_count("zeta", 1);
     place.wait_state("last_changed_files", json!(["a/1", "b/2"]));
     assert_eq!(place.state()["last_workflow"], "zeta");
-    let said: Vec<String> =
-        run.said().into_iter().filter(|line| line == "alpha" || line == "zeta").collect();
+    let said: Vec<String> = run
+        .said()
+        .into_iter()
+        .filter(|line| line == "alpha" || line == "zeta")
+        .collect();
     assert_eq!(said, ["alpha", "zeta"]);
     run.stop();
 }
@@ -136,7 +150,11 @@ workflow.go.steps = [{ action = "run_hook", hook = "stamp" }, { action = "sleep_
     place.write("in/a", "");
     place.wait_lines("runs.txt", 1);
     place.write("in/b", "");
-    holds_for(Duration::from_millis(500), "the first run is not interrupted", || place.lines("runs.txt") == 1);
+    holds_for(
+        Duration::from_millis(500),
+        "the first run is not interrupted",
+        || place.lines("runs.txt") == 1,
+    );
     place.write("in/c", "");
     place.wait_lines("runs.txt", 2);
     holds_for(Duration::from_millis(500), "exactly two runs", || {
@@ -163,9 +181,11 @@ workflow.all.steps = [{{ action = "write_state", key = "n", value = "{{{{last_ch
     place.write("a", "two");
     run.wait_count("running workflow all", 2);
     place.write(".git/index", "x");
-    holds_for(Duration::from_secs(3), "own files and version control are silent", || {
-        run.count("running workflow all") == 2
-    });
+    holds_for(
+        Duration::from_secs(3),
+        "own files and version control are silent",
+        || run.count("running workflow all") == 2,
+    );
     run.stop();
 }
 

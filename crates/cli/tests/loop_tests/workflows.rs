@@ -23,9 +23,12 @@ workflow.go.steps = [{ action = "log", message = "go" }]
     wait_for("ready", || {
         let text = place.read(".devloop/state.json");
         if !text.is_empty() {
-            let parsed: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).expect(&text);
-            let keys: Vec<&str> =
-                text.lines().filter_map(|line| line.strip_prefix("  \"")?.split('"').next()).collect();
+            let parsed: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(&text).expect(&text);
+            let keys: Vec<&str> = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("  \"")?.split('"').next())
+                .collect();
             assert!(keys.is_sorted() && keys.len() == parsed.len(), "{text}");
         }
         run.log().contains("loop ready").then_some(())
@@ -60,13 +63,22 @@ workflow.later.steps = [{ action = "log", message = "never too" }]
     let run = place.start();
     touch(&place.path("go"));
     run.wait_log("hook 'fail' failed with exit status: 7");
-    let expected = format!("[show env] {}|a b|teal|inner|[\"go\"]\n", place.path("sub").display());
+    let expected = format!(
+        "[show env] {}|a b|teal|inner|[\"go\"]\n",
+        place.path("sub").display()
+    );
     assert!(run.out().contains(&expected), "{}", run.out());
     let log = run.log();
     let why = log.find("[sh fail] why\n").unwrap();
-    let error = log.find("workflow failed; continuing runtime workflow=go error=go step 2 run_hook: ").unwrap();
+    let error = log
+        .find("workflow failed; continuing runtime workflow=go error=go step 2 run_hook: ")
+        .unwrap();
     assert!(why < error, "output comes before the failure");
-    holds_for(Duration::from_millis(300), "nothing runs after the failure", || !run.log().contains("never"));
+    holds_for(
+        Duration::from_millis(300),
+        "nothing runs after the failure",
+        || !run.log().contains("never"),
+    );
     assert_eq!(place.state()["last_workflow"], "go");
     touch(&place.path("go"));
     run.wait_count("running workflow go", 2);
@@ -86,19 +98,29 @@ workflow.go.steps = [{ action = "write_state", key = "other", value = "{{last_wo
     place.write("branch.txt", "main");
     let run = place.start();
     run.wait_count("branch main", 1);
-    holds_for(Duration::from_secs(2), "no change, no run", || run.count("branch main") == 1);
+    holds_for(Duration::from_secs(2), "no change, no run", || {
+        run.count("branch main") == 1
+    });
     place.write("branch.txt", "dev");
     run.wait_count("branch dev", 1);
     touch(&place.path("go"));
     place.wait_state("other", json!("go"));
-    holds_for(Duration::from_millis(700), "changes by others do not count", || run.count("branch dev") == 1);
+    holds_for(
+        Duration::from_millis(700),
+        "changes by others do not count",
+        || run.count("branch dev") == 1,
+    );
     std::fs::remove_file(place.path("branch.txt")).unwrap();
     run.wait_log("hook 'branch' failed with exit status: 1");
     holds_for(Duration::from_secs(1), "the same warning is not repeated", || {
         run.log().matches("hook 'branch' failed").count() == 1
     });
     place.write("branch.txt", "dev");
-    holds_for(Duration::from_millis(800), "the same value again is no change", || run.count("branch dev") == 1);
+    holds_for(
+        Duration::from_millis(800),
+        "the same value again is no change",
+        || run.count("branch dev") == 1,
+    );
     run.stop();
 }
 
@@ -161,14 +183,18 @@ steps = [{ action = "notify_reload" }]
 "#,
     );
     let expected = [
-        format!("error: config root '{}' does not exist", place.path("nowhere").display()),
+        format!(
+            "error: config root '{}' does not exist",
+            place.path("nowhere").display()
+        ),
         "error: watch group 'go' references missing workflow 'missing'".into(),
         "error: invalid glob 'bad[glob' in watch group 'go'".into(),
         "error: invalid hook 'h': hook command must not be empty".into(),
         "error: invalid hook 'h': text capture requires state_key".into(),
         "error: event_server bind 'localhost:0' is not a valid socket address".into(),
         "error: invalid workflow 'loop1': workflow recursion detected: loop1 -> loop2 -> loop1".into(),
-        "error: invalid workflow 'p': workflow 'r' would run both inline and as a trigger in one execution".into(),
+        "error: invalid workflow 'p': workflow 'r' would run both inline and as a trigger in one execution"
+            .into(),
     ];
     for command in ["validate", "run"] {
         let output = place.cli(&[command]);
@@ -180,5 +206,9 @@ steps = [{ action = "notify_reload" }]
             assert!(error.starts_with(expected.as_str()), "{error} is not {expected}");
         }
     }
-    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 1, "only the config is there");
+    assert_eq!(
+        std::fs::read_dir(place.path("")).unwrap().count(),
+        1,
+        "only the config is there"
+    );
 }

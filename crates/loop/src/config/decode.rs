@@ -20,19 +20,34 @@ pub(super) struct Decoded {
 }
 
 pub(super) fn decode(file: &Path, text: &str) -> Decoded {
-    let mut decoder = Decoder { file, text, errors: Vec::new(), unknown: Vec::new() };
+    let mut decoder = Decoder {
+        file,
+        text,
+        errors: Vec::new(),
+        unknown: Vec::new(),
+    };
     let document = match DeTable::parse(text) {
         Ok(document) => document,
         Err(error) => {
             let span = error.span().unwrap_or(0..0);
             decoder.fail(span, "", error.message());
-            return Decoded { result: Err(decoder.errors), unknown: Vec::new() };
+            return Decoded {
+                result: Err(decoder.errors),
+                unknown: Vec::new(),
+            };
         }
     };
     let span = document.span();
     let config = decoder.config(Table::new(String::new(), document.get_ref(), span));
-    let result = if decoder.errors.is_empty() { Ok(config) } else { Err(decoder.errors) };
-    Decoded { result, unknown: decoder.unknown }
+    let result = if decoder.errors.is_empty() {
+        Ok(config)
+    } else {
+        Err(decoder.errors)
+    };
+    Decoded {
+        result,
+        unknown: decoder.unknown,
+    }
 }
 
 struct Decoder<'a> {
@@ -54,9 +69,16 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(path: String, table: &'a DeTable<'a>, span: Range<usize>) -> Self {
-        let entries =
-            table.iter().map(|(key, value)| (key.get_ref().as_ref(), (value, key.span()))).collect();
-        Self { path, entries, span, known: Vec::new() }
+        let entries = table
+            .iter()
+            .map(|(key, value)| (key.get_ref().as_ref(), (value, key.span())))
+            .collect();
+        Self {
+            path,
+            entries,
+            span,
+            known: Vec::new(),
+        }
     }
 
     fn take(&mut self, key: &'static str) -> Option<&'a Value<'a>> {
@@ -70,7 +92,11 @@ impl<'a> Table<'a> {
 }
 
 fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {
@@ -90,13 +116,23 @@ impl Decoder<'_> {
         let (line, column) = place(self.text.as_bytes(), span.start);
         // The reason of a syntax error may span lines; a problem is one line.
         let reason = reason.lines().collect::<Vec<_>>().join(", ");
-        let text = format!("failed to parse config at {}: {line}:{column}: {reason}", self.file.display());
-        self.errors.push(Problem { text, path: (!path.is_empty()).then(|| path.to_owned()) });
+        let text = format!(
+            "failed to parse config at {}: {line}:{column}: {reason}",
+            self.file.display()
+        );
+        self.errors.push(Problem {
+            text,
+            path: (!path.is_empty()).then(|| path.to_owned()),
+        });
     }
 
     fn wrong(&mut self, value: &Value<'_>, path: &str, expected: &str) {
         let found = kind(value.get_ref());
-        self.fail(value.span(), path, &format!("'{path}' must be {expected}, not {found}"));
+        self.fail(
+            value.span(),
+            path,
+            &format!("'{path}' must be {expected}, not {found}"),
+        );
     }
 
     fn missing(&mut self, table: &Table<'_>, key: &str) {
@@ -108,7 +144,11 @@ impl Decoder<'_> {
     fn finish(&mut self, table: &Table<'_>) {
         for key in table.entries.keys().filter(|key| !table.known.contains(key)) {
             let mut text = format!("unknown key '{}'", table.key_path(key));
-            let near = table.known.iter().filter(|known| distance(known, key) <= 2).collect::<Vec<_>>();
+            let near = table
+                .known
+                .iter()
+                .filter(|known| distance(known, key) <= 2)
+                .collect::<Vec<_>>();
             if let [known] = near.as_slice() {
                 text = format!("{text}, did you mean '{known}'?");
             }
@@ -140,13 +180,19 @@ impl Decoder<'_> {
     }
 
     fn integer(&mut self, table: &mut Table<'_>, key: &'static str, default: u64) -> u64 {
-        let Some(value) = table.take(key) else { return default };
+        let Some(value) = table.take(key) else {
+            return default;
+        };
         let path = table.key_path(key);
         if let DeValue::Integer(number) = value.get_ref() {
             if let Ok(number) = u64::from_str_radix(number.as_str(), number.radix()) {
                 return number;
             }
-            self.fail(value.span(), &path, &format!("'{path}' must be a whole number from 0 to {}", u64::MAX));
+            self.fail(
+                value.span(),
+                &path,
+                &format!("'{path}' must be a whole number from 0 to {}", u64::MAX),
+            );
         } else {
             self.wrong(value, &path, "an integer");
         }
@@ -173,7 +219,9 @@ impl Decoder<'_> {
     }
 
     fn boolean(&mut self, table: &mut Table<'_>, key: &'static str, default: bool) -> bool {
-        let Some(value) = table.take(key) else { return default };
+        let Some(value) = table.take(key) else {
+            return default;
+        };
         if let DeValue::Boolean(answer) = value.get_ref() {
             return *answer;
         }
@@ -190,13 +238,19 @@ impl Decoder<'_> {
         let value = table.take(key)?;
         let path = table.key_path(key);
         let text = self.string(value, &path)?;
-        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice);
+        let found = choices
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, choice)| *choice);
         if found.is_none() {
             let names: Vec<_> = choices.iter().map(|(name, _)| format!("'{name}'")).collect();
             self.fail(
                 value.span(),
                 &path,
-                &format!("unknown value '{text}' for '{path}', expected one of {}", names.join(", ")),
+                &format!(
+                    "unknown value '{text}' for '{path}', expected one of {}",
+                    names.join(", ")
+                ),
             );
         }
         found
@@ -222,7 +276,9 @@ impl Decoder<'_> {
     }
 
     fn environment(&mut self, table: &mut Table<'_>) -> BTreeMap<String, String> {
-        let Some(entries) = self.table(table, "env") else { return BTreeMap::new() };
+        let Some(entries) = self.table(table, "env") else {
+            return BTreeMap::new();
+        };
         entries
             .entries
             .iter()
@@ -257,7 +313,9 @@ impl Decoder<'_> {
         key: &'static str,
         mut decode: impl FnMut(&mut Self, &str, &mut Table<'_>) -> T,
     ) -> BTreeMap<String, T> {
-        let Some(outer) = self.table(table, key) else { return BTreeMap::new() };
+        let Some(outer) = self.table(table, key) else {
+            return BTreeMap::new();
+        };
         let mut found = BTreeMap::new();
         for (name, (value, _)) in &outer.entries {
             if let Some(mut inner) = self.as_table(value, outer.key_path(name)) {
@@ -297,7 +355,9 @@ impl Decoder<'_> {
                 pattern: decoder.text(table, "pattern"),
                 max_per_second: decoder.ranged(table, "max_per_second", 20, 1..1001, "from 1 to 1000"),
             }),
-            workflow: self.tables(&mut table, "workflow", |decoder, _, table| decoder.workflow(table)),
+            workflow: self.tables(&mut table, "workflow", |decoder, _, table| {
+                decoder.workflow(table)
+            }),
             root,
             state_file,
         };
@@ -306,7 +366,10 @@ impl Decoder<'_> {
     }
 
     fn watcher(&mut self, table: &mut Table<'_>) -> Watcher {
-        let mut watcher = Watcher { kind: WatcherKind::Native, poll_interval_ms: 250 };
+        let mut watcher = Watcher {
+            kind: WatcherKind::Native,
+            poll_interval_ms: 250,
+        };
         if let Some(mut inner) = self.table(table, "watcher") {
             let kinds = [("native", WatcherKind::Native), ("poll", WatcherKind::Poll)];
             watcher.kind = self.choice(&mut inner, "kind", &kinds).unwrap_or(watcher.kind);
@@ -317,7 +380,10 @@ impl Decoder<'_> {
     }
 
     fn event_server(&mut self, table: &mut Table<'_>) -> EventServer {
-        let mut server = EventServer { bind: "127.0.0.1:0".into(), allow_origins: Vec::new() };
+        let mut server = EventServer {
+            bind: "127.0.0.1:0".into(),
+            allow_origins: Vec::new(),
+        };
         if let Some(mut inner) = self.table(table, "event_server") {
             server.bind = self.text(&mut inner, "bind").unwrap_or(server.bind);
             server.allow_origins = self.strings(&mut inner, "allow_origins").unwrap_or_default();
@@ -327,7 +393,9 @@ impl Decoder<'_> {
     }
 
     fn reload_server(&mut self, table: &mut Table<'_>) -> ReloadServer {
-        let mut server = ReloadServer { bind: "127.0.0.1:0".into() };
+        let mut server = ReloadServer {
+            bind: "127.0.0.1:0".into(),
+        };
         if let Some(mut inner) = self.table(table, "browser_reload_server") {
             server.bind = self.text(&mut inner, "bind").unwrap_or(server.bind);
             self.finish(&inner);
@@ -336,8 +404,11 @@ impl Decoder<'_> {
     }
 
     fn process(&mut self, table: &mut Table<'_>) -> Process {
-        let restarts =
-            [("never", Restart::Never), ("on_failure", Restart::OnFailure), ("always", Restart::Always)];
+        let restarts = [
+            ("never", Restart::Never),
+            ("on_failure", Restart::OnFailure),
+            ("always", Restart::Always),
+        ];
         let signals = [
             ("SIGTERM", StopSignal::Term),
             ("SIGINT", StopSignal::Int),
@@ -354,7 +425,9 @@ impl Decoder<'_> {
             liveness: self.probe(table, "liveness"),
             output: self.output(table, BodyStyle::Plain, Rules::Allowed),
             events: self.strings(table, "events"),
-            stop_signal: self.choice(table, "stop_signal", &signals).unwrap_or(StopSignal::Term),
+            stop_signal: self
+                .choice(table, "stop_signal", &signals)
+                .unwrap_or(StopSignal::Term),
             stop_grace_ms: self.integer(table, "stop_grace_ms", 5000),
             backoff: self.backoff(table),
         }
@@ -399,8 +472,14 @@ impl Decoder<'_> {
     }
 
     fn output(&mut self, table: &mut Table<'_>, style: BodyStyle, rules: Rules) -> Output {
-        let mut output = Output { inherit: true, body_style: style, rules: Vec::new() };
-        let Some(mut inner) = self.table(table, "output") else { return output };
+        let mut output = Output {
+            inherit: true,
+            body_style: style,
+            rules: Vec::new(),
+        };
+        let Some(mut inner) = self.table(table, "output") else {
+            return output;
+        };
         output.inherit = self.boolean(&mut inner, "inherit", true);
         let styles = [("plain", BodyStyle::Plain), ("dim", BodyStyle::Dim)];
         output.body_style = self.choice(&mut inner, "body_style", &styles).unwrap_or(style);
@@ -423,7 +502,9 @@ impl Decoder<'_> {
         let extracts = [("regex", Extract::Regex), ("url_token", Extract::UrlToken)];
         let rule = Rule {
             state_key: self.required_text(&mut table, "state_key"),
-            extract: self.choice(&mut table, "extract", &extracts).unwrap_or(Extract::Regex),
+            extract: self
+                .choice(&mut table, "extract", &extracts)
+                .unwrap_or(Extract::Regex),
             pattern: self.text(&mut table, "pattern"),
             capture_group: self.integer(&mut table, "capture_group", 1),
         };
@@ -432,7 +513,11 @@ impl Decoder<'_> {
     }
 
     fn hook(&mut self, table: &mut Table<'_>) -> Hook {
-        let captures = [("ignore", Capture::Ignore), ("text", Capture::Text), ("json", Capture::Json)];
+        let captures = [
+            ("ignore", Capture::Ignore),
+            ("text", Capture::Text),
+            ("json", Capture::Json),
+        ];
         let has_timeout = table.entries.contains_key("timeout_ms");
         let timeout = self.ranged(table, "timeout_ms", 1, 1..u64::MAX, "greater than zero");
         Hook {
@@ -440,7 +525,9 @@ impl Decoder<'_> {
             cwd: self.text(table, "cwd").map(PathBuf::from),
             env: self.environment(table),
             output: self.output(table, BodyStyle::Dim, Rules::Refused),
-            capture: self.choice(table, "capture", &captures).unwrap_or(Capture::Ignore),
+            capture: self
+                .choice(table, "capture", &captures)
+                .unwrap_or(Capture::Ignore),
             state_key: self.text(table, "state_key"),
             observe: self.observe(table),
             events: self.strings(table, "events"),
@@ -482,7 +569,10 @@ impl Decoder<'_> {
                 Vec::new()
             }
         };
-        Workflow { steps, triggers: self.strings(table, "triggers").unwrap_or_default() }
+        Workflow {
+            steps,
+            triggers: self.strings(table, "triggers").unwrap_or_default(),
+        }
     }
 
     fn step(&mut self, value: &Value<'_>, path: String) -> Option<Step> {
@@ -525,7 +615,9 @@ impl Decoder<'_> {
                 let styles = [("plain", LogStyle::Plain), ("boxed", LogStyle::Boxed)];
                 Step::Log {
                     message: self.required_text(&mut table, "message"),
-                    style: self.choice(&mut table, "style", &styles).unwrap_or(LogStyle::Plain),
+                    style: self
+                        .choice(&mut table, "style", &styles)
+                        .unwrap_or(LogStyle::Plain),
                 }
             }
             _ => Step::NotifyReload,
@@ -552,7 +644,9 @@ fn distance(left: &str, right: &str) -> usize {
         }
         for (j, to) in right.iter().enumerate() {
             let (above, before) = (row[j + 1], row[j]);
-            row[j + 1] = (diagonal + usize::from(from != *to)).min(above + 1).min(before + 1);
+            row[j + 1] = (diagonal + usize::from(from != *to))
+                .min(above + 1)
+                .min(before + 1);
             diagonal = above;
         }
     }

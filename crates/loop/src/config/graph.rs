@@ -95,7 +95,9 @@ pub(super) fn ambiguous(workflows: &Workflows, top: &str) -> Vec<String> {
         if !seen.insert((at, inside)) {
             continue;
         }
-        let Some(workflow) = workflows.get(at) else { continue };
+        let Some(workflow) = workflows.get(at) else {
+            continue;
+        };
         for next in inline(workflow) {
             inlined.insert(next);
             open.push((next, true));
@@ -109,7 +111,10 @@ pub(super) fn ambiguous(workflows: &Workflows, top: &str) -> Vec<String> {
             open.push((next, inside));
         }
     }
-    triggered.intersection(&inlined).map(|name| (*name).to_owned()).collect()
+    triggered
+        .intersection(&inlined)
+        .map(|name| (*name).to_owned())
+        .collect()
 }
 
 /// The workflows that startup, a watch, an event or an observed hook can set in motion.
@@ -118,7 +123,11 @@ pub(crate) fn reachable(config: &Config) -> BTreeSet<&str> {
     open.extend(config.watch.values().map(|group| group.workflow.as_str()));
     open.extend(config.event.values().map(|event| event.workflow.as_str()));
     open.extend(
-        config.hook.values().filter_map(|hook| hook.observe.as_ref()).map(|observe| observe.workflow.as_str()),
+        config
+            .hook
+            .values()
+            .filter_map(|hook| hook.observe.as_ref())
+            .map(|observe| observe.workflow.as_str()),
     );
     let mut seen = BTreeSet::new();
     while let Some(at) = open.pop() {

@@ -84,7 +84,11 @@ pub struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { initial_ms: 500, max_ms: 30_000, reset_after_ms: 10_000 }
+        Self {
+            initial_ms: 500,
+            max_ms: 30_000,
+            reset_after_ms: 10_000,
+        }
     }
 }
 
@@ -249,7 +253,9 @@ impl Step {
 impl Config {
     /// Whether the reload server is needed: some workflow tells browsers to reload.
     pub fn uses_reload(&self) -> bool {
-        self.workflow.values().any(|workflow| workflow.steps.contains(&Step::NotifyReload))
+        self.workflow
+            .values()
+            .any(|workflow| workflow.steps.contains(&Step::NotifyReload))
     }
 }
 
@@ -257,7 +263,13 @@ impl Config {
 pub fn event_variable(name: &str) -> String {
     let middle: String = name
         .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' })
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
         .collect();
     format!("DEVLOOP_EVENT_{middle}_URL")
 }

@@ -11,7 +11,11 @@ fn checked(text: &str) -> Loaded {
 }
 
 fn errors(text: &str) -> Vec<String> {
-    checked(text).errors.into_iter().map(|problem| problem.text).collect()
+    checked(text)
+        .errors
+        .into_iter()
+        .map(|problem| problem.text)
+        .collect()
 }
 
 fn warnings(text: &str) -> Vec<String> {
@@ -26,7 +30,9 @@ fn base(more: &str) -> String {
 
 #[test]
 fn defaults_are_as_documented() {
-    let config = checked(&base("process.p.command = [\"x\"]\nhook.h.command = [\"x\"]")).valid().unwrap();
+    let config = checked(&base("process.p.command = [\"x\"]\nhook.h.command = [\"x\"]"))
+        .valid()
+        .unwrap();
     assert_eq!(config.debounce_ms, 250);
     assert_eq!(config.root, Path::new("/tmp"));
     assert_eq!(config.state_file, Path::new("/tmp/.devloop/state.json"));
@@ -57,61 +63,131 @@ fn every_wrong_key_is_reported_with_its_place() {
         ]
     );
     let syntax = errors("watch = [");
-    assert!(syntax[0].starts_with("failed to parse config at /tmp/devloop.toml: 1:"), "{syntax:?}");
+    assert!(
+        syntax[0].starts_with("failed to parse config at /tmp/devloop.toml: 1:"),
+        "{syntax:?}"
+    );
     assert!(errors("debounce_ms = 1.5")[0].contains("'debounce_ms' must be an integer, not a float"));
 }
 
 #[test]
 fn every_validation_error_has_its_text() {
     let probe = |kind: &str| format!("process.p = {{ command = [\"x\"], readiness = {{ {kind} }} }}");
-    let rule = |rule: &str| format!("process.p = {{ command = [\"x\"], output = {{ rules = [{{ {rule} }}] }} }}");
+    let rule =
+        |rule: &str| format!("process.p = {{ command = [\"x\"], output = {{ rules = [{{ {rule} }}] }} }}");
     let table = [
-        (base("root = \"/nowhere\""), "config root '/nowhere' does not exist"),
-        (base("watch.g.paths = []\nworkflow.g.steps = [{ action = \"notify_reload\" }]"),
-            "watch group 'g' must define at least one path"),
-        (base("process.p.command = []"), "invalid process 'p': process command must not be empty"),
-        (base("process.p.command = [\" \"]"), "invalid process 'p': process command must not be empty"),
-        (base(&probe("kind = \"http\"")), "invalid process 'p': http probe url must not be empty"),
-        (base(&probe("kind = \"state_key\", key = \" \"")),
-            "invalid process 'p': state_key probe key must not be empty"),
-        (base(&rule("state_key = \"\"")), "invalid process 'p': output rule state_key must not be empty"),
-        (base(&rule("state_key = \"k\", pattern = \"(\"")),
-            "invalid process 'p': invalid output rule regex '(': unclosed group"),
-        (base("hook.h.command = []"), "invalid hook 'h': hook command must not be empty"),
-        (base("hook.h = { command = [\"x\"], capture = \"text\" }"),
-            "invalid hook 'h': text capture requires state_key"),
-        (base("hook.h = { command = [\"x\"], observe = { workflow = \"\" } }"),
-            "invalid hook 'h': observed hook workflow must not be empty"),
-        (base("hook.h = { command = [\"x\"], observe = { workflow = \"w\", interval_ms = 0 } }"),
-            "invalid hook 'h': observed hook interval_ms must be greater than zero"),
-        (base("hook.h = { command = [\"x\"], observe = { workflow = \"z\" } }"),
-            "hook 'h' observes missing workflow 'z'"),
-        (base("browser_reload_server.bind = \"localhost:0\""),
-            "browser_reload_server bind 'localhost:0' is not a valid socket address"),
-        (base("event_server.bind = \"0.0.0.0:0\""),
-            "event_server bind '0.0.0.0:0' is not a loopback address; pass --allow-remote-bind to accept the risk"),
-        (base("watcher.poll_interval_ms = 0"), "watcher poll_interval_ms must be greater than zero"),
-        (base("event.e = { state_key = \"\", workflow = \"w\" }"),
-            "invalid event 'e': event state_key must not be empty"),
-        (base("event.e = { state_key = \"k\", workflow = \"\" }"),
-            "invalid event 'e': event workflow must not be empty"),
-        (base("event.e = { state_key = \"k\", workflow = \"w\", pattern = \"[\" }"),
-            "invalid event 'e': invalid event regex '[': unclosed character class"),
-        (base("event.e = { state_key = \"k\", workflow = \"z\" }"), "event 'e' references missing workflow 'z'"),
-        (base("workflow.e.steps = []"), "invalid workflow 'e': workflow must contain at least one step"),
-        (base("workflow.e.steps = [{ action = \"start_process\", process = \"z\" }]"),
-            "invalid workflow 'e': workflow references missing process 'z'"),
-        (base("workflow.e.steps = [{ action = \"run_hook\", hook = \"z\" }]"),
-            "invalid workflow 'e': workflow references missing hook 'z'"),
-        (base("workflow.e = { steps = [{ action = \"notify_reload\" }], triggers = [\"z\"] }"),
-            "invalid workflow 'e': workflow references missing workflow 'z'"),
-        (base("workflow.e = { steps = [{ action = \"notify_reload\" }], triggers = [\"e\"] }"),
-            "invalid workflow 'e': workflow recursion detected: e -> e"),
-        (base("startup_workflows = [\"z\"]"), "startup workflow references missing workflow 'z'"),
-        (base("process.p = { command = [\"x\"], events = [\"zz\"] }"),
-            "invalid process 'p': events references missing event 'zz'"),
-        ("workflow.w.steps = [{ action = \"notify_reload\" }]".into(),
-            "config must define at least one watch group"),
+        (
+            base("root = \"/nowhere\""),
+            "config root '/nowhere' does not exist",
+        ),
+        (
+            base("watch.g.paths = []\nworkflow.g.steps = [{ action = \"notify_reload\" }]"),
+            "watch group 'g' must define at least one path",
+        ),
+        (
+            base("process.p.command = []"),
+            "invalid process 'p': process command must not be empty",
+        ),
+        (
+            base("process.p.command = [\" \"]"),
+            "invalid process 'p': process command must not be empty",
+        ),
+        (
+            base(&probe("kind = \"http\"")),
+            "invalid process 'p': http probe url must not be empty",
+        ),
+        (
+            base(&probe("kind = \"state_key\", key = \" \"")),
+            "invalid process 'p': state_key probe key must not be empty",
+        ),
+        (
+            base(&rule("state_key = \"\"")),
+            "invalid process 'p': output rule state_key must not be empty",
+        ),
+        (
+            base(&rule("state_key = \"k\", pattern = \"(\"")),
+            "invalid process 'p': invalid output rule regex '(': unclosed group",
+        ),
+        (
+            base("hook.h.command = []"),
+            "invalid hook 'h': hook command must not be empty",
+        ),
+        (
+            base("hook.h = { command = [\"x\"], capture = \"text\" }"),
+            "invalid hook 'h': text capture requires state_key",
+        ),
+        (
+            base("hook.h = { command = [\"x\"], observe = { workflow = \"\" } }"),
+            "invalid hook 'h': observed hook workflow must not be empty",
+        ),
+        (
+            base("hook.h = { command = [\"x\"], observe = { workflow = \"w\", interval_ms = 0 } }"),
+            "invalid hook 'h': observed hook interval_ms must be greater than zero",
+        ),
+        (
+            base("hook.h = { command = [\"x\"], observe = { workflow = \"z\" } }"),
+            "hook 'h' observes missing workflow 'z'",
+        ),
+        (
+            base("browser_reload_server.bind = \"localhost:0\""),
+            "browser_reload_server bind 'localhost:0' is not a valid socket address",
+        ),
+        (
+            base("event_server.bind = \"0.0.0.0:0\""),
+            "event_server bind '0.0.0.0:0' is not a loopback address; pass --allow-remote-bind to accept the risk",
+        ),
+        (
+            base("watcher.poll_interval_ms = 0"),
+            "watcher poll_interval_ms must be greater than zero",
+        ),
+        (
+            base("event.e = { state_key = \"\", workflow = \"w\" }"),
+            "invalid event 'e': event state_key must not be empty",
+        ),
+        (
+            base("event.e = { state_key = \"k\", workflow = \"\" }"),
+            "invalid event 'e': event workflow must not be empty",
+        ),
+        (
+            base("event.e = { state_key = \"k\", workflow = \"w\", pattern = \"[\" }"),
+            "invalid event 'e': invalid event regex '[': unclosed character class",
+        ),
+        (
+            base("event.e = { state_key = \"k\", workflow = \"z\" }"),
+            "event 'e' references missing workflow 'z'",
+        ),
+        (
+            base("workflow.e.steps = []"),
+            "invalid workflow 'e': workflow must contain at least one step",
+        ),
+        (
+            base("workflow.e.steps = [{ action = \"start_process\", process = \"z\" }]"),
+            "invalid workflow 'e': workflow references missing process 'z'",
+        ),
+        (
+            base("workflow.e.steps = [{ action = \"run_hook\", hook = \"z\" }]"),
+            "invalid workflow 'e': workflow references missing hook 'z'",
+        ),
+        (
+            base("workflow.e = { steps = [{ action = \"notify_reload\" }], triggers = [\"z\"] }"),
+            "invalid workflow 'e': workflow references missing workflow 'z'",
+        ),
+        (
+            base("workflow.e = { steps = [{ action = \"notify_reload\" }], triggers = [\"e\"] }"),
+            "invalid workflow 'e': workflow recursion detected: e -> e",
+        ),
+        (
+            base("startup_workflows = [\"z\"]"),
+            "startup workflow references missing workflow 'z'",
+        ),
+        (
+            base("process.p = { command = [\"x\"], events = [\"zz\"] }"),
+            "invalid process 'p': events references missing event 'zz'",
+        ),
+        (
+            "workflow.w.steps = [{ action = \"notify_reload\" }]".into(),
+            "config must define at least one watch group",
+        ),
     ];
     for (text, expected) in table {
         assert_eq!(errors(&text), [expected], "{text}");
@@ -120,8 +196,11 @@ fn every_validation_error_has_its_text() {
 
 #[test]
 fn a_remote_bind_can_be_accepted() {
-    let loaded =
-        check(Path::new("/tmp/d.toml"), &base("event_server.bind = \"0.0.0.0:0\""), RemoteBind::Allow);
+    let loaded = check(
+        Path::new("/tmp/d.toml"),
+        &base("event_server.bind = \"0.0.0.0:0\""),
+        RemoteBind::Allow,
+    );
     assert_eq!(loaded.errors, []);
 }
 
@@ -145,26 +224,51 @@ fn ambiguity_depends_on_who_triggers() {
 #[test]
 fn doubtful_things_are_warned_about() {
     let table = [
-        (base("process.p = { command = [\"x\"], comand = 1 }"),
-            "unknown key 'process.p.comand', did you mean 'command'?"),
+        (
+            base("process.p = { command = [\"x\"], comand = 1 }"),
+            "unknown key 'process.p.comand', did you mean 'command'?",
+        ),
         (base("colour = 1"), "unknown key 'colour'"),
-        (base("watch.x = { paths = [\"/etc/x\"], workflow = \"w\" }"),
-            "path '/etc/x' in watch group 'x' leaves root and never matches"),
-        (base("root = \"/\"\nwatch.x = { paths = [\"usr\"], workflow = \"w\" }"),
-            "path 'usr' in watch group 'x' is a directory; write 'usr/' to watch what is inside"),
-        (base("process.p = { command = [\"x\"], output.rules = [{ state_key = \"k\" }] }"),
-            "output rule for 'k' of process 'p' has no pattern and never matches"),
-        (base("process.p = { command = [\"x\"], output.rules = [{ state_key = \"k\", pattern = \"x\" }] }"),
-            "output rule for 'k' of process 'p' asks for capture group 1, which the pattern lacks"),
-        (base("hook.h = { command = [\"x\"], observe = { workflow = \"w\" } }"),
-            "hook 'h' is observed but captures nothing, so it can never fire"),
-        (base("event.e = { state_key = \"k\", workflow = \"w\", pattern = \"^x\" }"),
-            "pattern '^x' of event 'e' is not anchored with ^ and $"),
-        (base("event.a-b = { state_key = \"k\", workflow = \"w\" }\nevent.a_b = { state_key = \"k\", workflow = \"w\" }"),
-            "events 'a-b' and 'a_b' both map to DEVLOOP_EVENT_A_B_URL; 'a_b' wins"),
-        (base("browser_reload_server.bind = \"0.0.0.0:0\""),
-            "browser_reload_server bind '0.0.0.0:0' is not a loopback address"),
-        (base(&format!("workflow.lost.{STEP}")), "nothing can reach workflow 'lost'"),
+        (
+            base("watch.x = { paths = [\"/etc/x\"], workflow = \"w\" }"),
+            "path '/etc/x' in watch group 'x' leaves root and never matches",
+        ),
+        (
+            base("root = \"/\"\nwatch.x = { paths = [\"usr\"], workflow = \"w\" }"),
+            "path 'usr' in watch group 'x' is a directory; write 'usr/' to watch what is inside",
+        ),
+        (
+            base("process.p = { command = [\"x\"], output.rules = [{ state_key = \"k\" }] }"),
+            "output rule for 'k' of process 'p' has no pattern and never matches",
+        ),
+        (
+            base(
+                "process.p = { command = [\"x\"], output.rules = [{ state_key = \"k\", pattern = \"x\" }] }",
+            ),
+            "output rule for 'k' of process 'p' asks for capture group 1, which the pattern lacks",
+        ),
+        (
+            base("hook.h = { command = [\"x\"], observe = { workflow = \"w\" } }"),
+            "hook 'h' is observed but captures nothing, so it can never fire",
+        ),
+        (
+            base("event.e = { state_key = \"k\", workflow = \"w\", pattern = \"^x\" }"),
+            "pattern '^x' of event 'e' is not anchored with ^ and $",
+        ),
+        (
+            base(
+                "event.a-b = { state_key = \"k\", workflow = \"w\" }\nevent.a_b = { state_key = \"k\", workflow = \"w\" }",
+            ),
+            "events 'a-b' and 'a_b' both map to DEVLOOP_EVENT_A_B_URL; 'a_b' wins",
+        ),
+        (
+            base("browser_reload_server.bind = \"0.0.0.0:0\""),
+            "browser_reload_server bind '0.0.0.0:0' is not a loopback address",
+        ),
+        (
+            base(&format!("workflow.lost.{STEP}")),
+            "nothing can reach workflow 'lost'",
+        ),
     ];
     for (text, expected) in table {
         assert_eq!(warnings(&text), [expected], "{text}");

@@ -29,7 +29,10 @@ fn missing<'a>(config: &'a Config, names: &'a [String]) -> impl Iterator<Item = 
 
 fn root_and_watches(config: &Config, found: &mut Vec<Problem>) {
     if !config.root.is_dir() {
-        found.push(Problem::new("root", format!("config root '{}' does not exist", config.root.display())));
+        found.push(Problem::new(
+            "root",
+            format!("config root '{}' does not exist", config.root.display()),
+        ));
     }
     if config.watch.is_empty() {
         found.push(Problem::whole("config must define at least one watch group"));
@@ -44,13 +47,19 @@ fn root_and_watches(config: &Config, found: &mut Vec<Problem>) {
         if !config.workflow.contains_key(&group.workflow) {
             found.push(Problem::new(
                 format!("watch.{name}"),
-                format!("watch group '{name}' references missing workflow '{}'", group.workflow),
+                format!(
+                    "watch group '{name}' references missing workflow '{}'",
+                    group.workflow
+                ),
             ));
         }
     }
     for text in &config.ignore {
         if let Err(reason) = Pattern::new(text) {
-            found.push(Problem::new("ignore", format!("invalid glob '{text}' in ignore: {reason}")));
+            found.push(Problem::new(
+                "ignore",
+                format!("invalid glob '{text}' in ignore: {reason}"),
+            ));
         }
     }
     for (name, group) in &config.watch {
@@ -79,8 +88,10 @@ fn processes(config: &Config, found: &mut Vec<Problem>) {
     for check in checks {
         for (name, process) in &config.process {
             for text in check(config, process) {
-                found
-                    .push(Problem::new(format!("process.{name}"), format!("invalid process '{name}': {text}")));
+                found.push(Problem::new(
+                    format!("process.{name}"),
+                    format!("invalid process '{name}': {text}"),
+                ));
             }
         }
     }
@@ -102,7 +113,12 @@ fn probes_of(_: &Config, process: &Process) -> Vec<String> {
         }
         ProbeTarget::Http(_) | ProbeTarget::StateKey(_) => None,
     };
-    process.readiness.iter().chain(&process.liveness).filter_map(blank).collect()
+    process
+        .readiness
+        .iter()
+        .chain(&process.liveness)
+        .filter_map(blank)
+        .collect()
 }
 
 fn rules_of(_: &Config, process: &Process) -> Vec<String> {
@@ -114,7 +130,10 @@ fn rules_of(_: &Config, process: &Process) -> Vec<String> {
         if let Some(pattern) = &rule.pattern
             && let Err(error) = Regex::new(pattern)
         {
-            texts.push(format!("invalid output rule regex '{pattern}': {}", one_line(&error)));
+            texts.push(format!(
+                "invalid output rule regex '{pattern}': {}",
+                one_line(&error)
+            ));
         }
     }
     texts
@@ -141,7 +160,10 @@ fn hooks(config: &Config, found: &mut Vec<Problem>) {
     for check in checks {
         for (name, hook) in &config.hook {
             for text in check(config, hook) {
-                found.push(Problem::new(format!("hook.{name}"), format!("invalid hook '{name}': {text}")));
+                found.push(Problem::new(
+                    format!("hook.{name}"),
+                    format!("invalid hook '{name}': {text}"),
+                ));
             }
         }
     }
@@ -185,7 +207,10 @@ fn observation(_: &Config, hook: &Hook) -> Vec<String> {
 fn servers(config: &Config, remote: RemoteBind, found: &mut Vec<Problem>) {
     let events = config.event_server.address();
     if events.is_none() {
-        let text = format!("event_server bind '{}' is not a valid socket address", config.event_server.bind);
+        let text = format!(
+            "event_server bind '{}' is not a valid socket address",
+            config.event_server.bind
+        );
         found.push(Problem::new("event_server", text));
     }
     if config.browser_reload_server.address().is_none() {
@@ -204,14 +229,20 @@ fn servers(config: &Config, remote: RemoteBind, found: &mut Vec<Problem>) {
         ));
     }
     if config.watcher.poll_interval_ms == 0 {
-        found.push(Problem::new("watcher", "watcher poll_interval_ms must be greater than zero"));
+        found.push(Problem::new(
+            "watcher",
+            "watcher poll_interval_ms must be greater than zero",
+        ));
     }
 }
 
 fn events(config: &Config, found: &mut Vec<Problem>) {
     for (name, event) in &config.event {
         let mut invalid = |text: String| {
-            found.push(Problem::new(format!("event.{name}"), format!("invalid event '{name}': {text}")));
+            found.push(Problem::new(
+                format!("event.{name}"),
+                format!("invalid event '{name}': {text}"),
+            ));
         };
         if is_blank(&event.state_key) {
             invalid("event state_key must not be empty".into());
@@ -237,9 +268,16 @@ fn events(config: &Config, found: &mut Vec<Problem>) {
 
 fn workflows(config: &Config, found: &mut Vec<Problem>) {
     let mut invalid = |name: &str, text: String| {
-        found.push(Problem::new(format!("workflow.{name}"), format!("invalid workflow '{name}': {text}")));
+        found.push(Problem::new(
+            format!("workflow.{name}"),
+            format!("invalid workflow '{name}': {text}"),
+        ));
     };
-    for (name, _) in config.workflow.iter().filter(|(_, workflow)| workflow.steps.is_empty()) {
+    for (name, _) in config
+        .workflow
+        .iter()
+        .filter(|(_, workflow)| workflow.steps.is_empty())
+    {
         invalid(name, "workflow must contain at least one step".into());
     }
     for (name, workflow) in &config.workflow {
@@ -253,9 +291,16 @@ fn workflows(config: &Config, found: &mut Vec<Problem>) {
         }
     }
     for (name, cycle) in graph::cycles(&config.workflow) {
-        invalid(&name, format!("workflow recursion detected: {}", cycle.join(" -> ")));
+        invalid(
+            &name,
+            format!("workflow recursion detected: {}", cycle.join(" -> ")),
+        );
     }
-    for (name, _) in config.workflow.iter().filter(|(_, workflow)| !workflow.triggers.is_empty()) {
+    for (name, _) in config
+        .workflow
+        .iter()
+        .filter(|(_, workflow)| !workflow.triggers.is_empty())
+    {
         for other in graph::ambiguous(&config.workflow, name) {
             invalid(
                 name,
@@ -280,7 +325,11 @@ fn missing_target<'a>(config: &Config, step: &'a Step) -> Option<(&'static str, 
 /// The gist of a regex error, which draws the pattern over several lines.
 pub(super) fn one_line(error: &regex::Error) -> String {
     let text = error.to_string();
-    match text.lines().rev().find_map(|line| line.trim().strip_prefix("error: ")) {
+    match text
+        .lines()
+        .rev()
+        .find_map(|line| line.trim().strip_prefix("error: "))
+    {
         Some(reason) => reason.to_owned(),
         None => text.lines().collect::<Vec<_>>().join(" "),
     }

@@ -21,7 +21,11 @@ pub(super) fn warnings(config: &Config) -> Vec<Problem> {
         }
     }
     events(config, &mut found);
-    if config.browser_reload_server.address().is_some_and(|address| !address.ip().is_loopback()) {
+    if config
+        .browser_reload_server
+        .address()
+        .is_some_and(|address| !address.ip().is_loopback())
+    {
         let bind = &config.browser_reload_server.bind;
         found.push(Problem::new(
             "browser_reload_server",
@@ -29,8 +33,15 @@ pub(super) fn warnings(config: &Config) -> Vec<Problem> {
         ));
     }
     let reached = reachable(config);
-    for name in config.workflow.keys().filter(|name| !reached.contains(name.as_str())) {
-        found.push(Problem::new(format!("workflow.{name}"), format!("nothing can reach workflow '{name}'")));
+    for name in config
+        .workflow
+        .keys()
+        .filter(|name| !reached.contains(name.as_str()))
+    {
+        found.push(Problem::new(
+            format!("workflow.{name}"),
+            format!("nothing can reach workflow '{name}'"),
+        ));
     }
     found
 }
@@ -62,10 +73,17 @@ fn paths(config: &Config, found: &mut Vec<Problem>) {
 
 fn rules(config: &Config, found: &mut Vec<Problem>) {
     for (name, process) in &config.process {
-        for rule in process.output.rules.iter().filter(|rule| rule.extract == Extract::Regex) {
+        for rule in process
+            .output
+            .rules
+            .iter()
+            .filter(|rule| rule.extract == Extract::Regex)
+        {
             let key = &rule.state_key;
             let text = match &rule.pattern {
-                None => format!("output rule for '{key}' of process '{name}' has no pattern and never matches"),
+                None => {
+                    format!("output rule for '{key}' of process '{name}' has no pattern and never matches")
+                }
                 Some(pattern) => match Regex::new(pattern) {
                     Ok(regex) if rule.capture_group >= regex.captures_len() as u64 => format!(
                         "output rule for '{key}' of process '{name}' asks for capture group {}, which the \

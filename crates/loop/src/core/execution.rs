@@ -86,11 +86,18 @@ impl Execution {
             return Next::Begins(self.request.workflow.clone());
         }
         loop {
-            let Some(frame) = self.frames.last_mut() else { return Next::Finished };
-            let workflow = config.workflow.get(&frame.workflow).expect("a checked config names its workflows");
+            let Some(frame) = self.frames.last_mut() else {
+                return Next::Finished;
+            };
+            let workflow = config
+                .workflow
+                .get(&frame.workflow)
+                .expect("a checked config names its workflows");
             if let Some(step) = workflow.steps.get(frame.step) {
                 frame.step_began = now;
-                let Step::RunWorkflow(name) = step else { return Next::Perform(step.clone()) };
+                let Step::RunWorkflow(name) = step else {
+                    return Next::Perform(step.clone());
+                };
                 let trigger = self.expanded.insert(name.clone()).then_some(0);
                 self.frames.push(Frame {
                     workflow: name.clone(),
@@ -120,7 +127,9 @@ impl Execution {
             let role = frame.role;
             self.frames.pop();
             if role == Role::Inline {
-                let place = self.place(config).expect("an inline workflow has a caller at its step");
+                let place = self
+                    .place(config)
+                    .expect("an inline workflow has a caller at its step");
                 self.step_done();
                 return Next::InlineDone(place);
             }
@@ -154,7 +163,9 @@ impl Execution {
 
     /// The workflow that holds the current step.
     pub(crate) fn holder(&self) -> &str {
-        self.frames.last().map_or(&self.request.workflow, |frame| &frame.workflow)
+        self.frames
+            .last()
+            .map_or(&self.request.workflow, |frame| &frame.workflow)
     }
 
     /// The current step.
@@ -176,7 +187,6 @@ impl Execution {
         Some((steps.get(frame.step)?, steps.len()))
     }
 }
-
 
 #[cfg(test)]
 mod tests;

@@ -10,10 +10,17 @@ pub(crate) const REQUEST_LIMIT: Ms = 5_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// Ask the address; the answer comes back under this id.
-    Ask { id: u64, url: String, limit: Ms },
+    Ask {
+        id: u64,
+        url: String,
+        limit: Ms,
+    },
     BecameReady,
     /// A liveness check failed; `restart` when it was the last one allowed.
-    Failed { reason: String, restart: bool },
+    Failed {
+        reason: String,
+        restart: bool,
+    },
     /// Liveness came back.
     Recovered,
 }
@@ -138,7 +145,11 @@ impl Health {
                 ProbeTarget::Http(url) => {
                     let id = ids.next();
                     self.ready_checks.flight = Some(id);
-                    out.push(Output::Ask { id, url: url.clone(), limit: request_limit(left) });
+                    out.push(Output::Ask {
+                        id,
+                        url: url.clone(),
+                        limit: request_limit(left),
+                    });
                 }
             }
         }
@@ -147,15 +158,22 @@ impl Health {
         {
             match &probe.target {
                 ProbeTarget::StateKey(key) => {
-                    let answer =
-                        if state.is_set(key) { Ok(()) } else { Err(format!("state key {key} is not set")) };
+                    let answer = if state.is_set(key) {
+                        Ok(())
+                    } else {
+                        Err(format!("state key {key} is not set"))
+                    };
                     self.live_answer(now, answer, &mut out);
                 }
                 ProbeTarget::Http(url) => {
                     let id = ids.next();
                     self.live_checks.flight = Some(id);
                     let limit = request_limit(probe.timeout_ms);
-                    out.push(Output::Ask { id, url: url.clone(), limit });
+                    out.push(Output::Ask {
+                        id,
+                        url: url.clone(),
+                        limit,
+                    });
                 }
             }
         }
@@ -176,7 +194,9 @@ impl Health {
     }
 
     fn ready_answer(&mut self, now: Ms, ready: bool, out: &mut Vec<Output>) {
-        let (Some(probe), Some(started)) = (&self.readiness_probe, self.started) else { return };
+        let (Some(probe), Some(started)) = (&self.readiness_probe, self.started) else {
+            return;
+        };
         if ready {
             out.extend(self.pass(now));
         } else if now >= started + probe.timeout_ms {
@@ -188,7 +208,9 @@ impl Health {
     }
 
     fn live_answer(&mut self, now: Ms, answer: Result<(), String>, out: &mut Vec<Output>) {
-        let (Some(probe), Some(started)) = (&self.liveness_probe, self.started) else { return };
+        let (Some(probe), Some(started)) = (&self.liveness_probe, self.started) else {
+            return;
+        };
         self.live_checks.next = Some(now + probe.interval_ms);
         match answer {
             Ok(()) => {
@@ -202,7 +224,10 @@ impl Health {
                     return;
                 }
                 self.failures += 1;
-                out.push(Output::Failed { reason, restart: self.failures >= probe.failures });
+                out.push(Output::Failed {
+                    reason,
+                    restart: self.failures >= probe.failures,
+                });
             }
         }
     }
@@ -224,7 +249,12 @@ mod tests {
     use super::*;
 
     fn probe(target: ProbeTarget, failures: u64) -> Probe {
-        Probe { target, interval_ms: 100, timeout_ms: 1000, failures }
+        Probe {
+            target,
+            interval_ms: 100,
+            timeout_ms: 1000,
+            failures,
+        }
     }
 
     fn key() -> ProbeTarget {
@@ -267,7 +297,10 @@ mod tests {
         health.started(0);
         assert_eq!(health.tick(100, &state(""), &mut ids), []);
         assert_eq!(health.tick(200, &state("x"), &mut ids), []);
-        let failed = Output::Failed { reason: "state key up is not set".into(), restart: true };
+        let failed = Output::Failed {
+            reason: "state key up is not set".into(),
+            restart: true,
+        };
         assert_eq!(health.tick(300, &state(""), &mut ids), [failed]);
         assert_eq!(health.tick(400, &state("x"), &mut ids), [Output::Recovered]);
 
@@ -300,7 +333,14 @@ mod tests {
         let mut ids = Ids::default();
         health.started(0);
         let asked = health.tick(0, &State::default(), &mut ids);
-        assert!(matches!(asked[..], [Output::Ask { id: 1, limit: 1000, .. }]));
+        assert!(matches!(
+            asked[..],
+            [Output::Ask {
+                id: 1,
+                limit: 1000,
+                ..
+            }]
+        ));
         health.started(50);
         assert_eq!(health.answered(60, 1, Ok(())), []);
         assert!(!health.is_ready());

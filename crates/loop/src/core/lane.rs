@@ -16,7 +16,12 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) fn new(workflow: &str, source: Source, changed: Vec<String>) -> Self {
-        Self { workflow: workflow.to_owned(), source, changed, waiters: Vec::new() }
+        Self {
+            workflow: workflow.to_owned(),
+            source,
+            changed,
+            waiters: Vec::new(),
+        }
     }
 }
 
@@ -28,7 +33,11 @@ pub(crate) struct Lane {
 impl Lane {
     /// Queue a request, or unite it with the one already waiting for the same workflow.
     pub(crate) fn push(&mut self, request: Request) {
-        if let Some(waiting) = self.queue.iter_mut().find(|waiting| waiting.workflow == request.workflow) {
+        if let Some(waiting) = self
+            .queue
+            .iter_mut()
+            .find(|waiting| waiting.workflow == request.workflow)
+        {
             waiting.changed.extend(request.changed);
             waiting.changed.sort();
             waiting.changed.dedup();
@@ -62,7 +71,11 @@ mod tests {
     use super::*;
 
     fn request(workflow: &str, changed: &[&str]) -> Request {
-        Request::new(workflow, Source::Watch, changed.iter().map(|path| (*path).to_owned()).collect())
+        Request::new(
+            workflow,
+            Source::Watch,
+            changed.iter().map(|path| (*path).to_owned()).collect(),
+        )
     }
 
     #[test]

@@ -28,7 +28,14 @@ impl Polls {
             .iter()
             .filter_map(|(name, hook)| {
                 let interval = hook.observe.as_ref()?.interval_ms;
-                Some((name.clone(), Poll { interval, due: None, warned: None }))
+                Some((
+                    name.clone(),
+                    Poll {
+                        interval,
+                        due: None,
+                        warned: None,
+                    },
+                ))
             })
             .collect();
         Self { polls }
@@ -68,7 +75,9 @@ impl Polls {
 
     /// Whether to say this warning, rather than have it repeated too soon.
     pub(crate) fn may_warn(&mut self, now: Ms, hook: &str, text: &str) -> bool {
-        let Some(poll) = self.polls.get_mut(hook) else { return true };
+        let Some(poll) = self.polls.get_mut(hook) else {
+            return true;
+        };
         if let Some((last, at)) = &poll.warned
             && last == text
             && now < at + REPEAT_AFTER
@@ -85,8 +94,14 @@ mod tests {
     use super::*;
 
     fn polls() -> Polls {
-        let poll = |interval| Poll { interval, due: None, warned: None };
-        Polls { polls: BTreeMap::from([("a".into(), poll(100)), ("b".into(), poll(300))]) }
+        let poll = |interval| Poll {
+            interval,
+            due: None,
+            warned: None,
+        };
+        Polls {
+            polls: BTreeMap::from([("a".into(), poll(100)), ("b".into(), poll(300))]),
+        }
     }
 
     #[test]

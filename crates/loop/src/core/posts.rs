@@ -21,7 +21,9 @@ pub struct Post {
 /// What becomes of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Accepted { changed: bool },
+    Accepted {
+        changed: bool,
+    },
     /// No such event.
     Unknown,
     /// The value does not match the event's pattern.
@@ -47,28 +49,49 @@ impl Core {
             self.answer(post.id, &post.event, verdict, out);
             return;
         }
-        let key = self.config.event.get(&post.event).map(|event| event.state_key.clone()).unwrap_or_default();
+        let key = self
+            .config
+            .event
+            .get(&post.event)
+            .map(|event| event.state_key.clone())
+            .unwrap_or_default();
         let before = self.state.get(&key).cloned();
         self.state.set(now, &key, Value::String(post.value));
-        self.posts.push_back(Saving { id: post.id, event: post.event, before, waits: post.waits });
+        self.posts.push_back(Saving {
+            id: post.id,
+            event: post.event,
+            before,
+            waits: post.waits,
+        });
         out.push(Effect::Save(Save::Post));
     }
 
     fn judge(&self, post: &Post) -> Verdict {
-        let Some(event) = self.config.event.get(&post.event) else { return Verdict::Unknown };
-        if self.patterns.get(&post.event).is_some_and(|pattern| !pattern.is_match(&post.value)) {
+        let Some(event) = self.config.event.get(&post.event) else {
+            return Verdict::Unknown;
+        };
+        if self
+            .patterns
+            .get(&post.event)
+            .is_some_and(|pattern| !pattern.is_match(&post.value))
+        {
             return Verdict::Pattern;
         }
         if self.is_stopping() {
             return Verdict::Stopping;
         }
-        let same = matches!(self.state.get(&event.state_key), Some(Value::String(held)) if *held == post.value);
+        let same =
+            matches!(self.state.get(&event.state_key), Some(Value::String(held)) if *held == post.value);
         Verdict::Accepted { changed: !same }
     }
 
     pub(super) fn post_saved(&mut self, result: Result<(), String>, out: &mut Vec<Effect>) {
-        let Some(saving) = self.posts.pop_front() else { return };
-        let Some(event) = self.config.event.get(&saving.event).cloned() else { return };
+        let Some(saving) = self.posts.pop_front() else {
+            return;
+        };
+        let Some(event) = self.config.event.get(&saving.event).cloned() else {
+            return;
+        };
         if let Err(reason) = result {
             self.state.restore(&event.state_key, saving.before);
             out.push(log(Level::Error, Part::State, reason));
@@ -84,7 +107,8 @@ impl Core {
     }
 
     fn answer(&mut self, post: u64, event: &str, verdict: Verdict, out: &mut Vec<Effect>) {
-        self.counts.posted(event, matches!(verdict, Verdict::Accepted { .. }));
+        self.counts
+            .posted(event, matches!(verdict, Verdict::Accepted { .. }));
         self.revision += 1;
         out.push(Effect::Answer { post, verdict });
     }

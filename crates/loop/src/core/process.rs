@@ -12,12 +12,24 @@ pub(crate) enum Input {
     Start,
     Stop,
     Restart,
-    Spawned { generation: u64, pid: u32 },
-    SpawnFailed { generation: u64, reason: String },
+    Spawned {
+        generation: u64,
+        pid: u32,
+    },
+    SpawnFailed {
+        generation: u64,
+        reason: String,
+    },
     /// The leader ended; `leftovers` when others of its group are still there.
-    Exited { generation: u64, exit: Exit, leftovers: bool },
+    Exited {
+        generation: u64,
+        exit: Exit,
+        leftovers: bool,
+    },
     /// After a stop: leader collected, group empty.
-    Gone { generation: u64 },
+    Gone {
+        generation: u64,
+    },
     /// Liveness failed often enough.
     Unhealthy,
     Tick,
@@ -26,8 +38,12 @@ pub(crate) enum Input {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    Spawn { generation: u64 },
-    Stop { generation: u64 },
+    Spawn {
+        generation: u64,
+    },
+    Stop {
+        generation: u64,
+    },
     Log(Level, String),
     /// The operation somebody waits for is complete.
     Done(Result<(), String>),
@@ -42,12 +58,22 @@ pub(crate) enum Phase {
     /// Never started, or stopped on request.
     Down,
     /// Ended on its own, no restart due.
-    Exited { leftovers: bool },
+    Exited {
+        leftovers: bool,
+    },
     Spawning,
-    Up { since: Ms, pid: u32 },
-    Stopping { then: Then },
+    Up {
+        since: Ms,
+        pid: u32,
+    },
+    Stopping {
+        then: Then,
+    },
     /// Waits for its restart; `clear` when nothing of the old group is left.
-    Backoff { until: Ms, clear: bool },
+    Backoff {
+        until: Ms,
+        clear: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,14 +181,20 @@ impl Machine {
             Input::SpawnFailed { generation, reason } if generation == self.generation => {
                 self.spawn_failed(now, &reason, &mut out);
             }
-            Input::Exited { generation, exit, leftovers } if generation == self.generation => {
+            Input::Exited {
+                generation,
+                exit,
+                leftovers,
+            } if generation == self.generation => {
                 self.exited(now, exit, leftovers, &mut out);
             }
             Input::Gone { generation } if generation == self.generation => self.gone(now, &mut out),
             Input::Unhealthy => {
                 if self.is_up() && self.policy != Restart::Never && !self.closing {
                     self.phase = Phase::Stopping { then: Then::Backoff };
-                    out.push(Output::Stop { generation: self.generation });
+                    out.push(Output::Stop {
+                        generation: self.generation,
+                    });
                 }
             }
             Input::Tick => {
@@ -176,7 +208,8 @@ impl Machine {
             }
             Input::Shutdown => self.shutdown(&mut out),
             // A report about an earlier start.
-            Input::Spawned { .. } | Input::SpawnFailed { .. } | Input::Exited { .. } | Input::Gone { .. } => {}
+            Input::Spawned { .. } | Input::SpawnFailed { .. } | Input::Exited { .. } | Input::Gone { .. } => {
+            }
         }
         out
     }
@@ -184,7 +217,9 @@ impl Machine {
     fn spawn(&mut self, out: &mut Vec<Output>) {
         self.generation += 1;
         self.phase = Phase::Spawning;
-        out.push(Output::Spawn { generation: self.generation });
+        out.push(Output::Spawn {
+            generation: self.generation,
+        });
     }
 
     fn start(&mut self, out: &mut Vec<Output>) {
@@ -201,7 +236,9 @@ impl Machine {
             Phase::Exited { leftovers: true } => {
                 self.begin();
                 self.phase = Phase::Stopping { then: Then::Start };
-                out.push(Output::Stop { generation: self.generation });
+                out.push(Output::Stop {
+                    generation: self.generation,
+                });
             }
             Phase::Backoff { clear: false, .. } | Phase::Stopping { .. } => {
                 self.begin();
@@ -225,7 +262,9 @@ impl Machine {
             Phase::Up { .. } if !self.closing => {
                 self.begin();
                 self.phase = Phase::Stopping { then: Then::Start };
-                out.push(Output::Stop { generation: self.generation });
+                out.push(Output::Stop {
+                    generation: self.generation,
+                });
             }
             Phase::Spawning if !self.closing => {
                 self.begin();
@@ -251,7 +290,12 @@ impl Machine {
             Phase::Exited { leftovers: true } => {
                 self.asked = true;
                 self.phase = Phase::Stopping { then: Then::Down };
-                out.extend([already, Output::Stop { generation: self.generation }]);
+                out.extend([
+                    already,
+                    Output::Stop {
+                        generation: self.generation,
+                    },
+                ]);
             }
             Phase::Backoff { clear: false, .. } => {
                 self.asked = true;
@@ -261,7 +305,9 @@ impl Machine {
             Phase::Up { .. } => {
                 self.asked = true;
                 self.phase = Phase::Stopping { then: Then::Down };
-                out.push(Output::Stop { generation: self.generation });
+                out.push(Output::Stop {
+                    generation: self.generation,
+                });
             }
             Phase::Stopping { .. } => {
                 self.asked = true;
@@ -284,7 +330,9 @@ impl Machine {
         out.push(Output::Started);
         if let Some(then) = self.after_spawn.take() {
             self.phase = Phase::Stopping { then };
-            out.push(Output::Stop { generation: self.generation });
+            out.push(Output::Stop {
+                generation: self.generation,
+            });
         } else {
             self.done(Ok(()), out);
         }
@@ -319,8 +367,15 @@ impl Machine {
         match self.phase {
             Phase::Up { since, .. } => {
                 self.last_exit = Some((exit, now));
-                let level = if exit.is_success() { Level::Info } else { Level::Warn };
-                out.push(Output::Log(level, format!("process {} exited with {exit}", self.name)));
+                let level = if exit.is_success() {
+                    Level::Info
+                } else {
+                    Level::Warn
+                };
+                out.push(Output::Log(
+                    level,
+                    format!("process {} exited with {exit}", self.name),
+                ));
                 if now.saturating_sub(since) >= self.backoff.reset_after_ms {
                     self.attempts = 0;
                 }
@@ -332,7 +387,9 @@ impl Machine {
                 if again && !self.closing {
                     self.schedule(now, !leftovers, out);
                     if leftovers {
-                        out.push(Output::Stop { generation: self.generation });
+                        out.push(Output::Stop {
+                            generation: self.generation,
+                        });
                     }
                 } else {
                     self.phase = Phase::Exited { leftovers };
@@ -345,11 +402,20 @@ impl Machine {
     }
 
     fn schedule(&mut self, now: Ms, clear: bool, out: &mut Vec<Output>) {
-        let doubled = self.backoff.initial_ms.saturating_mul(1u64.checked_shl(self.attempts).unwrap_or(u64::MAX));
+        let doubled = self
+            .backoff
+            .initial_ms
+            .saturating_mul(1u64.checked_shl(self.attempts).unwrap_or(u64::MAX));
         let delay = doubled.min(self.backoff.max_ms);
         self.attempts = (self.attempts + 1).min(63);
-        self.phase = Phase::Backoff { until: now + delay, clear };
-        let text = format!("restarting process {} in {delay} ms (attempt {})", self.name, self.attempts);
+        self.phase = Phase::Backoff {
+            until: now + delay,
+            clear,
+        };
+        let text = format!(
+            "restarting process {} in {delay} ms (attempt {})",
+            self.name, self.attempts
+        );
         out.push(Output::Log(Level::Info, text));
     }
 
@@ -378,7 +444,9 @@ impl Machine {
         match self.phase {
             Phase::Up { .. } | Phase::Exited { leftovers: true } => {
                 self.phase = Phase::Stopping { then: Then::Down };
-                out.push(Output::Stop { generation: self.generation });
+                out.push(Output::Stop {
+                    generation: self.generation,
+                });
             }
             Phase::Stopping { .. } | Phase::Backoff { clear: false, .. } => {
                 self.phase = Phase::Stopping { then: Then::Down };
@@ -395,7 +463,6 @@ impl Machine {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,11 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(values: BTreeMap<String, Value>) -> Self {
-        Self { values, dirty: false, save_at: None }
+        Self {
+            values,
+            dirty: false,
+            save_at: None,
+        }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {

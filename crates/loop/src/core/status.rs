@@ -145,8 +145,16 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn new(config: &Config) -> Self {
         Self {
-            workflows: config.workflow.keys().map(|name| (name.clone(), WorkflowCount::default())).collect(),
-            events: config.event.keys().map(|name| (name.clone(), EventCount::default())).collect(),
+            workflows: config
+                .workflow
+                .keys()
+                .map(|name| (name.clone(), WorkflowCount::default()))
+                .collect(),
+            events: config
+                .event
+                .keys()
+                .map(|name| (name.clone(), EventCount::default()))
+                .collect(),
             now: 0,
         }
     }
@@ -159,7 +167,11 @@ impl Counts {
     pub(super) fn began(&mut self, now: Ms, request: &Request) -> Option<String> {
         let count = self.workflows.get_mut(&request.workflow)?;
         let soon = count.ended.is_some_and(|ended| now < ended + SELF_TRIGGER_GAP);
-        count.streak = if soon && request.source == Source::Watch { count.streak + 1 } else { 0 };
+        count.streak = if soon && request.source == Source::Watch {
+            count.streak + 1
+        } else {
+            0
+        };
         (count.streak == SELF_TRIGGER_RUNS).then(|| request.changed.first().cloned().unwrap_or_default())
     }
 
@@ -268,8 +280,16 @@ impl Core {
                     since,
                     restarts: found.machine.restarts(),
                     last_exit: found.machine.last_exit().map(|(exit, when)| match exit {
-                        Exit::Code(code) => ExitStatus { code: Some(code), signal: None, at: at(when) },
-                        Exit::Signal(signal) => ExitStatus { code: None, signal: Some(signal), at: at(when) },
+                        Exit::Code(code) => ExitStatus {
+                            code: Some(code),
+                            signal: None,
+                            at: at(when),
+                        },
+                        Exit::Signal(signal) => ExitStatus {
+                            code: None,
+                            signal: Some(signal),
+                            at: at(when),
+                        },
                     }),
                     next_start_ms: next,
                 }

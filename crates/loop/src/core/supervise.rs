@@ -29,7 +29,10 @@ impl Supervised {
     }
 
     pub(super) fn deadline(&self) -> Option<Ms> {
-        [self.machine.deadline(), self.health.deadline()].into_iter().flatten().min()
+        [self.machine.deadline(), self.health.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub(super) fn is_settled(&self) -> bool {
@@ -66,13 +69,18 @@ impl Core {
 
     /// Give a process an input and carry out what it answers.
     pub(super) fn process(&mut self, now: Ms, name: &str, input: Input, out: &mut Vec<Effect>) {
-        let Some(found) = self.processes.get_mut(name) else { return };
+        let Some(found) = self.processes.get_mut(name) else {
+            return;
+        };
         for output in found.machine.handle(now, input) {
             match output {
                 Output::Spawn { generation } => self.spawn(now, name, generation, out),
                 Output::Stop { generation } => {
                     self.with(name, |found| found.health.ended());
-                    out.push(Effect::Stop { process: name.to_owned(), generation });
+                    out.push(Effect::Stop {
+                        process: name.to_owned(),
+                        generation,
+                    });
                 }
                 Output::Log(level, text) => out.push(log(level, Part::Process, text)),
                 Output::Started => {
@@ -100,7 +108,10 @@ impl Core {
             }
         }
         self.save_before_child(out);
-        out.push(Effect::Spawn { process: name.to_owned(), generation });
+        out.push(Effect::Spawn {
+            process: name.to_owned(),
+            generation,
+        });
     }
 
     fn operation_done(&mut self, now: Ms, name: &str, result: Result<(), String>, out: &mut Vec<Effect>) {
@@ -122,7 +133,9 @@ impl Core {
 
     /// Report the state of a process when it is another than last time.
     fn tell(&mut self, name: &str, out: &mut Vec<Effect>) {
-        let Some(found) = self.processes.get_mut(name) else { return };
+        let Some(found) = self.processes.get_mut(name) else {
+            return;
+        };
         let state = found.state();
         if state == found.told {
             return;
@@ -141,7 +154,12 @@ impl Core {
             "exited" | "backoff" => found.machine.last_exit().map(|(exit, _)| exit),
             _ => None,
         };
-        out.push(Effect::Report(Report::Process { name: name.to_owned(), state, pid, exit }));
+        out.push(Effect::Report(Report::Process {
+            name: name.to_owned(),
+            state,
+            pid,
+            exit,
+        }));
     }
 
     pub(super) fn tick_processes(&mut self, now: Ms, out: &mut Vec<Effect>) {
@@ -153,7 +171,9 @@ impl Core {
             .collect();
         for name in due {
             self.process(now, &name, Input::Tick, out);
-            let Some(found) = self.processes.get_mut(&name) else { continue };
+            let Some(found) = self.processes.get_mut(&name) else {
+                continue;
+            };
             let outputs = found.health.tick(now, &self.state, &mut self.ids);
             self.health_outputs(now, &name, outputs, out);
         }
@@ -165,7 +185,9 @@ impl Core {
         }
         let names: Vec<String> = self.processes.keys().cloned().collect();
         for name in names {
-            let Some(found) = self.processes.get_mut(&name) else { continue };
+            let Some(found) = self.processes.get_mut(&name) else {
+                continue;
+            };
             let outputs = found.health.answered(now, id, answer.clone());
             self.health_outputs(now, &name, outputs, out);
         }
@@ -173,24 +195,24 @@ impl Core {
 
     /// A wait of a workflow saw the process ready.
     pub(super) fn seen_ready(&mut self, now: Ms, name: &str, out: &mut Vec<Effect>) {
-        let Some(found) = self.processes.get_mut(name) else { return };
+        let Some(found) = self.processes.get_mut(name) else {
+            return;
+        };
         let outputs = found.health.pass(now);
         self.health_outputs(now, name, outputs, out);
     }
 
-    fn health_outputs(
-        &mut self,
-        now: Ms,
-        name: &str,
-        outputs: Vec<health::Output>,
-        out: &mut Vec<Effect>,
-    ) {
+    fn health_outputs(&mut self, now: Ms, name: &str, outputs: Vec<health::Output>, out: &mut Vec<Effect>) {
         for output in outputs {
             match output {
                 health::Output::Ask { id, url, limit } => out.push(Effect::Probe { id, url, limit }),
                 health::Output::BecameReady => {}
                 health::Output::Recovered => {
-                    out.push(log(Level::Info, Part::Process, format!("liveness probe passes again for {name}")));
+                    out.push(log(
+                        Level::Info,
+                        Part::Process,
+                        format!("liveness probe passes again for {name}"),
+                    ));
                 }
                 health::Output::Failed { reason, restart } => {
                     let text = format!("liveness probe failed for {name}: {reason}");

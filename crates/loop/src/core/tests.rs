@@ -33,7 +33,9 @@ struct World {
 
 impl World {
     fn with(text: &str, plan: Plan) -> Self {
-        let config = check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse).valid().unwrap();
+        let config = check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse)
+            .valid()
+            .unwrap();
         let mut world = Self {
             core: Core::new(Arc::new(config), plan, BTreeMap::new()),
             now: 0,
@@ -75,14 +77,21 @@ impl World {
         match effect {
             Effect::Report(Report::Said { text }) => self.said.push(text),
             Effect::Report(Report::Log { text, .. }) => self.said.push(text),
-            Effect::Report(Report::Workflow { phase: WorkflowPhase::Start, .. }) => {
+            Effect::Report(Report::Workflow {
+                phase: WorkflowPhase::Start,
+                ..
+            }) => {
                 self.running += 1;
                 assert_eq!(self.running, 1, "one execution at a time");
             }
             Effect::Report(Report::Workflow { .. }) => self.running -= 1,
             Effect::Report(_) | Effect::Ready => {}
             Effect::Save(why) => {
-                let result = if self.disk_fails { Err("disk full".to_owned()) } else { Ok(()) };
+                let result = if self.disk_fails {
+                    Err("disk full".to_owned())
+                } else {
+                    Ok(())
+                };
                 if result.is_ok() {
                     self.disk = self.core.values().clone();
                 }
@@ -90,13 +99,24 @@ impl World {
             }
             Effect::Spawn { process, generation } => {
                 assert!(!self.closing, "no start once shutdown has begun");
-                assert!(!self.alive.contains_key(&process), "no start while the last one is there");
+                assert!(
+                    !self.alive.contains_key(&process),
+                    "no start while the last one is there"
+                );
                 self.check_disk();
                 if self.spawn_fails {
-                    return Some(Event::SpawnFailed { process, generation, reason: "no".into() });
+                    return Some(Event::SpawnFailed {
+                        process,
+                        generation,
+                        reason: "no".into(),
+                    });
                 }
                 self.alive.insert(process.clone(), generation);
-                return Some(Event::Spawned { process, generation, pid: 9 });
+                return Some(Event::Spawned {
+                    process,
+                    generation,
+                    pid: 9,
+                });
             }
             Effect::Stop { process, generation } => {
                 if self.alive.get(&process) == Some(&generation) {
@@ -113,17 +133,30 @@ impl World {
             }
             Effect::StopHook { id } => {
                 self.hooks.remove(&id);
-                return Some(Event::HookDone { id, result: Err("stopped".into()) });
+                return Some(Event::HookDone {
+                    id,
+                    result: Err("stopped".into()),
+                });
             }
             Effect::CheckWindow(paths) => {
-                let missing = paths.into_iter().filter(|path| self.missing.contains(path)).collect();
+                let missing = paths
+                    .into_iter()
+                    .filter(|path| self.missing.contains(path))
+                    .collect();
                 return Some(Event::WindowChecked { missing });
             }
             Effect::Reload => self.reloads += 1,
             Effect::Answer { post, verdict } => {
-                assert!(self.answered.insert(post, verdict).is_none(), "one answer for each post");
+                assert!(
+                    self.answered.insert(post, verdict).is_none(),
+                    "one answer for each post"
+                );
                 if verdict == (Verdict::Accepted { changed: true }) {
-                    assert_eq!(self.disk.get("k"), self.core.values().get("k"), "saved before it is answered");
+                    assert_eq!(
+                        self.disk.get("k"),
+                        self.core.values().get("k"),
+                        "saved before it is answered"
+                    );
                 }
             }
             Effect::Finished { waiter, result } => drop(self.finished.insert(waiter, result)),
@@ -150,7 +183,11 @@ impl World {
         let mut ticks = 0;
         while let Some(due) = self.core.deadline().filter(|due| *due <= until) {
             ticks += 1;
-            assert!(ticks < 10_000, "a deadline that is never met: {due} at {}", self.now);
+            assert!(
+                ticks < 10_000,
+                "a deadline that is never met: {due} at {}",
+                self.now
+            );
             self.now = self.now.max(due);
             self.feed(Event::Tick);
         }
@@ -159,11 +196,19 @@ impl World {
     }
 
     fn change(&mut self, path: &str) {
-        self.feed(Event::Changed(vec![Change { path: path.into(), known: true }]));
+        self.feed(Event::Changed(vec![Change {
+            path: path.into(),
+            known: true,
+        }]));
     }
 
     fn post(&mut self, id: u64, event: &str, value: &str) {
-        self.feed(Event::Posted(Post { id, event: event.into(), value: value.into(), waits: true }));
+        self.feed(Event::Posted(Post {
+            id,
+            event: event.into(),
+            value: value.into(),
+            waits: true,
+        }));
     }
 
     fn finish_hook(&mut self, result: Result<Captured, String>) {
@@ -185,12 +230,20 @@ impl World {
         {
             self.alive.remove(process);
             let process = process.to_owned();
-            self.feed(Event::Exited { process, generation, exit: Exit::Code(code), leftovers: false });
+            self.feed(Event::Exited {
+                process,
+                generation,
+                exit: Exit::Code(code),
+                leftovers: false,
+            });
         }
     }
 
     fn runs(&self, workflow: &str) -> usize {
-        self.said.iter().filter(|line| **line == format!("running workflow {workflow}")).count()
+        self.said
+            .iter()
+            .filter(|line| **line == format!("running workflow {workflow}"))
+            .count()
     }
 }
 
@@ -215,7 +268,10 @@ fn a_change_during_a_run_becomes_exactly_one_more_run() {
 fn scratch_files_request_nothing() {
     let mut world = World::new(SLEEPY);
     world.missing.insert("scratch".into());
-    world.feed(Event::Changed(vec![Change { path: "scratch".into(), known: false }]));
+    world.feed(Event::Changed(vec![Change {
+        path: "scratch".into(),
+        known: false,
+    }]));
     world.pass(5000);
     assert_eq!(world.runs("go"), 0);
     world.missing.insert("removed".into());
@@ -268,7 +324,11 @@ fn posts_are_judged_saved_and_answered() {
     assert_eq!(world.answered[&5], Verdict::State);
     assert_eq!(world.core.values()["k"], json!("abc"));
     assert_eq!(world.runs("go"), 1);
-    world.feed(Event::Shutdown { line: "end".into(), reason: "test".into() });
+    world.disk_fails = false;
+    world.feed(Event::Shutdown {
+        line: "end".into(),
+        reason: "test".into(),
+    });
     assert_eq!(world.ended, Some(0));
 }
 
@@ -302,7 +362,11 @@ fn a_single_run_ends_with_what_came_of_it() {
         process.p.command = [\"x\"]\nhook.h.command = [\"x\"]\n\
         workflow.bad.steps = [{ action = \"run_hook\", hook = \"h\" }]\n\
         workflow.ok.steps = [{ action = \"log\", message = \"ok {{last_changed_files}}\" }]\n";
-    let plan = Plan { once: true, changed: vec!["go".into()], ..Plan::default() };
+    let plan = Plan {
+        once: true,
+        changed: vec!["go".into()],
+        ..Plan::default()
+    };
     let mut world = World::with(text, plan);
     world.finish_hook(Err("no".into()));
     assert!(world.said.contains(&"ok [\"go\"]".to_owned()));
@@ -315,10 +379,16 @@ fn a_single_run_ends_with_what_came_of_it() {
 fn a_process_that_cannot_start_ends_the_startup() {
     let text = "watch.go = { paths = [\"x\"], workflow = \"ok\" }\nprocess.p.command = [\"x\"]\n\
         workflow.ok.steps = [{ action = \"log\", message = \"ok\" }]\n";
-    let config = check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse).valid().unwrap();
+    let config = check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse)
+        .valid()
+        .unwrap();
     let mut core = Core::new(Arc::new(config), Plan::default(), BTreeMap::new());
     core.handle(0, Event::Begin);
-    let failed = Event::SpawnFailed { process: "p".into(), generation: 1, reason: "no".into() };
+    let failed = Event::SpawnFailed {
+        process: "p".into(),
+        generation: 1,
+        reason: "no".into(),
+    };
     assert_eq!(core.handle(0, failed).last(), Some(&Effect::End { code: 1 }));
 }
 
@@ -330,7 +400,14 @@ fn many_steps_that_need_no_waiting_do_not_pile_up() {
     ));
     world.change("x");
     world.pass(300);
-    assert_eq!(world.core.status(0, 1, WatchStatus::default(), Servers::default()).workflows[0].runs, 1);
+    assert_eq!(
+        world
+            .core
+            .status(0, 1, WatchStatus::default(), Servers::default())
+            .workflows[0]
+            .runs,
+        1
+    );
 }
 
 #[test]

@@ -22,7 +22,12 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn new(length: Ms) -> Self {
-        Self { length, closes: None, held: true, paths: BTreeMap::new() }
+        Self {
+            length,
+            closes: None,
+            held: true,
+            paths: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, now: Ms, changes: Vec<Change>) {
@@ -63,7 +68,10 @@ mod tests {
     use super::*;
 
     fn change(path: &str, known: bool) -> Vec<Change> {
-        vec![Change { path: path.into(), known }]
+        vec![Change {
+            path: path.into(),
+            known,
+        }]
     }
 
     #[test]
@@ -73,7 +81,10 @@ mod tests {
         window.add(10, change("a", true));
         window.add(105, change("b", false));
         assert_eq!(window.take(109), None);
-        assert_eq!(window.take(110), Some(BTreeMap::from([("a".into(), true), ("b".into(), false)])));
+        assert_eq!(
+            window.take(110),
+            Some(BTreeMap::from([("a".into(), true), ("b".into(), false)]))
+        );
         assert_eq!(window.take(500), None);
     }
 

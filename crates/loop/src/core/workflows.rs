@@ -72,7 +72,12 @@ impl Core {
 
     fn start_poll(&mut self, hook: String, out: &mut Vec<Effect>) {
         let id = self.ids.next();
-        let limit = self.config.hook.get(&hook).and_then(|hook| hook.timeout_ms).unwrap_or(POLL_LIMIT);
+        let limit = self
+            .config
+            .hook
+            .get(&hook)
+            .and_then(|hook| hook.timeout_ms)
+            .unwrap_or(POLL_LIMIT);
         self.save_before_child(out);
         out.push(Effect::RunHook {
             id,
@@ -107,10 +112,18 @@ impl Core {
     fn continue_execution(&mut self, now: Ms, out: &mut Vec<Effect>) {
         while matches!(self.wait, Wait::Nothing) {
             let config = std::sync::Arc::clone(&self.config);
-            let Some(execution) = self.running.as_mut() else { return };
+            let Some(execution) = self.running.as_mut() else {
+                return;
+            };
             match execution.next(&config, now) {
                 Next::Begins(workflow) => {
-                    let changed = execution.request.changed.iter().cloned().map(Value::String).collect();
+                    let changed = execution
+                        .request
+                        .changed
+                        .iter()
+                        .cloned()
+                        .map(Value::String)
+                        .collect();
                     self.state.set(now, "last_workflow", Value::String(workflow));
                     self.state.set(now, "last_changed_files", Value::Array(changed));
                 }
@@ -133,11 +146,21 @@ impl Core {
             Step::StopProcess(name) => self.operate(now, name, Input::Stop, out),
             Step::RestartProcess(name) => self.operate(now, name, Input::Restart, out),
             Step::WaitForProcess(name) => {
-                let Some(probe) = self.config.process.get(name).and_then(|found| found.readiness.as_ref()) else {
+                let Some(probe) = self
+                    .config
+                    .process
+                    .get(name)
+                    .and_then(|found| found.readiness.as_ref())
+                else {
                     return Some(Ok(()));
                 };
                 let deadline = now + probe.timeout_ms;
-                self.wait = Wait::Ready { process: name.clone(), deadline, next: now, flight: None };
+                self.wait = Wait::Ready {
+                    process: name.clone(),
+                    deadline,
+                    next: now,
+                    flight: None,
+                };
                 self.tick_wait(now, out);
                 None
             }
@@ -158,7 +181,9 @@ impl Core {
             }
             Step::RunWorkflow(_) => Some(Ok(())),
             Step::SleepMs(duration) => {
-                self.wait = Wait::Sleep { until: now.saturating_add(*duration) };
+                self.wait = Wait::Sleep {
+                    until: now.saturating_add(*duration),
+                };
                 None
             }
             Step::WriteState { key, value } => {
@@ -177,7 +202,11 @@ impl Core {
                     LogStyle::Plain => vec![text],
                     LogStyle::Boxed => boxed(&text),
                 };
-                out.extend(lines.into_iter().map(|text| Effect::Report(Report::Said { text })));
+                out.extend(
+                    lines
+                        .into_iter()
+                        .map(|text| Effect::Report(Report::Said { text })),
+                );
                 Some(Ok(()))
             }
             Step::NotifyReload => {
@@ -203,20 +232,29 @@ impl Core {
     /// The current step has ended. What follows happens when the lane is looked at next, which is
     /// before the event at hand is done with.
     pub(super) fn step_result(&mut self, now: Ms, result: Result<(), String>, out: &mut Vec<Effect>) {
-        let Some(execution) = self.running.as_mut() else { return };
-        let Some(place) = execution.place(&self.config) else { return };
+        let Some(execution) = self.running.as_mut() else {
+            return;
+        };
+        let Some(place) = execution.place(&self.config) else {
+            return;
+        };
         out.push(step_report(now, place.clone(), result.is_ok()));
         match result {
             Ok(()) => execution.step_done(),
             Err(cause) => {
-                let text = format!("{} step {} {}: {cause}", place.workflow, place.index, place.action);
+                let text = format!(
+                    "{} step {} {}: {cause}",
+                    place.workflow, place.index, place.action
+                );
                 self.finish_execution(now, Err(text), out);
             }
         }
     }
 
     fn finish_execution(&mut self, now: Ms, result: Result<(), String>, out: &mut Vec<Effect>) {
-        let Some(execution) = self.running.take() else { return };
+        let Some(execution) = self.running.take() else {
+            return;
+        };
         self.wait = Wait::Nothing;
         self.revision += 1;
         let ms = now - execution.began;
@@ -230,7 +268,11 @@ impl Core {
         }
         out.push(Effect::Report(Report::Workflow {
             name,
-            phase: if result.is_ok() { WorkflowPhase::Ok } else { WorkflowPhase::Failed },
+            phase: if result.is_ok() {
+                WorkflowPhase::Ok
+            } else {
+                WorkflowPhase::Failed
+            },
             source: execution.request.source,
             changed: execution.request.changed.clone(),
             error: result.as_ref().err().cloned(),
@@ -270,10 +312,13 @@ impl Core {
                 self.cancel_running(now, out);
                 return;
             }
-            let hook = self.running.as_ref().and_then(|execution| match execution.step(&self.config) {
-                Some((Step::RunHook(hook), _)) => Some(hook.clone()),
-                _ => None,
-            });
+            let hook = self
+                .running
+                .as_ref()
+                .and_then(|execution| match execution.step(&self.config) {
+                    Some((Step::RunHook(hook), _)) => Some(hook.clone()),
+                    _ => None,
+                });
             let result = result.map(|captured| {
                 if let Some(hook) = hook {
                     self.store(now, &hook, captured);
@@ -283,13 +328,7 @@ impl Core {
         }
     }
 
-    fn poll_done(
-        &mut self,
-        now: Ms,
-        hook: &str,
-        result: Result<Captured, String>,
-        out: &mut Vec<Effect>,
-    ) {
+    fn poll_done(&mut self, now: Ms, hook: &str, result: Result<Captured, String>, out: &mut Vec<Effect>) {
         self.polls.ended(now, hook);
         if self.is_stopping() {
             return;
@@ -300,7 +339,8 @@ impl Core {
                 if self.store(now, hook, captured)
                     && let Some(observe) = observe
                 {
-                    self.lane.push(Request::new(&observe.workflow, Source::Observe, Vec::new()));
+                    self.lane
+                        .push(Request::new(&observe.workflow, Source::Observe, Vec::new()));
                     self.revision += 1;
                 }
             }
@@ -339,11 +379,20 @@ impl Core {
                     self.step_result(now, Ok(()), out);
                 }
             }
-            Wait::Ready { process, deadline, next, flight } => {
+            Wait::Ready {
+                process,
+                deadline,
+                next,
+                flight,
+            } => {
                 let name = process.clone();
                 let (deadline, due) = (*deadline, flight.is_none() && now >= *next);
                 // A process that ended and stays down will not become ready.
-                if let Some(exit) = self.processes.get(&name).and_then(super::Supervised::ended_for_good) {
+                if let Some(exit) = self
+                    .processes
+                    .get(&name)
+                    .and_then(super::Supervised::ended_for_good)
+                {
                     self.wait = Wait::Nothing;
                     let text = format!("process '{name}' exited with {exit} while waiting for readiness");
                     self.step_result(now, Err(text), out);
@@ -352,7 +401,11 @@ impl Core {
                 if !due {
                     return;
                 }
-                let Some(probe) = self.config.process.get(&name).and_then(|found| found.readiness.as_ref())
+                let Some(probe) = self
+                    .config
+                    .process
+                    .get(&name)
+                    .and_then(|found| found.readiness.as_ref())
                 else {
                     return;
                 };
@@ -365,7 +418,11 @@ impl Core {
                         let id = self.ids.next();
                         let limit = request_limit(deadline.saturating_sub(now));
                         *flight = Some(id);
-                        out.push(Effect::Probe { id, url: url.clone(), limit });
+                        out.push(Effect::Probe {
+                            id,
+                            url: url.clone(),
+                            limit,
+                        });
                     }
                 }
             }
@@ -381,7 +438,9 @@ impl Core {
         answer: &Result<(), String>,
         out: &mut Vec<Effect>,
     ) -> bool {
-        let Wait::Ready { process, flight, .. } = &mut self.wait else { return false };
+        let Wait::Ready { process, flight, .. } = &mut self.wait else {
+            return false;
+        };
         if *flight != Some(id) {
             return false;
         }
@@ -392,10 +451,17 @@ impl Core {
     }
 
     fn wait_answer(&mut self, now: Ms, name: &str, ready: bool, out: &mut Vec<Effect>) {
-        let Some(probe) = self.config.process.get(name).and_then(|found| found.readiness.clone()) else {
+        let Some(probe) = self
+            .config
+            .process
+            .get(name)
+            .and_then(|found| found.readiness.clone())
+        else {
             return;
         };
-        let Wait::Ready { deadline, next, .. } = &mut self.wait else { return };
+        let Wait::Ready { deadline, next, .. } = &mut self.wait else {
+            return;
+        };
         if ready {
             let text = match &probe.target {
                 ProbeTarget::Http(url) => format!("process {name} is healthy at {url}"),
@@ -439,7 +505,10 @@ impl Core {
             self.revision += 1;
             return;
         };
-        out.push(Effect::Finished { waiter, result: Err(refusal) });
+        out.push(Effect::Finished {
+            waiter,
+            result: Err(refusal),
+        });
     }
 }
 

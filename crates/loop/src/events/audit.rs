@@ -29,11 +29,17 @@ struct Line<'a> {
 
 impl AuditLog {
     pub(crate) fn beside(state_file: &Path) -> Self {
-        Self { path: state_file.with_file_name("events.log"), limit: SIZE_LIMIT }
+        Self {
+            path: state_file.with_file_name("events.log"),
+            limit: SIZE_LIMIT,
+        }
     }
 
     pub(crate) fn append(&self, audit: &Audit) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(&Line { ts: timestamp(now_micros()), audit })?;
+        let mut line = serde_json::to_vec(&Line {
+            ts: timestamp(now_micros()),
+            audit,
+        })?;
         line.push(b'\n');
         let mut file = self.open()?;
         if file.metadata()?.len() + line.len() as u64 > self.limit {
@@ -44,7 +50,11 @@ impl AuditLog {
     }
 
     fn open(&self) -> std::io::Result<File> {
-        OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&self.path)
     }
 }
 

@@ -137,11 +137,17 @@ struct Bucket {
 impl Bucket {
     fn new(rate: u64) -> Self {
         let rate = rate as f64;
-        Self { rate, left: rate * 2.0, filled: None }
+        Self {
+            rate,
+            left: rate * 2.0,
+            filled: None,
+        }
     }
 
     fn take(&mut self, now: Instant) -> bool {
-        let since = self.filled.map_or(0.0, |last| now.saturating_duration_since(last).as_secs_f64());
+        let since = self
+            .filled
+            .map_or(0.0, |last| now.saturating_duration_since(last).as_secs_f64());
         self.left = (self.left + since * self.rate).min(self.rate * 2.0);
         self.filled = Some(now);
         let enough = self.left >= 1.0;
@@ -162,8 +168,10 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(config: &Config) -> Result<Self, getrandom::Error> {
-        let buckets =
-            config.event.iter().map(|(name, event)| (name.clone(), Bucket::new(event.max_per_second)));
+        let buckets = config
+            .event
+            .iter()
+            .map(|(name, event)| (name.clone(), Bucket::new(event.max_per_second)));
         Ok(Self {
             run: Token::fresh()?,
             scoped: Vec::new(),
@@ -181,7 +189,11 @@ impl Gate {
     pub(crate) fn issue(&mut self, by: String, events: &[String]) -> Result<Token, getrandom::Error> {
         let token = Token::fresh()?;
         let events = events.iter().cloned().collect();
-        self.scoped.push(Scoped { token: token.clone(), by, events });
+        self.scoped.push(Scoped {
+            token: token.clone(),
+            by,
+            events,
+        });
         Ok(token)
     }
 
@@ -247,7 +259,10 @@ impl Gate {
         if !is_json(&head.content_types) {
             return Err(Rejection::MediaType);
         }
-        if head.content_length.is_some_and(|length| length > BODY_LIMIT as u64) {
+        if head
+            .content_length
+            .is_some_and(|length| length > BODY_LIMIT as u64)
+        {
             return Err(Rejection::TooLarge);
         }
         Ok(())
@@ -255,14 +270,20 @@ impl Gate {
 
     /// A request that shows it comes from a web page needs a listed origin, and no other site.
     fn is_page_allowed(&self, head: &Head<'_>) -> bool {
-        let listed = |origin: &&[u8]| self.allow_origins.iter().any(|listed| listed.as_bytes() == *origin);
+        let listed = |origin: &&[u8]| {
+            self.allow_origins
+                .iter()
+                .any(|listed| listed.as_bytes() == *origin)
+        };
         let same = |site: &&[u8]| matches!(*site, b"none" | b"same-origin");
         head.origins.iter().all(listed) && head.fetch_sites.iter().all(same)
     }
 
     /// Who bears the token, and for which events; none of them means all.
     fn holder(&self, head: &Head<'_>) -> Option<(String, Option<BTreeSet<String>>)> {
-        let [authorization] = head.authorizations[..] else { return None };
+        let [authorization] = head.authorizations[..] else {
+            return None;
+        };
         let (scheme, given) = authorization.split_at_checked(7)?;
         if !scheme.eq_ignore_ascii_case(b"bearer ") {
             return None;
@@ -296,14 +317,18 @@ pub(crate) fn value_in(body: &[u8]) -> Result<String, Rejection> {
 
 /// The event a path names, percent-decoded once.
 fn event_in(path: &str) -> Option<String> {
-    let name = path.strip_prefix("/events/").filter(|name| !name.is_empty() && !name.contains('/'))?;
+    let name = path
+        .strip_prefix("/events/")
+        .filter(|name| !name.is_empty() && !name.contains('/'))?;
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         rest = after;
         if byte == b'%' {
             let (digits, after) = rest.split_at_checked(2)?;
-            let digits = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+            let digits = std::str::from_utf8(digits)
+                .ok()
+                .filter(|text| !text.starts_with('+'))?;
             bytes.push(u8::from_str_radix(digits, 16).ok()?);
             rest = after;
         } else {
@@ -315,7 +340,10 @@ fn event_in(path: &str) -> Option<String> {
 
 /// Whether the request means this listener and not a name that was bent to point here.
 pub(crate) fn is_host_allowed(hosts: &[&[u8]], local: SocketAddr) -> bool {
-    !hosts.is_empty() && hosts.iter().all(|host| std::str::from_utf8(host).is_ok_and(|host| names(host, local)))
+    !hosts.is_empty()
+        && hosts
+            .iter()
+            .all(|host| std::str::from_utf8(host).is_ok_and(|host| names(host, local)))
 }
 
 fn names(host: &str, local: SocketAddr) -> bool {
@@ -333,8 +361,15 @@ fn names(host: &str, local: SocketAddr) -> bool {
 
 fn is_json(content_types: &[&[u8]]) -> bool {
     let [given] = content_types else { return false };
-    let Ok(given) = std::str::from_utf8(given) else { return false };
-    let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let Ok(given) = std::str::from_utf8(given) else {
+        return false;
+    };
+    let essence = given
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     essence == "application/json"
         || essence
             .strip_prefix("application/")
@@ -355,7 +390,10 @@ impl Failures {
     /// One more failed; true when it is the first of a window and a line is due at its end.
     pub(crate) fn note(&mut self, now: Instant) -> bool {
         self.count += 1;
-        if self.since.is_some_and(|since| now.saturating_duration_since(since) < Self::WINDOW) {
+        if self
+            .since
+            .is_some_and(|since| now.saturating_duration_since(since) < Self::WINDOW)
+        {
             return false;
         }
         self.since = Some(now);

@@ -10,7 +10,12 @@ fn gate(more: &str) -> Gate {
         "{more}\nwatch.w.paths = [\"go\"]\nworkflow.w.steps = [{{ action = \"notify_reload\" }}]\n\
          event.a = {{ state_key = \"a\", workflow = \"w\" }}\nevent.b = {{ state_key = \"b\", workflow = \"w\" }}"
     );
-    Gate::new(&check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse).valid().unwrap()).unwrap()
+    Gate::new(
+        &check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse)
+            .valid()
+            .unwrap(),
+    )
+    .unwrap()
 }
 
 fn local() -> SocketAddr {
@@ -29,7 +34,9 @@ fn head(authorization: &[u8]) -> Head<'_> {
 }
 
 fn outcome(gate: &mut Gate, head: &Head<'_>) -> Result<String, Rejection> {
-    gate.admit(head, local(), Instant::now()).map(|caller| caller.by).map_err(|(rejection, _)| rejection)
+    gate.admit(head, local(), Instant::now())
+        .map(|caller| caller.by)
+        .map_err(|(rejection, _)| rejection)
 }
 
 #[test]
@@ -73,7 +80,11 @@ fn hosts_that_do_not_mean_this_listener_are_refused() {
         (&[b"\xff"], "127.0.0.1:7000", false),
     ];
     for (hosts, local, expected) in table {
-        assert_eq!(is_host_allowed(hosts, local.parse().unwrap()), expected, "{hosts:?} at {local}");
+        assert_eq!(
+            is_host_allowed(hosts, local.parse().unwrap()),
+            expected,
+            "{hosts:?} at {local}"
+        );
     }
 }
 
@@ -96,7 +107,11 @@ fn web_pages_are_refused_unless_listed() {
     ] {
         request.origins = origin.iter().map(|text: &&str| text.as_bytes()).collect();
         request.fetch_sites = site.iter().map(|text: &&str| text.as_bytes()).collect();
-        assert_eq!(outcome(&mut gate, &request).is_ok(), expected, "{origin:?} {site:?}");
+        assert_eq!(
+            outcome(&mut gate, &request).is_ok(),
+            expected,
+            "{origin:?} {site:?}"
+        );
     }
 }
 
@@ -132,7 +147,12 @@ fn the_rate_allows_a_burst_of_twice_itself() {
     assert_eq!((0..20).filter(|_| bucket.take(start)).count(), 10);
     assert!(!bucket.take(start + Duration::from_millis(100)));
     assert!(bucket.take(start + Duration::from_millis(400)));
-    assert_eq!((0..20).filter(|_| bucket.take(start + Duration::from_secs(60))).count(), 10);
+    assert_eq!(
+        (0..20)
+            .filter(|_| bucket.take(start + Duration::from_secs(60)))
+            .count(),
+        10
+    );
 }
 
 #[test]

@@ -86,7 +86,10 @@ impl Desk {
         if caller.event.is_none() && outcome != Err(Rejection::Token) {
             return;
         }
-        let declared = caller.event.as_ref().and_then(|event| self.config.event.get(event));
+        let declared = caller
+            .event
+            .as_ref()
+            .and_then(|event| self.config.event.get(event));
         let audit = Audit {
             event: caller.event.clone().unwrap_or_else(|| "-".into()),
             via,
@@ -95,7 +98,10 @@ impl Desk {
             changed: outcome.ok(),
             bytes: value.map(str::len),
             sha256: value.map(fingerprint),
-            workflow: outcome.is_ok().then(|| declared.map(|event| event.workflow.clone())).flatten(),
+            workflow: outcome
+                .is_ok()
+                .then(|| declared.map(|event| event.workflow.clone()))
+                .flatten(),
         };
         if let Err(error) = self.audit.append(&audit) {
             let text = format!("failed to write the event log: {error}");
@@ -109,12 +115,21 @@ impl Desk {
         if let Some(event) = &caller.event {
             drop(self.inbox.send(Inbound::Rejected { event: event.clone() }));
         }
-        let is_first = || self.failures.lock().unwrap_or_else(PoisonError::into_inner).note(Instant::now());
+        let is_first = || {
+            self.failures
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .note(Instant::now())
+        };
         if rejection == Rejection::Token && is_first() {
             let desk = self.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(Failures::WINDOW).await;
-                let count = desk.failures.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let count = desk
+                    .failures
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take();
                 let text = format!("{count} event requests failed authentication in the last 10 s");
                 desk.output.report(&Report::log(Level::Warn, Part::Events, text));
             });
@@ -131,7 +146,12 @@ pub(crate) async fn run(listener: TcpListener, local: SocketAddr, desk: Desk) {
     .await;
 }
 
-async fn answer(request: Request<Incoming>, pace: Pace, local: SocketAddr, desk: &Desk) -> Response<Full<Bytes>> {
+async fn answer(
+    request: Request<Incoming>,
+    pace: Pace,
+    local: SocketAddr,
+    desk: &Desk,
+) -> Response<Full<Bytes>> {
     let admitted = {
         let head = head_of(&request);
         desk.gate().admit(&head, local, Instant::now())
@@ -155,10 +175,17 @@ async fn answer(request: Request<Incoming>, pace: Pace, local: SocketAddr, desk:
     pace.received();
     let event = caller.event.clone().unwrap_or_default();
     let outcome = desk.post(&event, &value, Waits::No).await;
-    let changed = outcome.as_ref().map(|posted| posted.changed).map_err(|rejection| *rejection);
+    let changed = outcome
+        .as_ref()
+        .map(|posted| posted.changed)
+        .map_err(|rejection| *rejection);
     desk.record(&caller, "http", Some(&value), changed);
     match changed {
-        Ok(changed) => short(204, &[("loop-changed", if changed { "true" } else { "false" })], String::new()),
+        Ok(changed) => short(
+            204,
+            &[("loop-changed", if changed { "true" } else { "false" })],
+            String::new(),
+        ),
         Err(rejection) => refusal(rejection),
     }
 }
@@ -173,7 +200,14 @@ async fn read_value(request: Request<Incoming>) -> Result<String, Rejection> {
 }
 
 fn head_of(request: &Request<Incoming>) -> Head<'_> {
-    let all = |name: HeaderName| request.headers().get_all(name).iter().map(HeaderValue::as_bytes).collect();
+    let all = |name: HeaderName| {
+        request
+            .headers()
+            .get_all(name)
+            .iter()
+            .map(HeaderValue::as_bytes)
+            .collect()
+    };
     let length = request.headers().get(hyper::header::CONTENT_LENGTH);
     Head {
         method: request.method().as_str(),
@@ -205,5 +239,9 @@ fn refusal(rejection: Rejection) -> Response<Full<Bytes>> {
     };
     let mut headers = vec![("content-type", "application/json")];
     headers.extend_from_slice(extra);
-    short(rejection.status(), &headers, format!("{{\"error\":\"{}\"}}", rejection.kind()))
+    short(
+        rejection.status(),
+        &headers,
+        format!("{{\"error\":\"{}\"}}", rejection.kind()),
+    )
 }

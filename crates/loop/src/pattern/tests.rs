@@ -94,9 +94,19 @@ fn targets_below_a_recursive_one_are_merged() {
         "watch.a = { paths = [\"src/\", \"src/net/*.rs\", \"go\", \"src\"], workflow = \"w\" }\n\
          watch.b = { paths = [\"x/y.txt\", \"go\"], workflow = \"w\" }",
     );
-    let targets: Vec<_> =
-        groups.targets().into_iter().map(|target| (target.path, target.recursive)).collect();
-    assert_eq!(targets, [("go".into(), false), ("src".into(), true), ("x/y.txt".into(), false)]);
+    let targets: Vec<_> = groups
+        .targets()
+        .into_iter()
+        .map(|target| (target.path, target.recursive))
+        .collect();
+    assert_eq!(
+        targets,
+        [
+            ("go".into(), false),
+            ("src".into(), true),
+            ("x/y.txt".into(), false)
+        ]
+    );
 }
 
 #[test]

@@ -69,16 +69,17 @@ impl CompiledRule {
                     group: usize::try_from(rule.capture_group).ok()?,
                 },
             };
-            Some(Self { key: rule.state_key.clone(), kind })
+            Some(Self {
+                key: rule.state_key.clone(),
+                kind,
+            })
         };
         process.output.rules.iter().filter_map(compile).collect()
     }
 
     fn find(&self, line: &str) -> Option<String> {
         match &self.kind {
-            RuleKind::Regex { regex, group } => {
-                Some(regex.captures(line)?.get(*group)?.as_str().to_owned())
-            }
+            RuleKind::Regex { regex, group } => Some(regex.captures(line)?.get(*group)?.as_str().to_owned()),
             RuleKind::UrlToken => line
                 .split_whitespace()
                 .map(|token| token.trim_matches('|'))
@@ -127,8 +128,12 @@ pub(crate) fn start(
         inbox: inbox.clone(),
     };
     let readers = [
-        child.take_stdout().map(|pipe| tokio::spawn(read(Stream::Stdout).read(pipe))),
-        child.take_stderr().map(|pipe| tokio::spawn(read(Stream::Stderr).read(pipe))),
+        child
+            .take_stdout()
+            .map(|pipe| tokio::spawn(read(Stream::Stdout).read(pipe))),
+        child
+            .take_stderr()
+            .map(|pipe| tokio::spawn(read(Stream::Stderr).read(pipe))),
     ];
     let (stop, asked) = oneshot::channel();
     let task = Task {
@@ -184,7 +189,10 @@ impl Task {
                 }
             } else {
                 // A stop may have been asked for meanwhile; it waits for this word.
-                self.send(Event::Gone { process: self.name.clone(), generation: self.generation });
+                self.send(Event::Gone {
+                    process: self.name.clone(),
+                    generation: self.generation,
+                });
                 return;
             }
         }
@@ -199,7 +207,10 @@ impl Task {
                 leftovers: false,
             });
         }
-        self.send(Event::Gone { process: self.name.clone(), generation: self.generation });
+        self.send(Event::Gone {
+            process: self.name.clone(),
+            generation: self.generation,
+        });
     }
 
     async fn drain(&mut self) {
@@ -290,7 +301,11 @@ pub(crate) struct Batch<'a> {
 
 impl<P: AsyncRead + Unpin> Lines<P> {
     pub(crate) fn new(pipe: P) -> Self {
-        Self { pipe, splitter: LineSplitter::new(), buffer: vec![0; 16 * 1024] }
+        Self {
+            pipe,
+            splitter: LineSplitter::new(),
+            buffer: vec![0; 16 * 1024],
+        }
     }
 
     pub(crate) async fn read(&mut self) -> Batch<'_> {
@@ -315,7 +330,10 @@ pub(crate) fn stop_of(process: &Process) -> Stop {
         StopSignal::Quit => Signal::QUIT,
         StopSignal::Hup => Signal::HUP,
     };
-    Stop { signal, grace: Duration::from_millis(process.stop_grace_ms) }
+    Stop {
+        signal,
+        grace: Duration::from_millis(process.stop_grace_ms),
+    }
 }
 
 #[cfg(test)]
@@ -323,24 +341,42 @@ mod tests {
     use super::*;
 
     fn rule(kind: RuleKind) -> CompiledRule {
-        CompiledRule { key: "k".into(), kind }
+        CompiledRule {
+            key: "k".into(),
+            kind,
+        }
     }
 
     fn regex(pattern: &str, group: usize) -> CompiledRule {
-        rule(RuleKind::Regex { regex: Regex::new(pattern).unwrap(), group })
+        rule(RuleKind::Regex {
+            regex: Regex::new(pattern).unwrap(),
+            group,
+        })
     }
 
     #[test]
     fn rules_find_values() {
         let url = rule(RuleKind::UrlToken);
         assert_eq!(
-            url.find("INF |  https://plum-fig.trycloudflare.com  |").as_deref(),
+            url.find("INF |  https://plum-fig.trycloudflare.com  |")
+                .as_deref(),
             Some("https://plum-fig.trycloudflare.com")
         );
-        assert_eq!(url.find("|https://a.trycloudflare.com|").as_deref(), Some("https://a.trycloudflare.com"));
+        assert_eq!(
+            url.find("|https://a.trycloudflare.com|").as_deref(),
+            Some("https://a.trycloudflare.com")
+        );
         assert_eq!(url.find("https://example.org http://x.trycloudflare.com"), None);
-        assert_eq!(regex(r"port (\d+)", 1).find("bound to port 7431 (pid 9)").as_deref(), Some("7431"));
-        assert_eq!(regex(r"port (\d+)", 0).find("a port 1").as_deref(), Some("port 1"));
+        assert_eq!(
+            regex(r"port (\d+)", 1)
+                .find("bound to port 7431 (pid 9)")
+                .as_deref(),
+            Some("7431")
+        );
+        assert_eq!(
+            regex(r"port (\d+)", 0).find("a port 1").as_deref(),
+            Some("port 1")
+        );
         assert_eq!(regex(r"(a)|(b)", 2).find("a"), None);
         assert_eq!(regex("a", 7).find("a"), None);
     }

@@ -23,7 +23,10 @@ pub(crate) fn bind(state_file: &Path) -> std::io::Result<UnixListener> {
     if let Some(directory) = path.parent()
         && Some(directory) != state_file.parent()
     {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
         let found = std::fs::symlink_metadata(directory)?;
         if !found.is_dir() || found.uid() != rustix::process::getuid().as_raw() {
             return Err(std::io::Error::other("the directory belongs to somebody else"));
@@ -50,7 +53,9 @@ pub(crate) async fn run(listener: UnixListener, desk: Desk, revision: watch::Rec
             continue;
         };
         while open.try_join_next().is_some() {}
-        let same_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::getuid().as_raw());
+        let same_user = stream
+            .peer_cred()
+            .is_ok_and(|peer| peer.uid() == rustix::process::getuid().as_raw());
         if same_user {
             open.spawn(converse(stream, desk.clone(), revision.clone()));
         }
@@ -102,7 +107,9 @@ async fn answer(
         }
         Ask::State { key } => {
             let (reply, values) = oneshot::channel();
-            desk.inbox.send(Inbound::State { key, reply }).map_err(|_| gone())?;
+            desk.inbox
+                .send(Inbound::State { key, reply })
+                .map_err(|_| gone())?;
             say(write, &Answer::State(values.await.map_err(|_| gone())?)).await
         }
         Ask::Stop => {
@@ -110,7 +117,14 @@ async fn answer(
             say(write, &Answer::Stopping).await
         }
         Ask::Trigger { event, value, wait } => {
-            trigger(desk, &event, &value, if wait { Waits::Yes } else { Waits::No }, write).await
+            trigger(
+                desk,
+                &event,
+                &value,
+                if wait { Waits::Yes } else { Waits::No },
+                write,
+            )
+            .await
         }
     }
 }
@@ -129,7 +143,10 @@ async fn trigger(
     write: &mut OwnedWriteHalf,
 ) -> std::io::Result<()> {
     let declared = desk.gate().is_declared(event);
-    let caller = Caller { event: declared.then(|| event.to_owned()), by: "cli".into() };
+    let caller = Caller {
+        event: declared.then(|| event.to_owned()),
+        by: "cli".into(),
+    };
     let refused = if !declared {
         Some(Rejection::NotFound)
     } else if !desk.gate().take(event, Instant::now()) {
@@ -151,9 +168,18 @@ async fn trigger(
         }
         Ok(posted) => {
             desk.record(&caller, "cli", Some(value), Ok(posted.changed));
-            say(write, &Answer::Accepted { changed: posted.changed }).await?;
+            say(
+                write,
+                &Answer::Accepted {
+                    changed: posted.changed,
+                },
+            )
+            .await?;
             if let Some(finished) = posted.finished.filter(|_| posted.changed) {
-                let error = finished.await.unwrap_or_else(|_| Err("the loop ended".into())).err();
+                let error = finished
+                    .await
+                    .unwrap_or_else(|_| Err("the loop ended".into()))
+                    .err();
                 say(write, &Answer::Finished { error }).await?;
             }
             Ok(())

@@ -49,7 +49,10 @@ pub(crate) fn environment(
         set("DEVLOOP_EVENTS_TOKEN", events.token.reveal());
         let open = |name: &&String| events.scope.is_none_or(|scope| scope.contains(name));
         for name in given.config.event.keys().filter(open) {
-            set(&event_variable(name), &format!("{}/events/{}", events.base_url, encode(name)));
+            set(
+                &event_variable(name),
+                &format!("{}/events/{}", events.base_url, encode(name)),
+            );
         }
     }
     if let Some(url) = given.browser_url {
@@ -109,16 +112,23 @@ mod tests {
         let text = "watch.w.paths = [\"go\"]\nworkflow.w.steps = [{ action = \"notify_reload\" }]\n\
                     event.a-b = { state_key = \"a\", workflow = \"w\" }\n\
                     event.c = { state_key = \"c\", workflow = \"w\" }";
-        crate::config::check(Path::new("/tmp/devloop.toml"), text, crate::config::RemoteBind::Refuse)
-            .valid()
-            .unwrap()
+        crate::config::check(
+            Path::new("/tmp/devloop.toml"),
+            text,
+            crate::config::RemoteBind::Refuse,
+        )
+        .valid()
+        .unwrap()
     }
 
     fn found(given: &Given<'_>, inherited: &[&str]) -> BTreeMap<String, Option<String>> {
         environment(given, inherited.iter().map(OsString::from))
             .into_iter()
             .map(|(name, value)| {
-                (name.into_string().unwrap(), value.map(|value| value.into_string().unwrap()))
+                (
+                    name.into_string().unwrap(),
+                    value.map(|value| value.into_string().unwrap()),
+                )
             })
             .collect()
     }
@@ -140,8 +150,15 @@ mod tests {
             browser_url: None,
             events: None,
         };
-        let found =
-            found(&given, &["PATH", "DEVLOOP_EVENTS_TOKEN", "DEVLOOP_EVENT_X_URL", "DEVLOOP_BROWSER_EVENTS_URL"]);
+        let found = found(
+            &given,
+            &[
+                "PATH",
+                "DEVLOOP_EVENTS_TOKEN",
+                "DEVLOOP_EVENT_X_URL",
+                "DEVLOOP_BROWSER_EVENTS_URL",
+            ],
+        );
         assert_eq!(found["DEVLOOP_WORKFLOW"], Some("inner".into()));
         assert_eq!(found["COLOR"], Some("teal".into()));
         assert_eq!(found["DEVLOOP_CHANGED_FILES_JSON"], Some("[\"go\"]".into()));
@@ -163,7 +180,11 @@ mod tests {
             workflow: "startup",
             changed: &[],
             browser_url: Some("http://b"),
-            events: Some(EventAccess { base_url: "http://e", token: &token, scope: Some(&scope) }),
+            events: Some(EventAccess {
+                base_url: "http://e",
+                token: &token,
+                scope: Some(&scope),
+            }),
         };
         let found = found(&given, &[]);
         assert_eq!(found["DEVLOOP_EVENT_C_URL"], Some("http://e/events/c".into()));
@@ -173,7 +194,9 @@ mod tests {
 
     #[test]
     fn long_lists_are_cut_to_what_fits() {
-        let paths: Vec<String> = (0..10_000).map(|index| format!("some/long/path/number/{index}")).collect();
+        let paths: Vec<String> = (0..10_000)
+            .map(|index| format!("some/long/path/number/{index}"))
+            .collect();
         let (text, cut) = changed_json(&paths);
         assert!(cut && text.len() <= CHANGED_LIMIT);
         let list: Vec<String> = serde_json::from_str(&text).unwrap();

@@ -44,8 +44,8 @@ pub(crate) fn start(
     output: &Output,
     inbox: &mpsc::UnboundedSender<Inbound>,
 ) -> Result<oneshot::Sender<()>, String> {
-    let mut child =
-        spawn(&run.spec, Some(guard)).map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
+    let mut child = spawn(&run.spec, Some(guard))
+        .map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
     ours.add(child.id());
     let (stop, asked) = oneshot::channel();
     let kept = Arc::new(Mutex::new(Kept::default()));
@@ -59,8 +59,12 @@ pub(crate) fn start(
         overflow: overflow.clone(),
     };
     let readers = [
-        child.take_stdout().map(|pipe| tokio::spawn(reader(Stream::Stdout).read(pipe))),
-        child.take_stderr().map(|pipe| tokio::spawn(reader(Stream::Stderr).read(pipe))),
+        child
+            .take_stdout()
+            .map(|pipe| tokio::spawn(reader(Stream::Stdout).read(pipe))),
+        child
+            .take_stderr()
+            .map(|pipe| tokio::spawn(reader(Stream::Stderr).read(pipe))),
     ];
     let (ours, output, inbox) = (ours.clone(), output.clone(), inbox.clone());
     tokio::spawn(async move {
@@ -160,9 +164,8 @@ impl Ended {
 
 /// What the captured bytes mean.
 fn interpret(name: &str, capture: Capture, bytes: Vec<u8>) -> Result<Captured, String> {
-    let text = |bytes| {
-        String::from_utf8(bytes).map_err(|_| format!("hook '{name}' produced non-utf8 stdout"))
-    };
+    let text =
+        |bytes| String::from_utf8(bytes).map_err(|_| format!("hook '{name}' produced non-utf8 stdout"));
     match capture {
         Capture::Ignore => Ok(Captured::Nothing),
         Capture::Text => Ok(Captured::Text(text(bytes)?.trim().to_owned())),
@@ -184,11 +187,22 @@ mod tests {
     #[test]
     fn captures_are_read_as_asked() {
         let text = |text: &str| Ok(Captured::Text(text.into()));
-        assert_eq!(interpret("h", Capture::Text, b"  two words \n\n".to_vec()), text("two words"));
+        assert_eq!(
+            interpret("h", Capture::Text, b"  two words \n\n".to_vec()),
+            text("two words")
+        );
         assert_eq!(interpret("h", Capture::Text, Vec::new()), text(""));
-        assert_eq!(interpret("h", Capture::Ignore, b"\xff".to_vec()), Ok(Captured::Nothing));
-        let Value::Object(members) = json!({ "n": 3, "x": null }) else { unreachable!() };
-        assert_eq!(interpret("h", Capture::Json, b"{\"n\": 3, \"x\": null}".to_vec()), Ok(Captured::Json(members)));
+        assert_eq!(
+            interpret("h", Capture::Ignore, b"\xff".to_vec()),
+            Ok(Captured::Nothing)
+        );
+        let Value::Object(members) = json!({ "n": 3, "x": null }) else {
+            unreachable!()
+        };
+        assert_eq!(
+            interpret("h", Capture::Json, b"{\"n\": 3, \"x\": null}".to_vec()),
+            Ok(Captured::Json(members))
+        );
         let error = |capture, bytes: &[u8]| interpret("h", capture, bytes.to_vec()).unwrap_err();
         assert_eq!(error(Capture::Text, b"\xff"), "hook 'h' produced non-utf8 stdout");
         assert!(error(Capture::Json, b"[1]").starts_with("hook stdout was not valid JSON: "));
@@ -198,8 +212,14 @@ mod tests {
     #[test]
     fn every_end_has_its_words() {
         let words = |ended: Ended| ended.result("h", Capture::Ignore, Kept::default()).unwrap_err();
-        assert_eq!(words(Ended::Itself(Ok(Exit::Code(7)))), "hook 'h' failed with exit status: 7");
-        assert_eq!(words(Ended::Itself(Ok(Exit::Signal(9)))), "hook 'h' failed with signal: 9 (SIGKILL)");
+        assert_eq!(
+            words(Ended::Itself(Ok(Exit::Code(7)))),
+            "hook 'h' failed with exit status: 7"
+        );
+        assert_eq!(
+            words(Ended::Itself(Ok(Exit::Signal(9)))),
+            "hook 'h' failed with signal: 9 (SIGKILL)"
+        );
         assert_eq!(words(Ended::Late(5)), "hook 'h' timed out after 5 ms");
         assert_eq!(words(Ended::TooMuch), "hook 'h' produced more than 8388608 bytes");
     }

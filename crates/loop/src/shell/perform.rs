@@ -22,7 +22,10 @@ impl Shell {
             Effect::Report(report) => self.output.report(&report),
             Effect::Save(why) => {
                 let result = state_file::write(&self.config.state_file, self.core.values());
-                return Some(Event::Saved { why, result: result.map_err(|error| error.to_string()) });
+                return Some(Event::Saved {
+                    why,
+                    result: result.map_err(|error| error.to_string()),
+                });
             }
             Effect::Spawn { process, generation } => return Some(self.spawn(process, generation)),
             Effect::Stop { process, generation } => {
@@ -35,9 +38,18 @@ impl Shell {
                 }
             }
             Effect::Probe { id, url, limit } => self.prober.ask(id, url, limit, self.inbox.clone()),
-            Effect::RunHook { id, hook, workflow, changed, limit } => {
+            Effect::RunHook {
+                id,
+                hook,
+                workflow,
+                changed,
+                limit,
+            } => {
                 if let Err(reason) = self.run_hook(id, &hook, &workflow, &changed, limit) {
-                    return Some(Event::HookDone { id, result: Err(reason) });
+                    return Some(Event::HookDone {
+                        id,
+                        result: Err(reason),
+                    });
                 }
             }
             Effect::StopHook { id } => {
@@ -57,7 +69,8 @@ impl Shell {
                     if let Some(reply) = poster.verdict.take() {
                         let _ = reply.send(verdict);
                     }
-                    if poster.done.is_none() || verdict != (crate::core::Verdict::Accepted { changed: true }) {
+                    if poster.done.is_none() || verdict != (crate::core::Verdict::Accepted { changed: true })
+                    {
                         self.posts.remove(&post);
                     }
                 }
@@ -80,7 +93,12 @@ impl Shell {
     }
 
     /// What a child is told of events, and the token it alone holds when it has a scope.
-    fn token_for(&mut self, holder: &Holder, by: String, scope: Option<&[String]>) -> Result<Option<Token>, String> {
+    fn token_for(
+        &mut self,
+        holder: &Holder,
+        by: String,
+        scope: Option<&[String]>,
+    ) -> Result<Option<Token>, String> {
         if self.servers.events.is_none() {
             return Ok(None);
         }
@@ -88,7 +106,11 @@ impl Shell {
             None => Ok(Some(self.desk.gate().run_token())),
             Some([]) => Ok(None),
             Some(events) => {
-                let token = self.desk.gate().issue(by, events).map_err(|error| error.to_string())?;
+                let token = self
+                    .desk
+                    .gate()
+                    .issue(by, events)
+                    .map_err(|error| error.to_string())?;
                 self.tokens.insert(holder.clone(), token.clone());
                 Ok(Some(token))
             }
@@ -102,9 +124,15 @@ impl Shell {
         stdin: Stdin,
         given: &Given<'_>,
     ) -> Result<Spec, Error> {
-        let (program, arguments) = command.split_first().expect("a checked config has no empty command");
+        let (program, arguments) = command
+            .split_first()
+            .expect("a checked config has no empty command");
         let root = &self.config.root;
-        let path = given.own.get("PATH").map(std::ffi::OsString::from).or_else(|| std::env::var_os("PATH"));
+        let path = given
+            .own
+            .get("PATH")
+            .map(std::ffi::OsString::from)
+            .or_else(|| std::env::var_os("PATH"));
         Ok(Spec {
             program: find_program(program, root, path.as_deref())?,
             name: program.into(),
@@ -117,10 +145,18 @@ impl Shell {
 
     fn spawn(&mut self, name: String, generation: u64) -> Event {
         match self.try_spawn(&name, generation) {
-            Ok(pid) => Event::Spawned { process: name, generation, pid },
+            Ok(pid) => Event::Spawned {
+                process: name,
+                generation,
+                pid,
+            },
             Err(reason) => {
                 self.revoke(&Holder::Process(name.clone(), generation));
-                Event::SpawnFailed { process: name, generation, reason }
+                Event::SpawnFailed {
+                    process: name,
+                    generation,
+                    reason,
+                }
             }
         }
     }
@@ -130,7 +166,10 @@ impl Shell {
         let process = config.process.get(name).ok_or("no such process")?;
         // The token of the last start ends with it.
         self.tokens
-            .extract_if(.., |holder, _| matches!(holder, Holder::Process(other, _) if other == name))
+            .extract_if(
+                ..,
+                |holder, _| matches!(holder, Holder::Process(other, _) if other == name),
+            )
             .for_each(|(_, token)| self.desk.gate().revoke(&token));
         let holder = Holder::Process(name.to_owned(), generation);
         let token = self.token_for(&holder, format!("process {name}"), process.events.as_deref())?;
@@ -140,7 +179,11 @@ impl Shell {
             workflow: "startup",
             changed: &[],
             browser_url: self.servers.browser.as_deref(),
-            events: access(self.servers.events.as_deref(), token.as_ref(), process.events.as_deref()),
+            events: access(
+                self.servers.events.as_deref(),
+                token.as_ref(),
+                process.events.as_deref(),
+            ),
         };
         let spec = self
             .spec(&process.command, process.cwd.as_ref(), Stdin::Held, &given)
@@ -149,7 +192,12 @@ impl Shell {
             name: name.to_owned(),
             generation,
             spec,
-            speaker: speaker(ChildKind::Process, name, &process.command, process.output.body_style),
+            speaker: speaker(
+                ChildKind::Process,
+                name,
+                &process.command,
+                process.output.body_style,
+            ),
             inherit: process.output.inherit,
             rules: CompiledRule::all(process),
             stop: stop_of(process),
@@ -173,15 +221,20 @@ impl Shell {
         let config = std::sync::Arc::clone(&self.config);
         let hook = config.hook.get(name).ok_or("no such hook")?;
         let failed = |error: String| format!("failed to run hook '{name}': {error}");
-        let token =
-            self.token_for(&Holder::Hook(id), format!("hook {name}"), hook.events.as_deref()).map_err(failed)?;
+        let token = self
+            .token_for(&Holder::Hook(id), format!("hook {name}"), hook.events.as_deref())
+            .map_err(failed)?;
         let given = Given {
             config: &config,
             own: &hook.env,
             workflow,
             changed,
             browser_url: self.servers.browser.as_deref(),
-            events: access(self.servers.events.as_deref(), token.as_ref(), hook.events.as_deref()),
+            events: access(
+                self.servers.events.as_deref(),
+                token.as_ref(),
+                hook.events.as_deref(),
+            ),
         };
         let spec = self
             .spec(&hook.command, hook.cwd.as_ref(), Stdin::Null, &given)
@@ -208,7 +261,9 @@ impl Shell {
                 self.hooks.remove(id);
                 self.revoke(&Holder::Hook(*id));
             }
-            Event::Exited { process, generation, .. } => {
+            Event::Exited {
+                process, generation, ..
+            } => {
                 self.revoke(&Holder::Process(process.clone(), *generation));
             }
             Event::Gone { process, generation } => {
@@ -231,11 +286,22 @@ fn access<'a>(
     token: Option<&'a Token>,
     scope: Option<&'a [String]>,
 ) -> Option<EventAccess<'a>> {
-    Some(EventAccess { base_url: base_url?, token: token?, scope })
+    Some(EventAccess {
+        base_url: base_url?,
+        token: token?,
+        scope,
+    })
 }
 
 fn speaker(kind: ChildKind, name: &str, command: &[String], style: crate::config::BodyStyle) -> Speaker {
     let program = command.first().map(String::as_str).unwrap_or_default();
-    let exe = Path::new(program).file_name().map_or_else(|| program.into(), std::ffi::OsStr::to_string_lossy);
-    Speaker { kind, name: name.to_owned(), label: format!("{exe} {name}"), style }
+    let exe = Path::new(program)
+        .file_name()
+        .map_or_else(|| program.into(), std::ffi::OsStr::to_string_lossy);
+    Speaker {
+        kind,
+        name: name.to_owned(),
+        label: format!("{exe} {name}"),
+        style,
+    }
 }

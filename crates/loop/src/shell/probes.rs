@@ -42,9 +42,18 @@ fn client() -> Result<reqwest::Client, String> {
 }
 
 async fn get(client: &reqwest::Client, url: &str, limit: Duration) -> Result<(), String> {
-    let response = client.get(url).timeout(limit).send().await.map_err(|error| describe(&error))?;
+    let response = client
+        .get(url)
+        .timeout(limit)
+        .send()
+        .await
+        .map_err(|error| describe(&error))?;
     let status = response.status();
-    if status.is_success() { Ok(()) } else { Err(format!("status {}", status.as_u16())) }
+    if status.is_success() {
+        Ok(())
+    } else {
+        Err(format!("status {}", status.as_u16()))
+    }
 }
 
 /// The innermost cause, which says most.

@@ -21,7 +21,11 @@ pub(crate) enum Came {
 impl Signals {
     pub(crate) fn install() -> std::io::Result<Self> {
         // Whoever started the loop with `nohup` wants it to outlive the terminal.
-        let hangup = if is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+        let hangup = if is_hangup_ignored() {
+            None
+        } else {
+            Some(signal(SignalKind::hangup())?)
+        };
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -57,7 +61,9 @@ impl Signals {
 
 /// Whether SIGHUP was ignored when the program started.
 fn is_hangup_ignored() -> bool {
-    let Ok(text) = std::fs::read_to_string("/proc/self/status") else { return false };
+    let Ok(text) = std::fs::read_to_string("/proc/self/status") else {
+        return false;
+    };
     ignores_hangup(&text)
 }
 

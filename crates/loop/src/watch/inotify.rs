@@ -32,7 +32,10 @@ pub(super) struct Kernel {
 
 impl Kernel {
     fn new(limit: usize) -> std::io::Result<Self> {
-        Ok(Self { queue: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?, left: limit })
+        Ok(Self {
+            queue: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
+            left: limit,
+        })
     }
 }
 
@@ -84,7 +87,11 @@ impl Native {
     pub(super) fn new(scope: Scope, limit: usize) -> std::io::Result<Self> {
         let mut tree = Tree::new(scope, Kernel::new(limit)?, false);
         tree.build();
-        let mut native = Self { tree, limit, beside: BTreeMap::new() };
+        let mut native = Self {
+            tree,
+            limit,
+            beside: BTreeMap::new(),
+        };
         native.watch_beside();
         Ok(native)
     }
@@ -106,7 +113,11 @@ impl Native {
 
     /// The kernel's limit on watches for one user.
     pub(super) fn kernel_limit() -> Option<u64> {
-        std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?.trim().parse().ok()
+        std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches")
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     }
 
     fn watch_beside(&mut self) {
@@ -121,7 +132,10 @@ impl Native {
                 let path = target.path.as_bytes().to_vec();
                 let absolute = self.tree.absolute(&path);
                 let is_link = absolute.symlink_metadata().is_ok_and(|found| found.is_symlink());
-                is_link.then(|| absolute.canonicalize().ok()).flatten().map(|real| (path, real))
+                is_link
+                    .then(|| absolute.canonicalize().ok())
+                    .flatten()
+                    .map(|real| (path, real))
             })
             .collect();
         for (path, real) in links {
@@ -131,10 +145,15 @@ impl Native {
 
     fn add_beside(&mut self, file: &Path, what: &Beside) {
         use std::os::unix::ffi::OsStrExt;
-        let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { return };
+        let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
+            return;
+        };
         // Without this watch only a hint or a resolved link is missed; the rest is not harmed.
         if let Ok(watch) = inotify::add_watch(&self.tree.registrar.queue, directory, MASK) {
-            self.beside.entry(watch).or_default().push((name.as_bytes().to_vec(), what.clone()));
+            self.beside
+                .entry(watch)
+                .or_default()
+                .push((name.as_bytes().to_vec(), what.clone()));
         }
     }
 
@@ -166,7 +185,9 @@ impl Native {
             self.apply_beside(watch, name, reading);
         }
         let changes = &mut reading.changes;
-        let Some(directory) = self.tree.watched(watch) else { return };
+        let Some(directory) = self.tree.watched(watch) else {
+            return;
+        };
         let Some(name) = name else {
             if flags.intersects(ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT | ReadFlags::IGNORED) {
                 self.tree.dropped(watch, changes);
@@ -184,16 +205,25 @@ impl Native {
             (true, false, false) => {}
             (false, false, _) => self.tree.touched(&path, changes),
         }
-        let relinked = self.tree.targets().iter().any(|target| target.file && target.path.as_bytes() == path);
+        let relinked = self
+            .tree
+            .targets()
+            .iter()
+            .any(|target| target.file && target.path.as_bytes() == path);
         if relinked && (left || came) {
             self.watch_beside();
         }
     }
 
     fn apply_beside(&mut self, watch: i32, name: &[u8], reading: &mut Reading) {
-        let Some(files) = self.beside.get(&watch) else { return };
-        let matching: Vec<Beside> =
-            files.iter().filter(|(file, _)| file == name).map(|(_, what)| what.clone()).collect();
+        let Some(files) = self.beside.get(&watch) else {
+            return;
+        };
+        let matching: Vec<Beside> = files
+            .iter()
+            .filter(|(file, _)| file == name)
+            .map(|(_, what)| what.clone())
+            .collect();
         for what in matching {
             match what {
                 Beside::Config => reading.config_changed = true,

@@ -14,7 +14,9 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
     }
 
     fn path(&self, relative: &str) -> PathBuf {
@@ -30,8 +32,11 @@ impl Place {
         let text = format!(
             "watch.w = {{ paths = {paths} }}\nworkflow.w.steps = [{{ action = \"notify_reload\" }}]\n"
         );
-        let config =
-            crate::config::check(&self.path("devloop.toml"), &text, crate::config::RemoteBind::Refuse);
+        let config = crate::config::check(
+            &self.path("devloop.toml"),
+            &text,
+            crate::config::RemoteBind::Refuse,
+        );
         Scope::new(&config.valid().unwrap())
     }
 
@@ -130,7 +135,14 @@ fn names_that_are_not_text_are_reported_with_replacements() {
     use std::os::unix::ffi::OsStrExt;
     let place = Place::new();
     let mut native = place.native("[\"*\"]");
-    std::fs::write(place.directory.path().join(std::ffi::OsStr::from_bytes(b"a\xff.c")), "1").unwrap();
+    std::fs::write(
+        place
+            .directory
+            .path()
+            .join(std::ffi::OsStr::from_bytes(b"a\xff.c")),
+        "1",
+    )
+    .unwrap();
     assert_eq!(changed(&mut native), ["a\u{fffd}.c"]);
 }
 
@@ -139,8 +151,11 @@ fn a_full_queue_is_noticed_and_a_scan_finds_the_differences() {
     let place = Place::new();
     place.write("d/same", "1");
     let mut native = place.native("[\"d/\"]");
-    let limit: usize =
-        std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
+    let limit: usize = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     for index in 0..=limit / 2 {
         std::fs::write(place.path(&format!("d/{}", index % 500)), index.to_string()).unwrap();
     }
@@ -195,7 +210,10 @@ fn scanning_sees_equal_sizes_and_equal_times_of_young_files() {
     let mut changes = Vec::new();
     tree.rescan(&mut changes);
     assert_eq!(changes, []);
-    let file = std::fs::File::options().write(true).open(place.path("src/a")).unwrap();
+    let file = std::fs::File::options()
+        .write(true)
+        .open(place.path("src/a"))
+        .unwrap();
     let before = file.metadata().unwrap().modified().unwrap();
     std::io::Write::write_all(&mut &file, b"two").unwrap();
     file.set_modified(before).unwrap();
@@ -235,7 +253,13 @@ fn own_files_are_told_apart() {
     ] {
         assert!(own.contains(path), "{path}");
     }
-    for path in [".devloop/other", "state.json", ".devloop/state.json.bak", "events.log", "x/events.log"] {
+    for path in [
+        ".devloop/other",
+        "state.json",
+        ".devloop/state.json.bak",
+        "events.log",
+        "x/events.log",
+    ] {
         assert!(!own.contains(path), "{path}");
     }
 }

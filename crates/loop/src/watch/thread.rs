@@ -52,8 +52,10 @@ pub(crate) async fn start(
 ) -> std::io::Result<Watching> {
     let (stop, stopper) = std::io::pipe()?;
     let (ready, built) = tokio::sync::oneshot::channel();
-    std::thread::Builder::new().name("watch".into()).stack_size(1024 * 1024).spawn(move || {
-        match watcher.kind {
+    std::thread::Builder::new()
+        .name("watch".into())
+        .stack_size(1024 * 1024)
+        .spawn(move || match watcher.kind {
             WatcherKind::Native => match Native::new(scope, usize::MAX) {
                 Ok(native) => {
                     let summary = (native.tree.targets().to_vec(), count(&native.tree));
@@ -72,15 +74,22 @@ pub(crate) async fn start(
                     scan(tree, watcher.poll_interval_ms, &stop, &notices);
                 }
             }
-        }
-    })?;
-    let (targets, found) =
-        built.await.map_err(|_| std::io::Error::other("the watching thread ended"))??;
-    Ok(Watching { targets, found, _stop: stopper })
+        })?;
+    let (targets, found) = built
+        .await
+        .map_err(|_| std::io::Error::other("the watching thread ended"))??;
+    Ok(Watching {
+        targets,
+        found,
+        _stop: stopper,
+    })
 }
 
 fn count<R: Registrar>(tree: &Tree<R>) -> Found {
-    Found { directories: tree.directory_count(), files: tree.file_count() }
+    Found {
+        directories: tree.directory_count(),
+        files: tree.file_count(),
+    }
 }
 
 fn warn_about_limit(native: &Native, notices: &mpsc::UnboundedSender<Notice>) {
@@ -119,7 +128,10 @@ fn watch(
     notices: &mpsc::UnboundedSender<Notice>,
 ) {
     let interval = Duration::from_millis(poll_interval.max(FALLBACK_POLL));
-    let mut teller = Teller { notices, counted: count(&native.tree) };
+    let mut teller = Teller {
+        notices,
+        counted: count(&native.tree),
+    };
     let mut failed: Option<Instant> = None;
     let mut compared = Instant::now();
     loop {
@@ -146,7 +158,9 @@ fn watch(
                 failed = Some(Instant::now());
                 match native.recreate() {
                     Ok(found) if !again => {
-                        drop(notices.send(Notice::Warning(format!("watching failed and was set up anew: {error}"))));
+                        drop(notices.send(Notice::Warning(format!(
+                            "watching failed and was set up anew: {error}"
+                        ))));
                         found
                     }
                     Ok(_) | Err(_) => {
@@ -173,7 +187,10 @@ fn scan(
     stop: &std::io::PipeReader,
     notices: &mpsc::UnboundedSender<Notice>,
 ) {
-    let mut teller = Teller { notices, counted: count(&tree) };
+    let mut teller = Teller {
+        notices,
+        counted: count(&tree),
+    };
     let config = tree.scope.config_file.clone();
     let stamp = || std::fs::metadata(&config).and_then(|found| found.modified()).ok();
     let mut config_stamp = stamp();
@@ -203,7 +220,10 @@ enum Woken {
 
 fn wait(events: std::os::fd::BorrowedFd<'_>, stop: &std::io::PipeReader, limit: Option<Duration>) -> Woken {
     let timeout = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    let mut both = [PollFd::new(stop, PollFlags::IN), PollFd::from_borrowed_fd(events, PollFlags::IN)];
+    let mut both = [
+        PollFd::new(stop, PollFlags::IN),
+        PollFd::from_borrowed_fd(events, PollFlags::IN),
+    ];
     match poll(&mut both, timeout.as_ref()) {
         Ok(0) | Err(_) => Woken::Time,
         Ok(_) if !both[0].revents().is_empty() => Woken::Stop,

@@ -118,7 +118,10 @@ impl<R: Registrar> Tree<R> {
 
     fn is_wanted(&self, directory: &str) -> bool {
         self.scope.groups.can_match_below(directory)
-            || self.targets.iter().any(|target| is_below(&target.path, directory))
+            || self
+                .targets
+                .iter()
+                .any(|target| is_below(&target.path, directory))
     }
 
     /// Register a directory, then report every match in it, and so on below.
@@ -137,7 +140,9 @@ impl<R: Registrar> Tree<R> {
 
     fn add(&mut self, path: &Relative) -> bool {
         let absolute = self.absolute(path);
-        let Ok(found) = std::fs::metadata(&absolute) else { return false };
+        let Ok(found) = std::fs::metadata(&absolute) else {
+            return false;
+        };
         let identity = (found.dev(), found.ino());
         if !found.is_dir() || self.directories.contains_key(path) || !self.identities.insert(identity) {
             return false;
@@ -156,7 +161,14 @@ impl<R: Registrar> Tree<R> {
         if let Some(watch) = watch {
             self.by_watch.insert(watch, path.clone());
         }
-        self.directories.insert(path.clone(), Directory { watch, identity, files: BTreeMap::new() });
+        self.directories.insert(
+            path.clone(),
+            Directory {
+                watch,
+                identity,
+                files: BTreeMap::new(),
+            },
+        );
         true
     }
 
@@ -200,7 +212,9 @@ impl<R: Registrar> Tree<R> {
 
     /// Whether a known directory is still the same one.
     fn is_still(&self, path: &Relative) -> bool {
-        let Some(known) = self.directories.get(path) else { return false };
+        let Some(known) = self.directories.get(path) else {
+            return false;
+        };
         std::fs::metadata(self.absolute(path)).is_ok_and(|found| (found.dev(), found.ino()) == known.identity)
     }
 
@@ -242,8 +256,12 @@ impl<R: Registrar> Tree<R> {
     /// Compare one existing file with the table.
     fn compare(&mut self, path: &Relative, name: &[u8], changes: &mut Vec<Change>) {
         let child = join(path, name);
-        let Some((meta, age)) = meta_of(&self.absolute(&child)) else { return };
-        let Some(directory) = self.directories.get_mut(path) else { return };
+        let Some((meta, age)) = meta_of(&self.absolute(&child)) else {
+            return;
+        };
+        let Some(directory) = self.directories.get_mut(path) else {
+            return;
+        };
         let before = directory.files.insert(name.into(), meta);
         if before.is_none() {
             self.files += 1;
@@ -251,22 +269,34 @@ impl<R: Registrar> Tree<R> {
         let mut changed = before != Some(meta);
         if self.hashing {
             let young = age < YOUNG && meta.size <= HASH_LIMIT;
-            let hash = if young { hash_of(&self.absolute(&child)) } else { None };
+            let hash = if young {
+                hash_of(&self.absolute(&child))
+            } else {
+                None
+            };
             match hash {
-                Some(hash) => changed |= self.hashes.insert(child.clone(), hash).is_some_and(|old| old != hash),
+                Some(hash) => {
+                    changed |= self
+                        .hashes
+                        .insert(child.clone(), hash)
+                        .is_some_and(|old| old != hash)
+                }
                 None => drop(self.hashes.remove(&child)),
             }
         }
         if changed {
-            changes.push(Change { path: text(&child).into_owned(), known: before.is_some() });
+            changes.push(Change {
+                path: text(&child).into_owned(),
+                known: before.is_some(),
+            });
         }
     }
 
     /// Something happened to an entry that is there, or was a moment ago.
     pub(super) fn touched(&mut self, path: &Relative, changes: &mut Vec<Change>) {
         let absolute = self.absolute(path);
-        let linked_directory = std::fs::symlink_metadata(&absolute).is_ok_and(|found| found.is_symlink())
-            && absolute.is_dir();
+        let linked_directory =
+            std::fs::symlink_metadata(&absolute).is_ok_and(|found| found.is_symlink()) && absolute.is_dir();
         if linked_directory {
             if !self.is_still(path) {
                 self.appeared(path, changes);
@@ -277,7 +307,9 @@ impl<R: Registrar> Tree<R> {
         if !self.scope.is_match(&text(path)) {
             return;
         }
-        let Some(directory) = self.directories.get_mut(&holder) else { return };
+        let Some(directory) = self.directories.get_mut(&holder) else {
+            return;
+        };
         let known = match meta_of(&self.scope.root.join(OsStr::from_bytes(path))) {
             Some((meta, _)) => directory.files.insert(name.into(), meta).is_some(),
             None => directory.files.remove(name).is_some_and(|_| {
@@ -288,7 +320,10 @@ impl<R: Registrar> Tree<R> {
         };
         let exists = directory.files.contains_key(name);
         self.files += usize::from(exists && !known);
-        changes.push(Change { path: text(path).into_owned(), known });
+        changes.push(Change {
+            path: text(path).into_owned(),
+            known,
+        });
     }
 
     /// An entry is gone: a file, or a directory with everything in it.
@@ -301,10 +336,15 @@ impl<R: Registrar> Tree<R> {
             return;
         }
         self.hashes.remove(path);
-        let removed =
-            self.directories.get_mut(parent(path)).and_then(|found| found.files.remove(file_name(path)));
+        let removed = self
+            .directories
+            .get_mut(parent(path))
+            .and_then(|found| found.files.remove(file_name(path)));
         self.files -= usize::from(removed.is_some());
-        changes.push(Change { path: text(path).into_owned(), known: removed.is_some() });
+        changes.push(Change {
+            path: text(path).into_owned(),
+            known: removed.is_some(),
+        });
     }
 
     /// A directory is there that was not before.
@@ -322,7 +362,9 @@ impl<R: Registrar> Tree<R> {
             lost.push(path.clone());
         }
         for path in lost {
-            let Some(directory) = self.directories.remove(&path) else { continue };
+            let Some(directory) = self.directories.remove(&path) else {
+                continue;
+            };
             self.identities.remove(&directory.identity);
             self.unwatched.remove(&path);
             if let Some(watch) = directory.watch {
@@ -333,7 +375,10 @@ impl<R: Registrar> Tree<R> {
             for name in directory.files.keys() {
                 let file = join(&path, name);
                 self.hashes.remove(&file);
-                changes.push(Change { path: text(&file).into_owned(), known: true });
+                changes.push(Change {
+                    path: text(&file).into_owned(),
+                    known: true,
+                });
             }
         }
     }
@@ -377,7 +422,9 @@ impl<R: Registrar> Tree<R> {
         let paths: Vec<Relative> = self.directories.keys().cloned().collect();
         for path in paths {
             let watch = self.registrar.add(&self.absolute(&path));
-            let Some(directory) = self.directories.get_mut(&path) else { continue };
+            let Some(directory) = self.directories.get_mut(&path) else {
+                continue;
+            };
             directory.watch = watch.ok().flatten();
             match (watch, directory.watch) {
                 (Err(_), _) => drop(self.unwatched.insert(path)),
@@ -400,11 +447,15 @@ pub(super) fn join(directory: &[u8], name: &[u8]) -> Relative {
 }
 
 fn parent(path: &[u8]) -> &[u8] {
-    path.iter().rposition(|&byte| byte == b'/').map_or(&[], |slash| &path[..slash])
+    path.iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(&[], |slash| &path[..slash])
 }
 
 fn file_name(path: &[u8]) -> &[u8] {
-    path.iter().rposition(|&byte| byte == b'/').map_or(path, |slash| &path[slash + 1..])
+    path.iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(path, |slash| &path[slash + 1..])
 }
 
 fn text(path: &[u8]) -> std::borrow::Cow<'_, str> {
@@ -413,10 +464,22 @@ fn text(path: &[u8]) -> std::borrow::Cow<'_, str> {
 
 /// What is remembered of a file, and how old its last change is; none when it is no file.
 fn meta_of(path: &Path) -> Option<(Meta, Duration)> {
-    let found = std::fs::symlink_metadata(path).ok().filter(|found| !found.is_dir())?;
-    let modified = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
-    let age = found.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
-    let meta = Meta { modified, size: found.size(), inode: found.ino() };
+    let found = std::fs::symlink_metadata(path)
+        .ok()
+        .filter(|found| !found.is_dir())?;
+    let modified = found
+        .mtime()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(found.mtime_nsec());
+    let age = found
+        .modified()
+        .ok()
+        .and_then(|at| SystemTime::now().duration_since(at).ok());
+    let meta = Meta {
+        modified,
+        size: found.size(),
+        inode: found.ino(),
+    };
     Some((meta, age.unwrap_or(Duration::ZERO)))
 }
 

@@ -13,7 +13,9 @@ use super::status::table;
 use crate::exit::Exit;
 
 pub(super) fn follow(config: &Config, json: bool) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else { return no_loop() };
+    let Some(mut client) = Client::connect(&config.state_file) else {
+        return no_loop();
+    };
     let terminal = std::io::stdout().is_terminal();
     let mut shown = BTreeSet::new();
     let mut answer = Some(client.ask(&Ask::Follow)?);
@@ -46,7 +48,10 @@ fn changed_rows(status: &Status, shown: &mut BTreeSet<String>) -> Vec<String> {
     let began = parse_seconds(&status.since).unwrap_or(0);
     let timeless = table(status, began);
     let rows = table(status, now_micros() / 1_000_000);
-    let fresh = timeless.iter().zip(rows).filter(|(timeless, _)| !shown.contains(*timeless));
+    let fresh = timeless
+        .iter()
+        .zip(rows)
+        .filter(|(timeless, _)| !shown.contains(*timeless));
     let fresh = fresh.map(|(_, row)| row).collect();
     *shown = timeless.into_iter().collect();
     fresh

@@ -62,7 +62,11 @@ pub(super) fn run(path: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
     if !arguments.change.is_empty() && !arguments.once && !arguments.dry_run {
         return usage("--change needs --once or --dry-run");
     }
-    let remote = if arguments.allow_remote_bind { RemoteBind::Allow } else { RemoteBind::Refuse };
+    let remote = if arguments.allow_remote_bind {
+        RemoteBind::Allow
+    } else {
+        RemoteBind::Refuse
+    };
     let loaded = read(path, remote)?;
     print_problems("warning", &loaded.warnings);
     let config = match loaded.valid() {
@@ -75,11 +79,18 @@ pub(super) fn run(path: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
     if arguments.dry_run {
         return foresee(&config, arguments);
     }
-    if let Some(name) = arguments.workflow.iter().find(|name| !config.workflow.contains_key(*name)) {
+    if let Some(name) = arguments
+        .workflow
+        .iter()
+        .find(|name| !config.workflow.contains_key(*name))
+    {
         return usage(&format!("no workflow named '{name}'"));
     }
     if arguments.allow_remote_bind && !config.event.is_empty() {
-        writeln!(std::io::stderr(), "warning: the event server may be reached from other machines")?;
+        writeln!(
+            std::io::stderr(),
+            "warning: the event server may be reached from other machines"
+        )?;
     }
     let plan = Plan {
         once: arguments.once,
@@ -128,7 +139,11 @@ fn foresee(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     let foreseen = dry_run(config, &arguments.change, &events);
     std::io::stdout().write_all(foreseen.text.as_bytes())?;
-    Ok(if foreseen.accepted { Exit::Success } else { Exit::Failure })
+    Ok(if foreseen.accepted {
+        Exit::Success
+    } else {
+        Exit::Failure
+    })
 }
 
 fn colour(when: When, terminal: bool) -> Colour {
@@ -148,7 +163,9 @@ fn level(arguments: &Arguments) -> Level {
         return level;
     }
     let from = |name: &str| std::env::var(name).ok().and_then(|filter| level_in(&filter));
-    from("BEAMTALK_LOG").or_else(|| from("RUST_LOG")).unwrap_or(Level::Info)
+    from("BEAMTALK_LOG")
+        .or_else(|| from("RUST_LOG"))
+        .unwrap_or(Level::Info)
 }
 
 /// The level a filter gives everything: the last word that names one and no target.

@@ -11,7 +11,9 @@ use super::no_loop;
 use crate::exit::Exit;
 
 pub(super) fn once(config: &Config, json: bool) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else { return no_loop() };
+    let Some(mut client) = Client::connect(&config.state_file) else {
+        return no_loop();
+    };
     let Answer::Status(status) = client.ask(&Ask::Status)? else {
         anyhow::bail!("the loop gave an unexpected answer");
     };
@@ -36,20 +38,32 @@ pub(super) fn table(status: &Status, now: u64) -> Vec<String> {
         status.pid,
         status.config
     )];
-    let mut rows = vec![["PROCESS", "STATE", "PID", "UP", "RESTARTS", "LAST EXIT"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["PROCESS", "STATE", "PID", "UP", "RESTARTS", "LAST EXIT"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     rows.extend(status.processes.iter().map(|process| {
-        let exit = process.last_exit.as_ref().map(|exit| match (exit.code, exit.signal) {
-            (Some(code), _) => format!("exit status: {code}"),
-            (None, Some(signal)) => format!("signal: {signal}"),
-            (None, None) => "-".to_owned(),
-        });
-        let next = process.next_start_ms.map(|ms| format!("next in {} s", ms.div_ceil(1000)));
+        let exit = process
+            .last_exit
+            .as_ref()
+            .map(|exit| match (exit.code, exit.signal) {
+                (Some(code), _) => format!("exit status: {code}"),
+                (None, Some(signal)) => format!("signal: {signal}"),
+                (None, None) => "-".to_owned(),
+            });
+        let next = process
+            .next_start_ms
+            .map(|ms| format!("next in {} s", ms.div_ceil(1000)));
         let last: Vec<String> = [exit, next].into_iter().flatten().collect();
         vec![
             process.name.clone(),
             process.state.clone(),
             process.pid.map_or_else(dash, |pid| pid.to_string()),
-            process.since.as_deref().map_or_else(dash, |since| clock(age(since))),
+            process
+                .since
+                .as_deref()
+                .map_or_else(dash, |since| clock(age(since))),
             process.restarts.to_string(),
             if last.is_empty() { dash() } else { last.join(", ") },
         ]
@@ -57,7 +71,11 @@ pub(super) fn table(status: &Status, now: u64) -> Vec<String> {
     if rows.len() > 1 {
         lines.extend(aligned(&rows));
     }
-    let mut rows = vec![["WORKFLOW", "RUNS", "FAILED", "LAST", "TOOK"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["WORKFLOW", "RUNS", "FAILED", "LAST", "TOOK"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     rows.extend(status.workflows.iter().map(|workflow| {
         let last = workflow.last.as_ref();
         vec![
@@ -84,7 +102,11 @@ fn dash() -> String {
 fn lane(status: &Status) -> String {
     let mut line = match &status.lane.running {
         Some(running) => {
-            let target = running.target.as_ref().map(|target| format!(" {target}")).unwrap_or_default();
+            let target = running
+                .target
+                .as_ref()
+                .map(|target| format!(" {target}"))
+                .unwrap_or_default();
             format!(
                 "LANE  running {} (step {}/{} {}{target})",
                 running.workflow, running.step, running.steps, running.action
@@ -93,7 +115,12 @@ fn lane(status: &Status) -> String {
         None => "LANE  idle".to_owned(),
     };
     if !status.lane.queue.is_empty() {
-        let queued: Vec<&str> = status.lane.queue.iter().map(|request| request.workflow.as_str()).collect();
+        let queued: Vec<&str> = status
+            .lane
+            .queue
+            .iter()
+            .map(|request| request.workflow.as_str())
+            .collect();
         line = format!("{line}  queued: {}", queued.join(", "));
     }
     line
@@ -101,19 +128,31 @@ fn lane(status: &Status) -> String {
 
 /// Hours, minutes and seconds.
 fn clock(seconds: u64) -> String {
-    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 /// Columns two blanks apart.
 fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     rows.iter()
         .map(|row| {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:<width$}"));
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         })
         .collect()

@@ -5,7 +5,9 @@ use crate::config::{RemoteBind, check};
 
 fn order(text: &str, top: &str) -> Vec<String> {
     let text = format!("watch.w = {{ paths = [\"go\"], workflow = \"{top}\" }}\n{text}");
-    let config = check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse).valid().unwrap();
+    let config = check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse)
+        .valid()
+        .unwrap();
     let mut execution = Execution::new(Request::new(top, Source::Watch, Vec::new()), 0);
     let mut order = Vec::new();
     loop {
@@ -31,7 +33,10 @@ fn run(name: &str) -> String {
 }
 
 fn workflow(name: &str, steps: &[String], triggers: &[&str]) -> String {
-    format!("workflow.{name} = {{ steps = [{}], triggers = {triggers:?} }}\n", steps.join(", "))
+    format!(
+        "workflow.{name} = {{ steps = [{}], triggers = {triggers:?} }}\n",
+        steps.join(", ")
+    )
 }
 
 #[test]
@@ -57,7 +62,10 @@ fn triggers_of_an_inline_workflow_come_before_the_next_step() {
         workflow("r", &[log("r")], &[]),
     ]
     .concat();
-    assert_eq!(order(&text, "s"), ["begin s", "x", "begin r", "r", "done s 1", "end"]);
+    assert_eq!(
+        order(&text, "s"),
+        ["begin s", "x", "begin r", "r", "done s 1", "end"]
+    );
 }
 
 #[test]
@@ -68,7 +76,10 @@ fn an_inline_workflow_runs_again_but_triggers_once() {
         workflow("r", &[log("r")], &[]),
     ]
     .concat();
-    assert_eq!(order(&text, "s"), ["begin s", "x", "begin r", "r", "done s 1", "x", "done s 2"]);
+    assert_eq!(
+        order(&text, "s"),
+        ["begin s", "x", "begin r", "r", "done s 1", "x", "done s 2"]
+    );
 }
 
 #[test]
@@ -78,8 +89,12 @@ fn steps_know_who_holds_them() {
         workflow("s", &[run("x"), log("end")], &[]),
         workflow("x", &[log("x")], &[])
     );
-    let config = check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse).valid().unwrap();
-    let places: Vec<(String, usize)> =
-        Execution::foresee(&config, "s").into_iter().map(|(place, _)| (place.workflow, place.index)).collect();
+    let config = check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse)
+        .valid()
+        .unwrap();
+    let places: Vec<(String, usize)> = Execution::foresee(&config, "s")
+        .into_iter()
+        .map(|(place, _)| (place.workflow, place.index))
+        .collect();
     assert_eq!(places, [("x".to_owned(), 1), ("s".to_owned(), 2)]);
 }

@@ -15,7 +15,11 @@ fn up(machine: &mut Machine, now: Ms) -> u64 {
 }
 
 fn exit(generation: u64, exit: Exit) -> Input {
-    Input::Exited { generation, exit, leftovers: false }
+    Input::Exited {
+        generation,
+        exit,
+        leftovers: false,
+    }
 }
 
 fn info(text: &str) -> Output {
@@ -27,7 +31,13 @@ fn a_start_spawns_and_reports() {
     let mut machine = machine(Restart::Never);
     assert_eq!(machine.handle(0, Input::Start), [Output::Spawn { generation: 1 }]);
     assert_eq!(
-        machine.handle(5, Input::Spawned { generation: 1, pid: 7 }),
+        machine.handle(
+            5,
+            Input::Spawned {
+                generation: 1,
+                pid: 7
+            }
+        ),
         [info("started process p"), Output::Started, Output::Done(Ok(()))]
     );
     assert_eq!(machine.handle(9, Input::Start), [Output::Done(Ok(()))]);
@@ -37,10 +47,16 @@ fn a_start_spawns_and_reports() {
 fn a_failed_start_tells_who_asked() {
     let mut machine = machine(Restart::Always);
     machine.handle(0, Input::Start);
-    let failed = Input::SpawnFailed { generation: 1, reason: "no".into() };
+    let failed = Input::SpawnFailed {
+        generation: 1,
+        reason: "no".into(),
+    };
     assert_eq!(
         machine.handle(0, failed),
-        [Output::Done(Err("failed to start process 'p': no".into())), Output::Ended]
+        [
+            Output::Done(Err("failed to start process 'p': no".into())),
+            Output::Ended
+        ]
     );
     assert_eq!(machine.deadline(), None);
 }
@@ -75,7 +91,11 @@ fn each_policy_answers_each_exit() {
         let mut machine = machine(policy);
         let generation = up(&mut machine, 0);
         machine.handle(1, exit(generation, how));
-        assert_eq!(matches!(machine.phase(), Phase::Backoff { .. }), again, "{policy:?} {how}");
+        assert_eq!(
+            matches!(machine.phase(), Phase::Backoff { .. }),
+            again,
+            "{policy:?} {how}"
+        );
     }
 }
 
@@ -94,7 +114,10 @@ fn delays_double_up_to_the_limit_and_begin_anew_after_a_long_life() {
         generation = machine.generation();
         machine.handle(now, Input::Spawned { generation, pid: 7 });
     }
-    assert_eq!(delays, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+    assert_eq!(
+        delays,
+        [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]
+    );
     assert_eq!(machine.restarts(), 9);
     now += 10_000;
     machine.handle(now, exit(generation, Exit::Code(1)));
@@ -106,8 +129,17 @@ fn asking_for_a_start_skips_the_delay_and_resets_it() {
     let mut machine = machine(Restart::Always);
     let generation = up(&mut machine, 0);
     machine.handle(0, exit(generation, Exit::Code(1)));
-    assert_eq!(machine.handle(10, Input::Restart), [Output::Spawn { generation: 2 }]);
-    machine.handle(10, Input::Spawned { generation: 2, pid: 8 });
+    assert_eq!(
+        machine.handle(10, Input::Restart),
+        [Output::Spawn { generation: 2 }]
+    );
+    machine.handle(
+        10,
+        Input::Spawned {
+            generation: 2,
+            pid: 8,
+        },
+    );
     machine.handle(20, exit(2, Exit::Code(1)));
     assert_eq!(machine.deadline(), Some(520));
 }
@@ -117,7 +149,10 @@ fn a_stop_cancels_a_scheduled_restart() {
     let mut machine = machine(Restart::Always);
     let generation = up(&mut machine, 0);
     machine.handle(0, exit(generation, Exit::Code(1)));
-    assert_eq!(machine.handle(1, Input::Stop), [info("process p already exited"), Output::Done(Ok(()))]);
+    assert_eq!(
+        machine.handle(1, Input::Stop),
+        [info("process p already exited"), Output::Done(Ok(()))]
+    );
     assert_eq!(machine.handle(99_999, Input::Tick), []);
 }
 
@@ -125,11 +160,25 @@ fn a_stop_cancels_a_scheduled_restart() {
 fn leftovers_are_gone_before_the_next_start() {
     let mut machine = machine(Restart::Always);
     let generation = up(&mut machine, 0);
-    let outputs = machine.handle(0, Input::Exited { generation, exit: Exit::Code(1), leftovers: true });
+    let outputs = machine.handle(
+        0,
+        Input::Exited {
+            generation,
+            exit: Exit::Code(1),
+            leftovers: true,
+        },
+    );
     assert!(outputs.contains(&Output::Stop { generation }));
-    assert_eq!(machine.handle(99_999, Input::Tick), [], "the old group is still there");
+    assert_eq!(
+        machine.handle(99_999, Input::Tick),
+        [],
+        "the old group is still there"
+    );
     machine.handle(100_000, Input::Gone { generation });
-    assert_eq!(machine.handle(100_000, Input::Tick), [Output::Spawn { generation: 2 }]);
+    assert_eq!(
+        machine.handle(100_000, Input::Tick),
+        [Output::Spawn { generation: 2 }]
+    );
 }
 
 #[test]
