@@ -57,7 +57,7 @@ def loop(binary, place, config, ready="loop ready"):
     return process
 
 
-def latencies(place, rounds, debounce):
+def latencies(place, rounds, debounce, pause=0.03):
     """Milliseconds from a save to the start of the command, beyond the debounce."""
     file, stamps = place / "src" / "a.txt", place / "stamps"
     taken = []
@@ -67,7 +67,7 @@ def latencies(place, rounds, debounce):
         file.write_text(str(number))
         wait_for("the command", lambda: len(lines(stamps)) > before)
         taken.append((int(lines(stamps)[before].split()[-1]) - began) / 1e6 - debounce)
-        time.sleep(0.03 + (number % 7) * 0.011)
+        time.sleep(pause + (number % 7) * 0.011)
     return taken
 
 
@@ -112,8 +112,8 @@ def measure_latency(binary, rounds):
         process.stdin.close()
         time.sleep(1)
         # entr has no window to wait for.
-        latencies(place, 5, 0)
-        found["entr"] = latencies(place, rounds, 0)
+        latencies(place, 5, 0, 0.3)
+        found["entr"] = latencies(place, min(rounds, 60), 0, 0.3)
         stop(process)
         shutil.rmtree(place)
     return found

@@ -1,4 +1,8 @@
 //! The loop as users meet it: the real binary in a temporary directory, loopback only.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed; helpers are no exception"
+)]
 
 #[path = "loop_tests/commands.rs"]
 mod commands;

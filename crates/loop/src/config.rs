@@ -80,18 +80,12 @@ impl Loaded {
 
 /// Read and check a config: the named file, or `devloop.toml` in `directory`.
 pub fn load(path: Option<&Path>, directory: &Path, remote: RemoteBind) -> Loaded {
-    let file = match path {
-        Some(path) => directory.join(path),
-        None => {
-            let file = directory.join("devloop.toml");
-            if !file.exists() {
-                return Loaded::failed(vec![Problem::whole(
-                    "no config given, and no devloop.toml in this directory",
-                )]);
-            }
-            file
-        }
-    };
+    let file = directory.join(path.unwrap_or(Path::new("devloop.toml")));
+    if path.is_none() && !file.exists() {
+        return Loaded::failed(vec![Problem::whole(
+            "no config given, and no devloop.toml in this directory",
+        )]);
+    }
     let file = clean(&file);
     match std::fs::read(&file) {
         Ok(bytes) => match String::from_utf8(bytes) {
@@ -140,7 +134,7 @@ fn place(text: &[u8], offset: usize) -> (usize, usize) {
         .iter()
         .rposition(|&byte| byte == b'\n')
         .map_or(0, |at| at + 1);
-    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let line = before.split(|&byte| byte == b'\n').count();
     let column = String::from_utf8_lossy(before.get(line_start..).unwrap_or_default())
         .chars()
         .count()

@@ -54,7 +54,10 @@ pub fn socket_path(state_file: &Path) -> PathBuf {
         return beside;
     }
     let digest = Sha256::digest(state_file.as_os_str().as_encoded_bytes());
-    let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = digest
+        .iter()
+        .take(8)
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     let directory = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(directory) => PathBuf::from(directory).join("beamtalk"),
         None => std::env::temp_dir().join(format!("beamtalk-{}", rustix::process::getuid().as_raw())),
@@ -85,12 +88,12 @@ impl Client {
         let mut line = serde_json::to_vec(ask)?;
         line.push(b'\n');
         self.stream.get_mut().write_all(&line)?;
-        self.next()?
+        self.receive()?
             .ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
     /// The next answer; none when the loop has closed the connection.
-    pub fn next(&mut self) -> std::io::Result<Option<Answer>> {
+    pub fn receive(&mut self) -> std::io::Result<Option<Answer>> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {
             return Ok(None);

@@ -60,13 +60,10 @@ where
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
             return;
         };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(_) => {
-                // Out of descriptors, most likely: give others time to close theirs.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, most likely: give others time to close theirs.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
         };
         while open.try_join_next().is_some() {}
         let answer = answer.clone();

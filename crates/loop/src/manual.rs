@@ -95,7 +95,8 @@ fn inline(line: &str) -> String {
                 if let Some((label, behind)) = after.split_once("](")
                     && let Some((url, behind)) = behind.split_once(')')
                 {
-                    text.push_str(&format!("{} ({url})", inline(label)));
+                    text.push_str(&inline(label));
+                    text.extend([" (", url, ")"]);
                     rest = behind;
                     continue;
                 }

@@ -10,6 +10,7 @@ mod probes;
 mod signals;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -80,12 +81,17 @@ pub(crate) enum Inbound {
 
 /// Run the loop to its end. Everything it has to say goes to the output streams.
 pub fn run(config: Config, options: Options) -> Outcome {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(_) => return Outcome::Ended(1),
-    };
-    let Ok(output) = Output::new(options.style) else {
-        return Outcome::Ended(1);
+    let made = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| Ok((runtime, Output::new(options.style)?)));
+    let (runtime, output) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            // There is no output yet to report through.
+            drop(writeln!(std::io::stderr(), "error: {}", Fatal::Runtime(error)));
+            return Outcome::Ended(1);
+        }
     };
     let outcome = runtime.block_on(async {
         let outcome = run_with(config, options, &output).await;

@@ -221,7 +221,7 @@ fn trigger(
         }
     };
     if wait && changed {
-        let failure = match client.next() {
+        let failure = match client.receive() {
             Ok(Some(Answer::Finished { error })) => error,
             Ok(_) => Some("the loop ended".to_owned()),
             Err(error) => Some(late(&error)),

@@ -12,9 +12,8 @@ fn a_kill_while_children_are_started_leaves_nobody() {
         "watch.go.paths = [\"go\"]\nworkflow.go.steps = [{ action = \"log\", message = \"go\" }]\n",
     );
     for index in 0..20 {
-        config.push_str(&format!(
-            "process.p{index:02}.command = [\"sh\", \"-c\", \"sleep 1000 & wait\"]\n"
-        ));
+        let process = format!("process.p{index:02}.command = [\"sh\", \"-c\", \"sleep 1000 & wait\"]\n");
+        config.push_str(&process);
     }
     let place = Place::new(&config);
     for round in 0..12u64 {

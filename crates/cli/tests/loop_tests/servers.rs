@@ -185,7 +185,8 @@ fn e19_events_are_narrow() {
     let large = format!("{{\"value\":\"/{}\"}}", "a".repeat(70_000));
     let other = format!("{base}/events/other");
     let (address, _) = split_url(&base);
-    let refused: [(&str, &str, &str, &[(&str, &str)], u16, &str); 19] = [
+    type Refused<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a str);
+    let refused: [Refused<'_>; 19] = [
         (&url, &token, r#"{"value":"/A"}"#, &[], 400, "pattern"),
         (&url, &token, r#"{"value":1}"#, &[], 422, "shape"),
         (&url, &token, "[]", &[], 422, "shape"),

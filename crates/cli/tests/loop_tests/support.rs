@@ -357,10 +357,9 @@ pub(crate) fn post(url: &str, token: &str, body: &str, headers: &[(&str, &str)])
             all.push(((*name).to_owned(), (*value).to_owned()));
         }
     }
-    let head: String = all
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
+    let head = all.iter().fold(String::new(), |head, (name, value)| {
+        head + &format!("{name}: {value}\r\n")
+    });
     exchange(
         &address,
         format!("{method} {path} HTTP/1.1\r\n{head}\r\n{body}").as_bytes(),

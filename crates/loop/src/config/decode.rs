@@ -547,27 +547,16 @@ impl Decoder<'_> {
 
     fn workflow(&mut self, table: &mut Table<'_>) -> Workflow {
         let path = table.key_path("steps");
-        let steps = match table.take("steps") {
-            Some(value) => match value.get_ref() {
-                DeValue::Array(items) => items
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(index, item)| self.step(item, format!("{path}[{}]", index + 1)))
-                    .collect(),
-                DeValue::String(_)
-                | DeValue::Integer(_)
-                | DeValue::Float(_)
-                | DeValue::Boolean(_)
-                | DeValue::Datetime(_)
-                | DeValue::Table(_) => {
-                    self.wrong(value, &path, "a list of steps");
-                    Vec::new()
-                }
-            },
-            None => {
-                self.missing(table, "steps");
-                Vec::new()
+        let value = table.take("steps");
+        let steps = if let Some(DeValue::Array(items)) = value.map(Spanned::get_ref) {
+            let step = |(index, item)| self.step(item, format!("{path}[{}]", index + 1));
+            items.iter().enumerate().filter_map(step).collect()
+        } else {
+            match value {
+                Some(value) => self.wrong(value, &path, "a list of steps"),
+                None => self.missing(table, "steps"),
             }
+            Vec::new()
         };
         Workflow {
             steps,

@@ -289,7 +289,7 @@ proptest! {
              "(1|-1|\"x\"|true|\\[\\]|\\[\"a\"\\]|\\[\\{ action = \"log\" \\}\\]|\\{ kind = 1 \\}|1\\.5|1979-05-27)"),
             0..6),
     ) {
-        let text: String = lines.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        let text = lines.iter().fold(String::new(), |text, (key, value)| text + &format!("{key} = {value}\n"));
         let loaded = checked(&text);
         prop_assert!(loaded.config.is_some() || !loaded.errors.is_empty());
     }

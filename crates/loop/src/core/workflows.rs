@@ -30,26 +30,25 @@ impl Core {
                 return;
             }
             let request = match self.phase {
-                Phase::Starting if self.autostart.is_empty() => match self.startup.pop_front() {
-                    Some(request) => request,
-                    None => {
+                Phase::Starting if self.autostart.is_empty() => {
+                    let Some(request) = self.startup.pop_front() else {
                         self.become_ready(now, out);
                         continue;
-                    }
-                },
+                    };
+                    request
+                }
                 Phase::Running => match self.lane.pop() {
                     Some(request) => request,
                     None if self.plan.once => {
                         self.shut_down(now, "done".into(), out);
                         return;
                     }
-                    None => match self.polls.take_due(now) {
-                        Some(hook) => {
+                    None => {
+                        if let Some(hook) = self.polls.take_due(now) {
                             self.start_poll(hook, out);
-                            return;
                         }
-                        None => return,
-                    },
+                        return;
+                    }
                 },
                 Phase::Waiting | Phase::Starting | Phase::Stopping | Phase::Ended => return,
             };

@@ -61,7 +61,10 @@ impl AuditLog {
 /// The first hex digits of a value's hash: enough to recognise it, too little to recover it.
 pub(crate) fn fingerprint(value: &str) -> String {
     let digest = Sha256::digest(value.as_bytes());
-    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .iter()
+        .take(4)
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]

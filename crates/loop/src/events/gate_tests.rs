@@ -149,7 +149,7 @@ fn the_rate_allows_a_burst_of_twice_itself() {
     assert!(bucket.take(start + Duration::from_millis(400)));
     assert_eq!(
         (0..20)
-            .filter(|_| bucket.take(start + Duration::from_secs(60)))
+            .filter(|_| bucket.take(start + Duration::from_mins(1)))
             .count(),
         10
     );

@@ -12,6 +12,10 @@ pub(crate) struct Alarm {
 
 #[cfg(target_os = "linux")]
 impl Alarm {
+    #[expect(
+        deprecated,
+        reason = "the replacement is unsafe for the sake of descriptors that may change; an owned one does not"
+    )]
     pub(crate) fn new() -> std::io::Result<Self> {
         use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
         let timer = timerfd_create(
@@ -19,7 +23,7 @@ impl Alarm {
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
         )?;
         Ok(Self {
-            timer: tokio::io::unix::AsyncFd::register(timer)?,
+            timer: tokio::io::unix::AsyncFd::new(timer)?,
             due: None,
             is_set: false,
         })
@@ -108,7 +112,9 @@ mod tests {
                     .await
                     .is_err()
             );
-            alarm.set(Some(Instant::now() - Duration::from_secs(1)));
+            let past = Instant::now();
+            std::thread::sleep(Duration::from_millis(2));
+            alarm.set(Some(past));
             alarm.ring().await;
         });
     }

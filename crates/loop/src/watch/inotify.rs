@@ -160,7 +160,7 @@ impl Native {
     /// Read everything the kernel has queued.
     pub(super) fn read(&mut self) -> std::io::Result<Reading> {
         let mut reading = Reading::default();
-        let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+        let mut buffer = vec![MaybeUninit::uninit(); 32 * 1024];
         let queue = self.tree.registrar.queue.try_clone()?;
         let mut events = inotify::Reader::new(&queue, &mut buffer);
         loop {

@@ -15,7 +15,7 @@ use crate::core::Change;
 use crate::pattern::Target;
 
 /// A second failure of the backend within this time is the end.
-const FAILURE_APART: Duration = Duration::from_secs(60);
+const FAILURE_APART: Duration = Duration::from_mins(1);
 /// Directories without a watch are compared no more often than this.
 const FALLBACK_POLL: u64 = 2000;
 

@@ -279,7 +279,7 @@ impl<R: Registrar> Tree<R> {
                     changed |= self
                         .hashes
                         .insert(child.clone(), hash)
-                        .is_some_and(|old| old != hash)
+                        .is_some_and(|old| old != hash);
                 }
                 None => drop(self.hashes.remove(&child)),
             }

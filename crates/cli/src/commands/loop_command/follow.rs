@@ -37,7 +37,7 @@ pub(super) fn follow(config: &Config, json: bool) -> anyhow::Result<Exit> {
         }
         out.flush()?;
         // A loop that ends closes the connection, maybe in the middle of a line.
-        answer = client.next().unwrap_or(None);
+        answer = client.receive().unwrap_or(None);
     }
     Ok(Exit::Success)
 }
