@@ -142,7 +142,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_survived(markdown in "(?s).{0,200}") {
-            prop_assert!(plain(&markdown).lines().count() >= markdown.lines().count().min(1) - 1);
+            let text = plain(&markdown);
+            prop_assert!(text.is_empty() || text.ends_with('\n'));
         }
     }
 }

@@ -43,7 +43,7 @@ fn run(test: impl Future<Output = ()>) {
     runtime.block_on(async {
         tokio::time::timeout(limit, test)
             .await
-            .expect("the test took too long")
+            .expect("the test took too long");
     });
 }
 

@@ -300,7 +300,7 @@ fn e19_events_are_narrow() {
     // After a pause the bucket is full again.
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(trigger(&["page", "/cli", "--wait"]), Some(0));
-    assert_eq!(run.count("page /cli"), 1);
+    run.wait_count("page /cli", 1);
     assert_eq!(trigger(&["page", "BAD"]), Some(1));
     assert_eq!(trigger(&["publish", "x"]), Some(1));
     run.stop();

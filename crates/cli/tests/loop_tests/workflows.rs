@@ -38,7 +38,7 @@ workflow.go.steps = [{ action = "log", message = "go" }]
     let second = said.iter().position(|line| line == "json 3 true [1,2]").unwrap();
     assert!(first < second);
     run.wait_out("[echo facts] ");
-    assert!(run.out().contains("[printf word]   two words \n"));
+    run.wait_out("[printf word]   two words \n");
     run.stop();
 }
 
@@ -67,7 +67,7 @@ workflow.later.steps = [{ action = "log", message = "never too" }]
         "[show env] {}|a b|teal|inner|[\"go\"]\n",
         place.path("sub").display()
     );
-    assert!(run.out().contains(&expected), "{}", run.out());
+    run.wait_out(&expected);
     let log = run.log();
     let why = log.find("[sh fail] why\n").unwrap();
     let error = log
