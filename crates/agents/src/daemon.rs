@@ -42,6 +42,8 @@ pub struct DaemonOptions {
     pub providers: Vec<Arc<dyn Provider>>,
     /// Told once: the namespace had to be tightened.
     pub warn: fn(&str),
+    /// Called when the socket answers.
+    pub ready: fn(),
 }
 
 /// Run the daemon until it is told to stop.
@@ -71,6 +73,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let data = json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});
     hub.events.emit("daemon", "DaemonStarted", data);
     listen::notify_ready();
+    (options.ready)();
     tracing::info!(namespace = %options.namespace.display(), sessions = adopted.len(), "daemon started");
 
     let accepting = tokio::spawn(listen::accept(listener, Arc::clone(&hub)));

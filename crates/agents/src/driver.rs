@@ -63,7 +63,7 @@ fn prepare_terminal() {
         modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN;
         modes.input_modes -= InputModes::IXON;
         // Without a terminal there is nothing to prepare.
-        drop(tcsetattr(&stdin, OptionalActions::Now, &modes));
+        tcsetattr(&stdin, OptionalActions::Now, &modes).ok();
     }
 }
 

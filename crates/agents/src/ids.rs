@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use sha2::{Digest, Sha256};
+
 /// `count` random bytes as hex digits.
 pub(crate) fn random_hex(count: usize) -> std::io::Result<String> {
     Ok(hex(&random(count)?))
@@ -35,6 +37,12 @@ pub(crate) fn uuid_v7() -> std::io::Result<String> {
 
 pub(crate) fn milliseconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_millis() as u64)
+}
+
+/// The alias `spawn` gives: 8 digits of the directory's hash and the role.
+pub fn directory_alias(directory: &str, role: &str) -> String {
+    let digest = hex(&Sha256::digest(directory.as_bytes()));
+    format!("{}-{role}", digest.get(..8).unwrap_or_default())
 }
 
 /// Unix seconds now.

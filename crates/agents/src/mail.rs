@@ -1,7 +1,7 @@
 //! Mailboxes on disk. A message is in exactly one box; what was answered for is stored.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use beamtalk_ninep::Refusal;
@@ -261,15 +261,11 @@ impl Mail {
         std::fs::remove_file(self.path(who, Box::Completed, id)).map_err(|_| refusal("not found"))
     }
 
-    /// History lines of a day, or of all days.
     #[cfg(test)]
     pub(crate) fn history_files(&self, who: &str) -> Vec<String> {
         files::names(&self.root.join("history").join(who))
     }
 
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
 }
 
 #[cfg(test)]

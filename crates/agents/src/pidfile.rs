@@ -81,7 +81,7 @@ impl Drop for PidFile {
         let ours = open(&self.directory, OFlags::RDONLY).is_ok_and(|mut file| content(&mut file) == self.pid);
         if ours {
             // The directory may be gone; then so is the file.
-            drop(rustix::fs::unlinkat(&self.directory, PID_FILE, AtFlags::empty()));
+            rustix::fs::unlinkat(&self.directory, PID_FILE, AtFlags::empty()).ok();
         }
     }
 }

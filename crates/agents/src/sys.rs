@@ -44,3 +44,10 @@ pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> io::Result<()> {
     // SAFETY: no file descriptor table is unshared, and the launcher has one thread.
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(io::Error::from)
 }
+
+/// A descriptor the runtime waits on.
+#[expect(unsafe_code, reason = "the runtime trusts that the descriptor stays open; an owned one does")]
+pub(crate) fn wait_on(descriptor: std::os::fd::OwnedFd) -> io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
+    // SAFETY: an `OwnedFd` keeps the same descriptor open until it is dropped.
+    unsafe { tokio::io::unix::AsyncFd::register(descriptor) }.map_err(io::Error::from)
+}

@@ -250,9 +250,6 @@ impl Tmux {
         self.call(&["kill-window", "-t", window]).await.map(drop)
     }
 
-    pub(crate) async fn kill_server(&self) -> Result<(), TmuxError> {
-        self.call(&["kill-server"]).await.map(drop)
-    }
 }
 
 fn quoted(path: &Path) -> String {

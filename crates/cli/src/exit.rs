@@ -8,6 +8,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     Success,
     Failure,
+    /// A code of a command with a table of its own.
+    Code(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -15,6 +17,7 @@ impl From<Exit> for ExitCode {
         ExitCode::from(match exit {
             Exit::Success => 0,
             Exit::Failure => 1,
+            Exit::Code(code) => code,
         })
     }
 }

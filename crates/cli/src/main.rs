@@ -19,12 +19,19 @@ struct Arguments {
 enum Command {
     /// Show a page of the user guide.
     Docs(commands::docs::Arguments),
+    /// Run agents in tmux and serve them as files.
+    Agents(commands::agents::Arguments),
+    /// Read and write files of a 9P server.
+    #[command(name = "9p")]
+    Ninep(commands::ninep::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(commands::agents::by_name(std::env::args_os()));
     let outcome: anyhow::Result<Exit> = match arguments.command {
         Command::Docs(arguments) => commands::docs::run(&arguments),
+        Command::Agents(arguments) => commands::agents::run(arguments),
+        Command::Ninep(arguments) => commands::ninep::run(&arguments),
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -32,7 +32,7 @@ pub(super) fn bind(namespace: &Namespace) -> Result<UnixListener, Fatal> {
     let io = |error: rustix::io::Errno| Fatal::Io(error.into());
     // What a crashed daemon left behind.
     for name in [inner(TEMPORARY), TEMPORARY.to_owned()] {
-        drop(rustix::fs::unlinkat(&namespace.directory, name.as_str(), AtFlags::empty()));
+        rustix::fs::unlinkat(&namespace.directory, name.as_str(), AtFlags::empty()).ok();
     }
     let old_mask = rustix::process::umask(Mode::from_raw_mode(0o177));
     let bound = std::os::unix::net::UnixListener::bind(door.join(TEMPORARY));
@@ -50,7 +50,7 @@ pub(super) fn bind(namespace: &Namespace) -> Result<UnixListener, Fatal> {
 pub(super) fn unbind(namespace: &Namespace) {
     for name in [SOCKET.to_owned(), format!("{DOOR}/{SOCKET}")] {
         // Gone already is what we want.
-        drop(rustix::fs::unlinkat(&namespace.directory, name.as_str(), AtFlags::empty()));
+        rustix::fs::unlinkat(&namespace.directory, name.as_str(), AtFlags::empty()).ok();
     }
 }
 

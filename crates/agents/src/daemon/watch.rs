@@ -21,7 +21,7 @@ enum Watched {
 pub(super) async fn run(hub: Arc<Hub>) {
     let opened = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)
         .map_err(std::io::Error::from)
-        .and_then(AsyncFd::new);
+        .and_then(crate::sys::wait_on);
     match opened {
         Ok(descriptor) => follow(&hub, &descriptor).await,
         Err(error) => {

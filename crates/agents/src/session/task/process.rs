@@ -217,7 +217,7 @@ impl Task {
         }
         if let Some(pid) = self.shared.with_record(|record| record.pid).and_then(Pid::from_raw) {
             // It may end between the check and the signal.
-            drop(kill_process_group(pid, signal));
+            kill_process_group(pid, signal).ok();
         }
         self.wait_for_end(limit).await;
     }
