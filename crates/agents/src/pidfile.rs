@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
@@ -61,11 +62,18 @@ impl PidFile {
     }
 }
 
+/// A process that was just killed holds its lock a moment longer.
+const DYING: Duration = Duration::from_millis(300);
+
 fn remove_stale(directory: &OwnedFd) -> Result<(), Fatal> {
-    if let Ok(mut file) = open(directory, OFlags::RDWR)
+    let limit = Instant::now() + DYING;
+    while let Ok(mut file) = open(directory, OFlags::RDWR)
         && !sys::try_lock(&file).unwrap_or(true)
     {
-        return Err(Fatal::AlreadyRunning { pid: content(&mut file) });
+        if Instant::now() > limit {
+            return Err(Fatal::AlreadyRunning { pid: content(&mut file) });
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
     match rustix::fs::unlinkat(directory, PID_FILE, AtFlags::empty()) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),

@@ -37,6 +37,7 @@ struct Reader {
     stream: UnixStream,
     buffer: Vec<u8>,
     start: usize,
+    limit: Option<Duration>,
 }
 
 #[derive(Default)]
@@ -67,7 +68,7 @@ impl Client {
         let mut client = Client {
             inner: Arc::new(Inner {
                 write: Mutex::new(write),
-                read: Mutex::new(Reader { stream, buffer: Vec::new(), start: 0 }),
+                read: Mutex::new(Reader { stream, buffer: Vec::new(), start: 0, limit: None }),
                 state: Mutex::new(Replies::default()),
                 ready: Condvar::new(),
                 dialect,
@@ -221,7 +222,10 @@ impl Client {
 impl Reader {
     /// The next frame; `None` if the time is over first.
     fn next(&mut self, limit: Option<Duration>) -> std::io::Result<Option<Vec<u8>>> {
-        self.stream.set_read_timeout(limit)?;
+        if self.limit != limit {
+            self.stream.set_read_timeout(limit)?;
+            self.limit = limit;
+        }
         loop {
             let rest = self.buffer.get(self.start..).unwrap_or_default();
             if let Some(size) = frame_size(rest) {
