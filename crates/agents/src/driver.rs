@@ -43,6 +43,9 @@ pub fn drive(name: &str) -> io::Result<u8> {
         out.flush()?;
         reporter.report("idle", "Stop");
         let Some(prompt) = input.next_prompt()? else { return Ok(0) };
+        // Answers start on a line of their own, where the ready line was.
+        out.write_all(b"\r\x1b[K")?;
+        out.flush()?;
         reporter.report("running", "UserPromptSubmit");
         let outcome = match &mut shell {
             Some(shell) => shell.run(&prompt)?,

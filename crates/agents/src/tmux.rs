@@ -75,7 +75,8 @@ impl Tmux {
 
     fn command(&self) -> Command {
         let mut command = Command::new("tmux");
-        command.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
+        // Whatever the locale: without -u control characters and accents come back as `_`.
+        command.arg("-u").arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
         command.env_remove("TMUX").kill_on_drop(true);
         for (name, value) in &self.environment {
             command.env(name, value);
@@ -164,10 +165,13 @@ impl Tmux {
         Ok(window.trim().to_owned())
     }
 
-    /// Run `agents run <id>` again in the window it had.
+    /// Run `agents run <id>` again in the window it had. A new pane takes the place of the old
+    /// one, because tmux forgets to tell the exit status of a pane that was respawned.
     pub(crate) async fn respawn(&self, window: &str, id: &str, cwd: &str) -> Result<(), TmuxError> {
         let program = self.program.display().to_string();
-        self.call(&["respawn-window", "-k", "-t", window, "-c", cwd, "--", &program, "agents", "run", id]).await.map(drop)
+        let old = self.call(&["display-message", "-p", "-t", window, "#{pane_id}"]).await?;
+        self.call(&["split-window", "-d", "-t", window, "-c", cwd, "--", &program, "agents", "run", id]).await?;
+        self.call(&["kill-pane", "-t", old.trim()]).await.map(drop)
     }
 
     /// Capture what the window prints.
@@ -202,9 +206,9 @@ impl Tmux {
 
     /// All windows that carry a session id; an error when no server runs.
     pub(crate) async fn windows(&self) -> Result<Vec<Window>, TmuxError> {
-        const FORMAT: &str = "#{@bt_id}\t#{window_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_status}\t\
-            #{pane_dead_signal}\t#{pane_pipe}\t#{@bt_backend}\t#{@bt_alias}\t#{@bt_role}\t#{@bt_model}\t\
-            #{@bt_sandbox}\t#{@bt_cwd}";
+        const FORMAT: &str = "#{@bt_id}|#{window_id}|#{pane_pid}|#{pane_dead}|#{pane_dead_status}|\
+            #{pane_dead_signal}|#{pane_pipe}|#{@bt_backend}|#{@bt_alias}|#{@bt_role}|#{@bt_model}|\
+            #{@bt_sandbox}|#{@bt_cwd}";
         let text = self.call(&["list-windows", "-a", "-F", FORMAT]).await?;
         let mut windows: Vec<Window> = text.lines().filter_map(parse_window).collect();
         // Sessions grouped for attaching show the same window again.
@@ -257,7 +261,7 @@ fn quoted(path: &Path) -> String {
 }
 
 fn parse_window(line: &str) -> Option<Window> {
-    let mut fields = line.split('\t');
+    let mut fields = line.splitn(13, '|');
     let mut next = || fields.next().unwrap_or_default().to_owned();
     let session_id = next();
     if session_id.is_empty() {
@@ -295,8 +299,8 @@ mod tests {
 
     #[test]
     fn windows_of_others_are_skipped() {
-        assert!(parse_window("\t@0\t12\t0\t\t\t0\t\t\t\t\t\t").is_none());
-        let window = parse_window("5e1fa0c2\t@4\t12\t1\t3\t\t1\techo\tdemo\t\t\tdefault\t/tmp").unwrap();
+        assert!(parse_window("|@0|12|0|||0||||||").is_none());
+        let window = parse_window("5e1fa0c2|@4|12|1|3||1|echo|demo|||default|/tmp").unwrap();
         assert_eq!((window.dead, window.status, window.signal), (true, Some(3), None));
         assert_eq!((window.options.alias.as_str(), window.options.cwd.as_str()), ("demo", "/tmp"));
     }

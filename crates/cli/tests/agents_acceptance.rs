@@ -197,11 +197,12 @@ fn examples_15_and_16_followers_and_events() {
     let world = World::started();
     world.value("beamtalk agents new echo /tmp --alias demo --wait");
     world.check(
-        "for f in 1 2; do beamtalk agents output demo --follow > $W/f$f & done
-         for f in 1 2; do until beamtalk agents audit | grep -c '\"path\":\"/agents/[0-9a-f]*/output.follow\"' | grep -q 2; do sleep 0.1; done; done
+        "beamtalk agents output demo --follow > $W/f1 & ONE=$!
+         beamtalk agents output demo --follow > $W/f2 & TWO=$!
+         until beamtalk agents audit | grep -c '\"path\":\"/agents/[0-9a-f]*/output.follow\"' | grep -q 2; do sleep 0.1; done
          beamtalk agents restart demo; beamtalk agents wait demo; beamtalk agents prompt demo x1 --wait
          for f in 1 2; do until grep -q 'echo: x1' $W/f$f; do sleep 0.1; done; done
-         kill %1 %2; cmp $W/f1 $W/f2 && grep -c 'echo: x1' $W/f1",
+         kill $ONE $TWO; cmp $W/f1 $W/f2 && grep -c 'echo: x1' $W/f1",
         "idle\necho: x1\n1\n",
     );
     let seq = world.value("beamtalk agents events --no-follow | tail -1 | jq .seq");

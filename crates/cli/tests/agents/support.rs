@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub const BINARY: &str = env!("CARGO_BIN_EXE_beamtalk");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_beamtalk");
 const LIMIT: Duration = Duration::from_secs(90);
 
-pub struct World {
+pub(crate) struct World {
     directory: tempfile::TempDir,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("bt").tempdir_in("/tmp").unwrap();
         std::fs::create_dir_all(directory.path().join("home")).unwrap();
         std::fs::create_dir_all(directory.path().join("work")).unwrap();
@@ -21,33 +21,33 @@ impl World {
     }
 
     /// A world whose daemon runs.
-    pub fn started() -> Self {
+    pub(crate) fn started() -> Self {
         let world = World::new();
         world.check("beamtalk agents start", "anvilsrv started successfully\n");
         world
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub fn namespace(&self) -> PathBuf {
+    pub(crate) fn namespace(&self) -> PathBuf {
         self.path("ns")
     }
 
     /// The state directory of the daemon.
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         let base = self.path("home/.beamtalk/agents");
         std::fs::read_dir(base).unwrap().next().unwrap().unwrap().path()
     }
 
-    pub fn config(&self, name: &str, text: &str) {
+    pub(crate) fn config(&self, name: &str, text: &str) {
         let path = self.path("home/.config/beamtalk/agents").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let bin = Path::new(BINARY).parent().unwrap().display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// What a shell script prints (both streams) and its exit status, within the time limit.
-    pub fn run(&self, script: &str) -> (String, i32) {
+    pub(crate) fn run(&self, script: &str) -> (String, i32) {
         let mut command = self.command("/bin/sh");
         command.args(["-c", &format!("exec 2>&1\n{script}")]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -88,15 +88,18 @@ impl World {
         (reader.join().unwrap(), status.code().unwrap_or(-1))
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         let base = self.path("home/.beamtalk/agents");
         let state = std::fs::read_dir(base).ok().and_then(|mut entries| entries.next()?.ok());
-        state.and_then(|state| std::fs::read_to_string(state.path().join("daemon.log")).ok()).unwrap_or_default()
+        let read = |name: &str| state.as_ref().and_then(|state| std::fs::read_to_string(state.path().join(name)).ok());
+        let (log, events) = (read("daemon.log").unwrap_or_default(), read("events.jsonl").unwrap_or_default());
+        let events: Vec<&str> = events.lines().rev().take(15).collect();
+        format!("{log}\nlast events, newest first:\n{}", events.join("\n"))
     }
 
     /// Run a script and compare; `…` in the expectation stands for anything on its line, and a
     /// last line `[n]` for the exit status.
-    pub fn check(&self, script: &str, expected: &str) {
+    pub(crate) fn check(&self, script: &str, expected: &str) {
         let (mut text, status) = self.run(script);
         if status != 0 {
             text.push_str(&format!("[{status}]\n"));
@@ -107,14 +110,14 @@ impl World {
     }
 
     /// The output of a script that succeeds, trimmed.
-    pub fn value(&self, script: &str) -> String {
+    pub(crate) fn value(&self, script: &str) -> String {
         let (text, status) = self.run(script);
         assert_eq!(status, 0, "{script}\n{text}\n{}", self.log());
         text.trim().to_owned()
     }
 
     /// Run a script until it succeeds.
-    pub fn until(&self, script: &str) {
+    pub(crate) fn until(&self, script: &str) {
         let limit = Instant::now() + LIMIT;
         loop {
             let (text, status) = self.run(script);
@@ -153,7 +156,7 @@ impl Drop for World {
         // Panics while panicking help nobody: failures here are visible as leftover processes.
         for script in [
             "beamtalk agents stop --kill-sessions >/dev/null 2>&1",
-            "kill -9 $(cat $NAMESPACE/anvilsrv.pid) 2>/dev/null",
+            "test -f $NAMESPACE/anvilsrv.pid && kill -9 $(cat $NAMESPACE/anvilsrv.pid) 2>/dev/null",
             "tmux -S $NAMESPACE/tmux.sock kill-server 2>/dev/null",
         ] {
             let done = self.command("/bin/sh").args(["-c", script]).stdin(Stdio::null()).status();
