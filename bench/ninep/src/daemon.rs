@@ -19,7 +19,10 @@ impl Daemon {
     fn new() -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("btbench").tempdir_in("/tmp")?;
         std::fs::create_dir_all(directory.path().join("home/.config/beamtalk/agents"))?;
-        Ok(Daemon { directory, ids: Vec::new() })
+        Ok(Daemon {
+            directory,
+            ids: Vec::new(),
+        })
     }
 
     fn home(&self) -> PathBuf {
@@ -34,8 +37,13 @@ impl Daemon {
         let binary = std::env::current_exe()?.with_file_name("beamtalk");
         anyhow::ensure!(binary.exists(), "{} is not built", binary.display());
         let mut command = Command::new(binary);
-        command.env("HOME", self.home()).env("NAMESPACE", self.directory.path().join("ns"));
-        command.env_remove("BEAMTALK_HOME").env_remove("XDG_CONFIG_HOME").env_remove("AGENT_TOKEN");
+        command
+            .env("HOME", self.home())
+            .env("NAMESPACE", self.directory.path().join("ns"));
+        command
+            .env_remove("BEAMTALK_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("AGENT_TOKEN");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         Ok(command)
     }
@@ -106,7 +114,11 @@ impl Daemon {
     }
 
     fn pid(&self) -> anyhow::Result<String> {
-        Ok(std::fs::read_to_string(self.directory.path().join("ns/anvilsrv.pid"))?.trim().to_owned())
+        Ok(
+            std::fs::read_to_string(self.directory.path().join("ns/anvilsrv.pid"))?
+                .trim()
+                .to_owned(),
+        )
     }
 
     /// Processor time of all threads, and of the programs it has run.
@@ -118,14 +130,26 @@ impl Daemon {
             nanoseconds += text.split_whitespace().next().unwrap_or("0").parse::<u64>()?;
         }
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-        let ticks: u64 = fields.iter().skip(13).take(2).map(|field| field.parse::<u64>().unwrap_or(0)).sum();
+        let fields: Vec<&str> = stat
+            .rsplit_once(')')
+            .map_or("", |(_, rest)| rest)
+            .split_whitespace()
+            .collect();
+        let ticks: u64 = fields
+            .iter()
+            .skip(13)
+            .take(2)
+            .map(|field| field.parse::<u64>().unwrap_or(0))
+            .sum();
         Ok(Duration::from_nanos(nanoseconds) + Duration::from_millis(ticks * 10))
     }
 
     pub(crate) fn resident_megabytes(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()?))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .context("no VmRSS")?;
         let kilobytes: f64 = line.split_whitespace().nth(1).context("no number")?.parse()?;
         Ok(kilobytes / 1024.0)
     }

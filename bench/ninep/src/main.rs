@@ -37,10 +37,17 @@ fn main() -> anyhow::Result<()> {
     drop(daemon);
     rows.push(idle()?);
     let mut out = std::io::stdout();
-    writeln!(out, "| work | ours | bare socket | ratio | wanted | met |\n|---|---|---|---|---|---|")?;
+    writeln!(
+        out,
+        "| work | ours | bare socket | ratio | wanted | met |\n|---|---|---|---|---|---|"
+    )?;
     for row in &rows {
         let met = if row.met { "yes" } else { "NO" };
-        writeln!(out, "| {} | {} | {} | {} | {} | {met} |", row.work, row.ours, row.bare, row.ratio, row.wanted)?;
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {met} |",
+            row.work, row.ours, row.bare, row.ratio, row.wanted
+        )?;
     }
     Ok(())
 }
@@ -114,14 +121,21 @@ fn listed(daemon: &Daemon) -> anyhow::Result<Row> {
     let mut wire = Wire::attach(&daemon.socket())?;
     let began = Instant::now();
     let names = wire.list("agents")?;
-    let sessions: Vec<&String> = names.iter().filter(|name| name.len() == 8 && daemon.has(name)).collect();
+    let sessions: Vec<&String> = names
+        .iter()
+        .filter(|name| name.len() == 8 && daemon.has(name))
+        .collect();
     for id in &sessions {
         let fid = wire.open(&format!("agents/{id}/state"), 0)?;
         anyhow::ensure!(wire.read(fid, 0, 64)? == b"stopped\n", "unexpected state");
         wire.clunk(fid)?;
     }
     let took = began.elapsed();
-    anyhow::ensure!(sessions.len() == daemon::SESSIONS, "{} sessions listed", sessions.len());
+    anyhow::ensure!(
+        sessions.len() == daemon::SESSIONS,
+        "{} sessions listed",
+        sessions.len()
+    );
     Ok(Row {
         work: "500 sessions' state files listed and read",
         ours: format!("{:.1} ms", took.as_secs_f64() * 1e3),

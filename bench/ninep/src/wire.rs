@@ -18,11 +18,28 @@ const PLAN9: Dialect = Dialect::Plan9;
 impl Wire {
     pub(crate) fn attach(socket: &Path) -> anyhow::Result<Self> {
         let stream = UnixStream::connect(socket)?;
-        let mut wire = Wire { stream, next_fid: 1, out: Vec::new(), frame: Vec::new() };
-        wire.send(NOTAG, &Request::Version { msize: MSIZE, version: "9P2000".to_owned() })?;
+        let mut wire = Wire {
+            stream,
+            next_fid: 1,
+            out: Vec::new(),
+            frame: Vec::new(),
+        };
+        wire.send(
+            NOTAG,
+            &Request::Version {
+                msize: MSIZE,
+                version: "9P2000".to_owned(),
+            },
+        )?;
         wire.receive()?;
         let none = NumericUser::NONE;
-        wire.call(&Request::Attach { fid: 0, afid: NOFID, uname: "bench".to_owned(), aname: String::new(), n_uname: none })?;
+        wire.call(&Request::Attach {
+            fid: 0,
+            afid: NOFID,
+            uname: "bench".to_owned(),
+            aname: String::new(),
+            n_uname: none,
+        })?;
         Ok(wire)
     }
 
@@ -63,7 +80,11 @@ impl Wire {
         self.next_fid += 1;
         let names: Vec<String> = path.split('/').map(str::to_owned).collect();
         let wanted = names.len();
-        match self.call(&Request::Walk { fid: 0, newfid, wname: Names(names) })? {
+        match self.call(&Request::Walk {
+            fid: 0,
+            newfid,
+            wname: Names(names),
+        })? {
             Reply::Walk { wqid } if wqid.len() == wanted => {}
             _ => anyhow::bail!("{path}: not found"),
         }
@@ -85,7 +106,9 @@ impl Wire {
             let got = self.stream.read(rest)?;
             anyhow::ensure!(got > 0, "closed");
             filled += got;
-            let size = buffer.first_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size) as usize);
+            let size = buffer
+                .first_chunk::<4>()
+                .map_or(0, |size| u32::from_le_bytes(*size) as usize);
             if filled >= 4 && filled >= size {
                 anyhow::ensure!(buffer.get(4) == Some(&117), "not a read");
                 return Ok(buffer.get(11..size).unwrap_or_default().to_vec());
@@ -95,7 +118,14 @@ impl Wire {
 
     pub(crate) fn start_read(&mut self, fid: u32, count: u32) -> anyhow::Result<()> {
         // The fid is a good tag: each has one read under way.
-        self.send(1000 + fid as u16, &Request::Read { fid, offset: 0, count })
+        self.send(
+            1000 + fid as u16,
+            &Request::Read {
+                fid,
+                offset: 0,
+                count,
+            },
+        )
     }
 
     pub(crate) fn await_read(&mut self) -> anyhow::Result<()> {
@@ -106,7 +136,12 @@ impl Wire {
     }
 
     pub(crate) fn write(&mut self, fid: u32, data: &[u8]) -> anyhow::Result<()> {
-        self.call(&Request::Write { fid, offset: 0, data: Payload::from(data.to_vec()) }).map(drop)
+        self.call(&Request::Write {
+            fid,
+            offset: 0,
+            data: Payload::from(data.to_vec()),
+        })
+        .map(drop)
     }
 
     pub(crate) fn list(&mut self, path: &str) -> anyhow::Result<Vec<String>> {
@@ -114,7 +149,11 @@ impl Wire {
         let mut names = Vec::new();
         let mut offset = 0;
         loop {
-            match self.call(&Request::Read { fid, offset, count: MSIZE - 24 })? {
+            match self.call(&Request::Read {
+                fid,
+                offset,
+                count: MSIZE - 24,
+            })? {
                 Reply::Read { data } if data.is_empty() => break,
                 Reply::Read { data } => {
                     offset += data.len() as u64;
@@ -137,7 +176,12 @@ impl Wire {
         while answered < total {
             batch.clear();
             while sent < total && sent - answered < depth {
-                Request::Read { fid, offset: 0, count }.encode((sent % 60_000) as u16, PLAN9, &mut batch);
+                Request::Read {
+                    fid,
+                    offset: 0,
+                    count,
+                }
+                .encode((sent % 60_000) as u16, PLAN9, &mut batch);
                 sent += 1;
             }
             self.stream.write_all(&batch)?;
@@ -146,8 +190,12 @@ impl Wire {
             waiting += got;
             let mut start = 0;
             while let Some(rest) = buffer.get(start..waiting) {
-                let Some(size) = beamtalk_ninep::frame_size(rest) else { break };
-                let Some(frame) = rest.get(..size as usize) else { break };
+                let Some(size) = beamtalk_ninep::frame_size(rest) else {
+                    break;
+                };
+                let Some(frame) = rest.get(..size as usize) else {
+                    break;
+                };
                 anyhow::ensure!(frame.get(4) == Some(&117), "not a read");
                 answered += 1;
                 start += size as usize;
@@ -167,7 +215,11 @@ impl Wire {
         let mut ask = |wire: &mut Wire, tag: u16| {
             out.clear();
             Request::Read { fid, offset, count }.encode(tag, PLAN9, &mut out);
-            offset = if offset + u64::from(count) >= length { 0 } else { offset + u64::from(count) };
+            offset = if offset + u64::from(count) >= length {
+                0
+            } else {
+                offset + u64::from(count)
+            };
             wire.stream.write_all(&out)
         };
         for tag in 0..DEPTH {
@@ -181,11 +233,18 @@ impl Wire {
             filled += got;
             let mut start = 0;
             while let Some(rest) = buffer.get(start..filled) {
-                let Some(size) = beamtalk_ninep::frame_size(rest) else { break };
-                let Some(frame) = rest.get(..size as usize) else { break };
+                let Some(size) = beamtalk_ninep::frame_size(rest) else {
+                    break;
+                };
+                let Some(frame) = rest.get(..size as usize) else {
+                    break;
+                };
                 anyhow::ensure!(frame.get(4) == Some(&117), "not a read");
                 seen += u64::from(size) - 11;
-                let tag = frame.get(5..7).and_then(<[u8]>::first_chunk::<2>).map_or(0, |tag| u16::from_le_bytes(*tag));
+                let tag = frame
+                    .get(5..7)
+                    .and_then(<[u8]>::first_chunk::<2>)
+                    .map_or(0, |tag| u16::from_le_bytes(*tag));
                 start += size as usize;
                 ask(self, tag)?;
             }

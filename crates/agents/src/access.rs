@@ -117,12 +117,19 @@ impl Acl {
                 _ => return Err(fail("unknown principal")),
             };
             let rights: Option<BTreeSet<Right>> = rights.chars().map(Right::of).collect();
-            lines.push(Line { allow, principal, rights: rights.ok_or_else(|| fail("rights are letters of rpcm"))? });
+            lines.push(Line {
+                allow,
+                principal,
+                rights: rights.ok_or_else(|| fail("rights are letters of rpcm"))?,
+            });
             if lines.len() > limit {
                 return Err(fail("too many lines"));
             }
         }
-        Ok(Acl { text: text.to_owned(), lines })
+        Ok(Acl {
+            text: text.to_owned(),
+            lines,
+        })
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -130,7 +137,13 @@ impl Acl {
     }
 
     /// Whether `who` has `right` on session `id` with this list; `alias_of` names other sessions.
-    pub(crate) fn grants(&self, who: &Who, id: &str, right: Right, alias_of: impl Fn(&str) -> Option<String>) -> bool {
+    pub(crate) fn grants(
+        &self,
+        who: &Who,
+        id: &str,
+        right: Right,
+        alias_of: impl Fn(&str) -> Option<String>,
+    ) -> bool {
         if right == Right::Control && matches!(who, Who::Owner | Who::Root) {
             return true;
         }
@@ -145,7 +158,9 @@ impl Acl {
             _ => false,
         };
         let has = |allow: bool| {
-            self.lines.iter().any(|line| line.allow == allow && line.rights.contains(&right) && matches(&line.principal))
+            self.lines
+                .iter()
+                .any(|line| line.allow == allow && line.rights.contains(&right) && matches(&line.principal))
         };
         has(true) && !has(false)
     }
@@ -156,7 +171,11 @@ mod tests {
     use super::{Acl, DEFAULT_ACL, Right, Who};
 
     fn grants(text: &str, who: &Who, right: Right) -> bool {
-        Acl::parse(text, 256).unwrap().grants(who, "aaaaaaaa", right, |id| (id == "bbbbbbbb").then(|| "bob".to_owned()))
+        Acl::parse(text, 256)
+            .unwrap()
+            .grants(who, "aaaaaaaa", right, |id| {
+                (id == "bbbbbbbb").then(|| "bob".to_owned())
+            })
     }
 
     #[test]
@@ -172,15 +191,26 @@ mod tests {
 
     #[test]
     fn deny_wins_and_the_owner_keeps_control() {
-        assert!(!grants("allow session:* p\ndeny session:bob p", &Who::Session("bbbbbbbb".to_owned()), Right::Prompt));
+        assert!(!grants(
+            "allow session:* p\ndeny session:bob p",
+            &Who::Session("bbbbbbbb".to_owned()),
+            Right::Prompt
+        ));
         assert!(grants("deny owner rpcm", &Who::Owner, Right::Control));
-        assert!(!grants("allow owner rpcm\ndeny owner p", &Who::Owner, Right::Prompt));
+        assert!(!grants(
+            "allow owner rpcm\ndeny owner p",
+            &Who::Owner,
+            Right::Prompt
+        ));
     }
 
     #[test]
     fn bad_lines_are_named() {
         for (text, message) in [
-            ("allow owner", "acl: line 1: expected allow|deny <principal> <rights>"),
+            (
+                "allow owner",
+                "acl: line 1: expected allow|deny <principal> <rights>",
+            ),
             ("# note\npermit owner r", "acl: line 2: expected allow or deny"),
             ("allow everyone r", "acl: line 1: unknown principal"),
             ("allow owner rx", "acl: line 1: rights are letters of rpcm"),

@@ -35,8 +35,14 @@ impl Entry {
 
     /// Length and hash of a text, and the text itself only if asked for.
     pub(crate) fn about(self, bytes: &[u8], with_text: bool) -> Self {
-        let entry = self.with("bytes", bytes.len()).with("sha256", hex(&Sha256::digest(bytes)));
-        if with_text { entry.with("text", String::from_utf8_lossy(bytes).into_owned()) } else { entry }
+        let entry = self
+            .with("bytes", bytes.len())
+            .with("sha256", hex(&Sha256::digest(bytes)));
+        if with_text {
+            entry.with("text", String::from_utf8_lossy(bytes).into_owned())
+        } else {
+            entry
+        }
     }
 }
 
@@ -55,7 +61,13 @@ impl Audit {
         let path = state.join("audit.jsonl");
         let file = files::appender(&path)?;
         let length = file.metadata()?.len();
-        Ok(Audit { path, open: Mutex::new(Open { file: Some(file), length }) })
+        Ok(Audit {
+            path,
+            open: Mutex::new(Open {
+                file: Some(file),
+                length,
+            }),
+        })
     }
 
     /// Write a line; operations that change something must not go on if this fails.
@@ -64,7 +76,10 @@ impl Audit {
         map.insert("ts".to_owned(), rfc3339(milliseconds()).into());
         let mut line = serde_json::to_vec(&Value::Object(map)).map_err(|_| refusal("audit unavailable"))?;
         line.push(b'\n');
-        let mut open = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut open = self
+            .open
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         self.append(&mut open, &line).map_err(|error| {
             tracing::error!(%error, "audit log cannot be written");
             refusal("audit unavailable")

@@ -11,7 +11,9 @@ pub(crate) struct Signal {
 
 impl Default for Signal {
     fn default() -> Self {
-        Signal { sender: watch::Sender::new(0) }
+        Signal {
+            sender: watch::Sender::new(0),
+        }
     }
 }
 

@@ -14,8 +14,10 @@ use beamtalk_ninep::Refusal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use backend::{ContextRule, Deliver, IdleMode, KeyStep, LoopRight, Ready, RestartPolicy, Slash, WorkspaceRight};
 pub use backend::Backend;
+pub(crate) use backend::{
+    ContextRule, Deliver, IdleMode, KeyStep, LoopRight, Ready, RestartPolicy, Slash, WorkspaceRight,
+};
 pub use layers::Layers;
 pub(crate) use layers::{Access, Layer, Network, Wanted};
 pub use library::Library;
@@ -54,7 +56,9 @@ pub(crate) struct MailKeys {
 
 impl Default for MailKeys {
     fn default() -> Self {
-        MailKeys { nudge_text: "New mail is waiting. Read your inbox and act on it.".to_owned() }
+        MailKeys {
+            nudge_text: "New mail is waiting. Read your inbox and act on it.".to_owned(),
+        }
     }
 }
 
@@ -155,7 +159,12 @@ pub struct Config {
 /// Parse YAML, naming the file in the error.
 pub(crate) fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| {
-        let reason = error.to_string().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let reason = error
+            .to_string()
+            .lines()
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" ");
         format!("{}: {reason}", file.display())
     })
 }
@@ -230,21 +239,27 @@ impl Config {
 
     /// What does not parse, for `doctor`.
     pub fn problems(&self) -> Vec<String> {
-        self.backends.values().filter_map(|backend| backend.as_ref().err().cloned()).collect()
+        self.backends
+            .values()
+            .filter_map(|backend| backend.as_ref().err().cloned())
+            .collect()
     }
 
     /// The merged sandbox of a backend and a profile.
     pub(crate) fn sandbox(&self, backend: &Backend, profile: &str) -> Result<Wanted, Refusal> {
         let valid = !profile.is_empty()
             && profile.len() <= 64
-            && profile.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            && profile
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         let missing = || refusal(format!("sandbox \"{profile}\" not found"));
         if !valid {
             return Err(missing());
         }
         let path = self.directory.join("sandbox").join(format!("{profile}.yaml"));
         let profile_layer = match std::fs::read_to_string(&path) {
-            Ok(text) => parse::<Layer>(&path, &text).map_err(|reason| refusal(format!("invalid sandbox: {reason}")))?,
+            Ok(text) => parse::<Layer>(&path, &text)
+                .map_err(|reason| refusal(format!("invalid sandbox: {reason}")))?,
             Err(_) => Layer::shipped_profile(profile).ok_or_else(missing)?,
         };
         // The user's global layer adds to the defaults; most permissive wins.
@@ -261,14 +276,22 @@ impl Config {
 fn load_backends(directory: &Path) -> BTreeMap<String, Result<Backend, String>> {
     let mut all = BTreeMap::new();
     for (name, text) in PRESETS {
-        all.insert((*name).to_owned(), Backend::parse(Path::new(&format!("{name}.yaml")), name, text));
+        all.insert(
+            (*name).to_owned(),
+            Backend::parse(Path::new(&format!("{name}.yaml")), name, text),
+        );
     }
     for file in crate::files::names(directory) {
-        let Some(name) = file.strip_suffix(".yaml") else { continue };
+        let Some(name) = file.strip_suffix(".yaml") else {
+            continue;
+        };
         let path = directory.join(&file);
         let backend = match std::fs::read_to_string(&path) {
             Ok(text) if backend::is_backend_name(name) => Backend::parse(&path, name, &text),
-            Ok(_) => Err(format!("{}: the name must match [a-z][a-z0-9_-]{{0,31}}", path.display())),
+            Ok(_) => Err(format!(
+                "{}: the name must match [a-z][a-z0-9_-]{{0,31}}",
+                path.display()
+            )),
             Err(error) => Err(format!("{}: {error}", path.display())),
         };
         all.insert(name.to_owned(), backend);

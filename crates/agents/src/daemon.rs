@@ -53,9 +53,14 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
         (options.warn)(warning);
     }
     let pid_file = PidFile::take(&namespace.directory)?;
-    let found = tmux::version().ok_or(Fatal::NoTmux { minimum: TMUX_MINIMUM })?;
+    let found = tmux::version().ok_or(Fatal::NoTmux {
+        minimum: TMUX_MINIMUM,
+    })?;
     if !tmux::is_new_enough(&found) {
-        return Err(Fatal::OldTmux { found, minimum: TMUX_MINIMUM });
+        return Err(Fatal::OldTmux {
+            found,
+            minimum: TMUX_MINIMUM,
+        });
     }
     let places = Places::of(&options.namespace);
     let mut config = Config::load(&places.config)?;
@@ -70,7 +75,8 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     tokio::spawn(watch::run(Arc::clone(&hub)));
     let adopted = recover::recover(&hub).await;
     let listener = listen::bind(&namespace)?;
-    let data = json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});
+    let data =
+        json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});
     hub.events.emit("daemon", "DaemonStarted", data);
     listen::notify_ready();
     (options.ready)();
@@ -88,7 +94,8 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
         }
     }
     accepting.abort();
-    hub.events.emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
+    hub.events
+        .emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
     hub.stop().await;
     listen::unbind(&namespace);
     drop(pid_file);

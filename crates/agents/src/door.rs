@@ -45,18 +45,26 @@ pub fn connect(candidates: &[PathBuf], socket: &str) -> Result<(UnixStream, Path
             }
         }
     }
-    Err(last.unwrap_or(Door::Unreachable { path: socket.to_owned(), reason: "no name space".to_owned() }))
+    Err(last.unwrap_or(Door::Unreachable {
+        path: socket.to_owned(),
+        reason: "no name space".to_owned(),
+    }))
 }
 
 /// The peer must be our own uid or 0.
 pub(crate) fn check_server(stream: &UnixStream, path: &str) -> Result<(), Door> {
-    let credentials = rustix::net::sockopt::socket_peercred(stream)
-        .map_err(|error| Door::Unreachable { path: path.to_owned(), reason: error.to_string() })?;
+    let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|error| Door::Unreachable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
     let uid = credentials.uid.as_raw();
     if uid == rustix::process::geteuid().as_raw() || uid == 0 {
         Ok(())
     } else {
-        Err(Door::Foreign { path: path.to_owned(), uid })
+        Err(Door::Foreign {
+            path: path.to_owned(),
+            uid,
+        })
     }
 }
 
@@ -93,11 +101,14 @@ impl Door {
         let user = variable("USER").unwrap_or_else(user_name);
         if let Proof::Token(token) = proof {
             let auth = client.auth("token", aname).map_err(Door::Auth)?;
-            auth.write_at(0, format!("token {token}\n").as_bytes()).map_err(Door::Auth)?;
+            auth.write_at(0, format!("token {token}\n").as_bytes())
+                .map_err(Door::Auth)?;
             return client.attach(Some(&auth), "token", aname).map_err(Door::Attach);
         }
         match client.attach(None, &user, aname) {
-            Err(Error::Refused(refused)) if refused.text == "authentication required" && *proof == Proof::AsNeeded => {
+            Err(Error::Refused(refused))
+                if refused.text == "authentication required" && *proof == Proof::AsNeeded =>
+            {
                 let secret = namespace
                     .and_then(|namespace| std::fs::read_to_string(Places::of(namespace).secret()).ok())
                     .and_then(|text| unhex(text.trim()))
@@ -105,9 +116,14 @@ impl Door {
                 let mut auth = client.auth(&user, aname).map_err(Door::Auth)?;
                 let greeting = auth.read_next(None).map_err(Door::Auth)?;
                 let greeting = String::from_utf8_lossy(greeting.as_ref()).into_owned();
-                let nonce = greeting.trim().strip_prefix("beamtalk-auth 1 ").unwrap_or_default().to_owned();
+                let nonce = greeting
+                    .trim()
+                    .strip_prefix("beamtalk-auth 1 ")
+                    .unwrap_or_default()
+                    .to_owned();
                 let answer = secret_answer(&secret, &nonce, &user, aname);
-                auth.write_at(0, format!("secret {answer}\n").as_bytes()).map_err(Door::Auth)?;
+                auth.write_at(0, format!("secret {answer}\n").as_bytes())
+                    .map_err(Door::Auth)?;
                 client.attach(Some(&auth), &user, aname).map_err(Door::Attach)
             }
             outcome => outcome.map_err(Door::Attach),
@@ -116,18 +132,27 @@ impl Door {
 
     /// Whether the failure is one of rights rather than of reach.
     pub fn is_denial(&self) -> bool {
-        matches!(self, Door::Foreign { .. } | Door::Auth(Error::Refused(_)) | Door::Attach(Error::Refused(_)))
+        matches!(
+            self,
+            Door::Foreign { .. } | Door::Auth(Error::Refused(_)) | Door::Attach(Error::Refused(_))
+        )
     }
 }
 
 /// The answer to a nonce.
 pub fn secret_answer(secret: &[u8], nonce: &str, uname: &str, aname: &str) -> String {
-    ids::hex(&secrets::hmac(secret, format!("beamtalk-auth 1|{nonce}|{uname}|{aname}").as_bytes()))
+    ids::hex(&secrets::hmac(
+        secret,
+        format!("beamtalk-auth 1|{nonce}|{uname}|{aname}").as_bytes(),
+    ))
 }
 
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) {
         return None;
     }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())
+        .collect()
 }

@@ -28,8 +28,14 @@ enum Outcome {
 /// Run a built-in backend until it ends; its exit status.
 pub fn drive(name: &str) -> io::Result<u8> {
     // Before anything else opens descriptors: the shell needs a single digit.
-    let mut shell = if name == "shell" { Some(Shell::start()?) } else { None };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut shell = if name == "shell" {
+        Some(Shell::start()?)
+    } else {
+        None
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let entered = runtime.enter();
     // From here on C-c interrupts what the shell runs, not the driver.
     let interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
@@ -42,7 +48,9 @@ pub fn drive(name: &str) -> io::Result<u8> {
         write!(out, "{READY}")?;
         out.flush()?;
         reporter.report("idle", "Stop");
-        let Some(prompt) = input.next_prompt()? else { return Ok(0) };
+        let Some(prompt) = input.next_prompt()? else {
+            return Ok(0);
+        };
         // Answers start on a line of their own, where the ready line was.
         out.write_all(b"\r\x1b[K")?;
         out.flush()?;
@@ -71,12 +79,17 @@ fn prepare_terminal() {
 }
 
 fn echo(prompt: &str, out: &mut impl Write) -> io::Result<Outcome> {
-    let special = prompt.strip_prefix('!').filter(|rest| !rest.contains('\n')).and_then(|rest| rest.split_once(' '));
+    let special = prompt
+        .strip_prefix('!')
+        .filter(|rest| !rest.contains('\n'))
+        .and_then(|rest| rest.split_once(' '));
     match special {
         Some(("sleep", seconds)) if seconds.parse::<f64>().is_ok_and(|s| s.is_finite() && s >= 0.0) => {
             std::thread::sleep(Duration::from_secs_f64(seconds.parse().unwrap_or(0.0)));
         }
-        Some(("exit", status)) if status.parse::<u8>().is_ok() => return Ok(Outcome::Exit(status.parse().unwrap_or(1))),
+        Some(("exit", status)) if status.parse::<u8>().is_ok() => {
+            return Ok(Outcome::Exit(status.parse().unwrap_or(1)));
+        }
         Some(("lines", count)) if count.parse::<u64>().is_ok() => {
             for number in 1..=count.parse::<u64>().unwrap_or(0) {
                 writeln!(out, "line {number}")?;
@@ -135,7 +148,9 @@ impl Input {
             let mut buffer = [0; 8192];
             match io::stdin().lock().read(&mut buffer) {
                 Ok(0) => return Ok(None),
-                Ok(count) => self.bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+                Ok(count) => self
+                    .bytes
+                    .extend_from_slice(buffer.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -174,7 +189,10 @@ mod tests {
     #[test]
     fn a_paste_with_line_feeds_is_one_prompt() {
         let bytes = b"\x1b[200~one\ntwo\x1b[201~\nnext";
-        assert_eq!(split_prompt(bytes), Some(("one\ntwo".to_owned(), bytes.len() - 4)));
+        assert_eq!(
+            split_prompt(bytes),
+            Some(("one\ntwo".to_owned(), bytes.len() - 4))
+        );
         assert_eq!(split_prompt(b"\x1b[200~one\n"), None);
         assert_eq!(split_prompt(b"plain\r"), Some(("plain".to_owned(), 6)));
     }
@@ -184,7 +202,10 @@ mod tests {
         let said = |prompt: &str| {
             let mut out = Vec::new();
             let outcome = echo(prompt, &mut out).unwrap();
-            (String::from_utf8(out).unwrap(), matches!(outcome, Outcome::Exit(3)))
+            (
+                String::from_utf8(out).unwrap(),
+                matches!(outcome, Outcome::Exit(3)),
+            )
         };
         assert_eq!(said("a\nb").0, "echo: a\necho: b\n");
         assert_eq!(said("!lines 2").0, "line 1\nline 2\n");

@@ -44,7 +44,14 @@ const ERRNOS: &[(u32, &[&str])] = &[
     ),
     (
         5,
-        &["internal error", "delivery failed: …", "session failed: …", "eval: …", "output trimmed", "audit unavailable"],
+        &[
+            "internal error",
+            "delivery failed: …",
+            "session failed: …",
+            "eval: …",
+            "output trimmed",
+            "audit unavailable",
+        ],
     ),
     (
         13,
@@ -56,15 +63,48 @@ const ERRNOS: &[(u32, &[&str])] = &[
             "no auth required",
         ],
     ),
-    (16, &["session busy", "another operation in progress", "session still starting"]),
-    (17, &["file exists", "alias in use: …", "duplicate fid", "duplicate tag"]),
+    (
+        16,
+        &[
+            "session busy",
+            "another operation in progress",
+            "session still starting",
+        ],
+    ),
+    (
+        17,
+        &["file exists", "alias in use: …", "duplicate fid", "duplicate tag"],
+    ),
     (20, &["walk in non-directory", "path is not a directory: …"]),
     (21, &["is a directory"]),
     (27, &["too large", "prompt too large"]),
-    (28, &["mailbox full", "too many sessions", "too many tokens", "too many fids", "too many requests"]),
-    (1, &["wstat prohibited", "remove not supported for this file", "class has subclasses"]),
+    (
+        28,
+        &[
+            "mailbox full",
+            "too many sessions",
+            "too many tokens",
+            "too many fids",
+            "too many requests",
+        ],
+    ),
+    (
+        1,
+        &[
+            "wstat prohibited",
+            "remove not supported for this file",
+            "class has subclasses",
+        ],
+    ),
     (9, &["bad fid"]),
-    (108, &["session stopped (use restart)", "no workspace", "loop not running"]),
+    (
+        108,
+        &[
+            "session stopped (use restart)",
+            "no workspace",
+            "loop not running",
+        ],
+    ),
     (110, &["eval timeout"]),
     (8, &["backend command not found: …", "sandbox: …"]),
     (

@@ -43,21 +43,51 @@ impl Events {
         let mut ring: VecDeque<Arc<Event>> = VecDeque::new();
         for line in String::from_utf8_lossy(&bytes).lines() {
             // A line cut by a crash is not an event anybody has seen.
-            let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
-            let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let Some(seq) = value.get("seq").and_then(Value::as_u64) else { continue };
-            ring.push_back(Arc::new(Event { seq, source: text("source"), kind: text("type"), line: line.to_owned() }));
+            let Ok(value) = serde_json::from_str::<Value>(line) else {
+                continue;
+            };
+            let text = |key: &str| {
+                value
+                    .get(key)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            let Some(seq) = value.get("seq").and_then(Value::as_u64) else {
+                continue;
+            };
+            ring.push_back(Arc::new(Event {
+                seq,
+                source: text("source"),
+                kind: text("type"),
+                line: line.to_owned(),
+            }));
             if ring.len() > keep {
                 ring.pop_front();
             }
         }
         let next = ring.back().map_or(1, |event| event.seq + 1);
-        let whole: String = ring.iter().flat_map(|event| [event.line.as_str(), "\n"]).collect();
+        let whole: String = ring
+            .iter()
+            .flat_map(|event| [event.line.as_str(), "\n"])
+            .collect();
         files::replace(&path, whole.as_bytes())?;
         let file = files::appender(&path)?;
         let lines = ring.len();
-        let kept = Mutex::new(Kept { ring, next, file, lines, dirty: false });
-        Ok(Events { path, kept, signal: Signal::default(), keep, lag })
+        let kept = Mutex::new(Kept {
+            ring,
+            next,
+            file,
+            lines,
+            dirty: false,
+        });
+        Ok(Events {
+            path,
+            kept,
+            signal: Signal::default(),
+            keep,
+            lag,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -70,14 +100,20 @@ impl Events {
         let seq = kept.next;
         let id = uuid_v7().unwrap_or_default();
         let line =
-            json!({"seq": seq, "id": id, "ts": unix_seconds(), "source": source, "type": kind, "data": data}).to_string();
+            json!({"seq": seq, "id": id, "ts": unix_seconds(), "source": source, "type": kind, "data": data})
+                .to_string();
         if let Err(error) = kept.file.write_all(format!("{line}\n").as_bytes()) {
             tracing::error!(%error, "events cannot be written");
         }
         kept.next += 1;
         kept.lines += 1;
         kept.dirty = true;
-        kept.ring.push_back(Arc::new(Event { seq, source: source.to_owned(), kind: kind.to_owned(), line }));
+        kept.ring.push_back(Arc::new(Event {
+            seq,
+            source: source.to_owned(),
+            kind: kind.to_owned(),
+            line,
+        }));
         if kept.ring.len() > self.keep {
             kept.ring.pop_front();
         }
@@ -91,7 +127,11 @@ impl Events {
     }
 
     fn compact(&self, kept: &mut Kept) -> std::io::Result<()> {
-        let whole: String = kept.ring.iter().flat_map(|event| [event.line.as_str(), "\n"]).collect();
+        let whole: String = kept
+            .ring
+            .iter()
+            .flat_map(|event| [event.line.as_str(), "\n"])
+            .collect();
         files::replace(&self.path, whole.as_bytes())?;
         kept.file = files::appender(&self.path)?;
         kept.lines = kept.ring.len();
@@ -148,7 +188,11 @@ impl Events {
             }
             *next = event.seq + 1;
         }
-        if out.is_empty() { Taken::Nothing } else { Taken::Data(out) }
+        if out.is_empty() {
+            Taken::Nothing
+        } else {
+            Taken::Data(out)
+        }
     }
 }
 

@@ -11,7 +11,11 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
     name.push(".tmp");
     let temporary = directory.join(name);
-    let mut file = private().write(true).create(true).truncate(true).open(&temporary)?;
+    let mut file = private()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
@@ -22,7 +26,12 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn replace_quickly(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
-    private().write(true).create(true).truncate(true).open(&temporary)?.write_all(bytes)?;
+    private()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&temporary)?
+        .write_all(bytes)?;
     fs::rename(&temporary, path)
 }
 
@@ -33,7 +42,9 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
 /// Options that make 0600 files and follow no link.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+    options
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
     options
 }
 
@@ -49,14 +60,23 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
 /// At most `limit` bytes of a file that must not be a link.
 pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    private().read(true).open(path)?.take(limit).read_to_end(&mut bytes)?;
+    private()
+        .read(true)
+        .open(path)?
+        .take(limit)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// The names in a directory, sorted; none if it does not exist.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
-        .map(|entries| entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        .map(|entries| {
+            entries
+                .flatten()
+                .filter_map(|entry| entry.file_name().into_string().ok())
+                .collect()
+        })
         .unwrap_or_default();
     names.sort();
     names

@@ -52,7 +52,9 @@ pub(crate) fn connect_session() -> Result<Attachment, Door> {
 
 /// Report to the daemon; without one, leave a line for the next.
 pub fn report_hook(event: HookEvent, word: &str) -> Result<Option<String>, Door> {
-    let Some(id) = variable("AGENT_ID") else { return Ok(None) };
+    let Some(id) = variable("AGENT_ID") else {
+        return Ok(None);
+    };
     let tree = match connect_session() {
         Ok(tree) => tree,
         Err(Door::Unreachable { .. }) => {
@@ -71,7 +73,11 @@ pub fn report_hook(event: HookEvent, word: &str) -> Result<Option<String>, Door>
     let mut text = String::new();
     let role = role.trim();
     if !role.is_empty() {
-        text.push_str(&tree.read_text(&format!("agents/roles/{role}.md")).unwrap_or_default());
+        text.push_str(
+            &tree
+                .read_text(&format!("agents/roles/{role}.md"))
+                .unwrap_or_default(),
+        );
     }
     for tool in tree.list("agents/tools")? {
         text.push_str(&format!("tool: {}\n", tool.name.trim_end_matches(".sh")));
@@ -84,14 +90,19 @@ pub(crate) fn leave_note(word: &str) {
     if let Some(directory) = variable("TMPDIR") {
         let line = format!("{} {word}\n", unix_seconds());
         // A hook never fails its caller.
-        drop(files::appender(&Path::new(&directory).join(PENDING)).and_then(|mut file| file.write_all(line.as_bytes())));
+        drop(
+            files::appender(&Path::new(&directory).join(PENDING))
+                .and_then(|mut file| file.write_all(line.as_bytes())),
+        );
     }
 }
 
 /// The states reported while no daemon ran, oldest first; the notes are removed.
 pub(crate) fn take_notes(tmp: &Path) -> Vec<State> {
     let path = tmp.join(PENDING);
-    let Ok(bytes) = files::read_limited(&path, PENDING_BYTES) else { return Vec::new() };
+    let Ok(bytes) = files::read_limited(&path, PENDING_BYTES) else {
+        return Vec::new();
+    };
     // What cannot be removed is read again, which changes nothing.
     drop(std::fs::remove_file(&path));
     let text = String::from_utf8_lossy(&bytes);
@@ -113,7 +124,11 @@ mod tests {
     fn notes_are_taken_once_and_bad_lines_skipped() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join(".hooks-pending");
-        std::fs::write(&path, "17 userPromptSubmit\nnonsense\nx stop\n18 Stop\n19 preToolUse\n").unwrap();
+        std::fs::write(
+            &path,
+            "17 userPromptSubmit\nnonsense\nx stop\n18 Stop\n19 preToolUse\n",
+        )
+        .unwrap();
         assert_eq!(take_notes(base.path()), [State::Running, State::Idle]);
         assert!(!path.exists());
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();

@@ -32,11 +32,20 @@ pub(crate) fn uuid_v7() -> std::io::Result<String> {
     }
     let text = hex(&bytes);
     let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-    Ok(format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)))
+    Ok(format!(
+        "{}-{}-{}-{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(12, 16),
+        part(16, 20),
+        part(20, 32)
+    ))
 }
 
 pub(crate) fn milliseconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_millis() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |passed| passed.as_millis() as u64)
 }
 
 /// The alias `spawn` gives: 8 digits of the directory's hash and the role.
@@ -73,7 +82,10 @@ pub fn timestamp(seconds: u64) -> (i64, i64, i64, u64, u64, u64) {
 /// `2026-01-01T00:01:05.120Z`.
 pub(crate) fn rfc3339(milliseconds: u64) -> String {
     let (year, month, day, hour, minute, second) = timestamp(milliseconds / 1000);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", milliseconds % 1000)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
+        milliseconds % 1000
+    )
 }
 
 /// `20260101`.

@@ -16,12 +16,18 @@ pub fn start_logging(file: Option<&Path>) -> std::io::Result<()> {
                 files::make_directory(directory)?;
             }
             let writer = Mutex::new(files::appender(path)?);
-            let log = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(writer);
+            let log = tracing_subscriber::fmt()
+                .json()
+                .with_env_filter(filter)
+                .with_writer(writer);
             // A second start in the same process keeps the first log.
             drop(log.try_init());
         }
         None => {
-            let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr);
+            let log = tracing_subscriber::fmt()
+                .with_env_filter(filter)
+                .with_ansi(false)
+                .with_writer(std::io::stderr);
             drop(log.try_init());
         }
     }

@@ -86,7 +86,9 @@ impl Draft {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let value: Value = serde_json::from_slice(bytes)
             .map_err(|error| refusal(format!("invalid message JSON: {error}")))?;
-        let Value::Object(map) = value else { return Err(refusal("invalid message JSON: expected an object")) };
+        let Value::Object(map) = value else {
+            return Err(refusal("invalid message JSON: expected an object"));
+        };
         let text = |key: &str| match map.get(key) {
             None => Err(refusal(format!("missing field: {key}"))),
             Some(Value::String(text)) => Ok(text.clone()),
@@ -95,11 +97,16 @@ impl Draft {
         let to = text("to")?;
         let kind = text("type")?;
         if !TYPES.contains(&kind.as_str()) {
-            return Err(refusal(format!("invalid message type. valid types are: {}", TYPES.join(", "))));
+            return Err(refusal(format!(
+                "invalid message type. valid types are: {}",
+                TYPES.join(", ")
+            )));
         }
         let subject = text("subject")?;
         if subject.len() > 200 || subject.contains('\n') {
-            return Err(refusal("invalid message JSON: subject must be one line of at most 200 bytes"));
+            return Err(refusal(
+                "invalid message JSON: subject must be one line of at most 200 bytes",
+            ));
         }
         let body = text("body")?;
         let metadata = match map.get("metadata") {
@@ -107,7 +114,13 @@ impl Draft {
             Some(Value::Object(metadata)) => metadata.clone(),
             Some(_) => return Err(refusal("invalid message JSON: metadata must be an object")),
         };
-        Ok(Draft { to, kind, subject, body, metadata })
+        Ok(Draft {
+            to,
+            kind,
+            subject,
+            body,
+            metadata,
+        })
     }
 }
 
@@ -127,7 +140,12 @@ fn broken(error: std::io::Error) -> Refusal {
 
 impl Mail {
     pub(crate) fn new(root: PathBuf, inbox_limit: usize, completed_limit: usize) -> Self {
-        Mail { root, inbox_limit, completed_limit, counter: Mutex::new(()) }
+        Mail {
+            root,
+            inbox_limit,
+            completed_limit,
+            counter: Mutex::new(()),
+        }
     }
 
     fn directory(&self, who: &str, which: Box) -> PathBuf {
@@ -179,7 +197,10 @@ impl Mail {
 
     /// Store a message from `from` to the participant `to`, then put it into the inbox.
     pub(crate) fn send(&self, from: &str, to: &str, draft: Draft) -> Result<Message, Refusal> {
-        let order = self.counter.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let order = self
+            .counter
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if self.count(to, Box::Inbox) >= self.inbox_limit {
             return Err(refusal("mailbox full"));
         }
@@ -203,7 +224,9 @@ impl Mail {
 
     /// Outbox to inbox; a message the receiver already has is not stored twice.
     fn deliver(&self, message: &Message) -> std::io::Result<()> {
-        let known = [Box::Inbox, Box::Completed].iter().any(|which| self.path(&message.to, *which, &message.id).exists());
+        let known = [Box::Inbox, Box::Completed]
+            .iter()
+            .any(|which| self.path(&message.to, *which, &message.id).exists());
         if !known {
             self.store(&message.to, Box::Inbox, message)?;
             self.history(&message.to, "recv", message)?;
@@ -216,12 +239,16 @@ impl Mail {
         let mut undeliverable = Vec::new();
         for who in files::names(&self.root) {
             for id in self.list(&who, Box::Outbox) {
-                let Some(mut message) = self.message(&who, Box::Outbox, &id) else { continue };
+                let Some(mut message) = self.message(&who, Box::Outbox, &id) else {
+                    continue;
+                };
                 message.retries += 1;
                 let outcome = if exists(&message.to) {
                     self.deliver(&message)
                 } else {
-                    message.metadata.insert("error".to_owned(), "receiver does not exist".into());
+                    message
+                        .metadata
+                        .insert("error".to_owned(), "receiver does not exist".into());
                     let stored = self.store(&who, Box::Completed, &message);
                     undeliverable.push(message);
                     stored.and_then(|()| std::fs::remove_file(self.path(&who, Box::Outbox, &id)))
@@ -242,7 +269,8 @@ impl Mail {
         }
         let directory = self.directory(who, Box::Completed);
         files::make_directory(&directory).map_err(broken)?;
-        std::fs::rename(self.path(who, Box::Inbox, id), self.path(who, Box::Completed, id)).map_err(|_| missing())?;
+        std::fs::rename(self.path(who, Box::Inbox, id), self.path(who, Box::Completed, id))
+            .map_err(|_| missing())?;
         for path in [&directory, &self.directory(who, Box::Inbox)] {
             files::sync_directory(path).map_err(broken)?;
         }
@@ -265,7 +293,6 @@ impl Mail {
     pub(crate) fn history_files(&self, who: &str) -> Vec<String> {
         files::names(&self.root.join("history").join(who))
     }
-
 }
 
 #[cfg(test)]
@@ -273,7 +300,8 @@ mod tests {
     use super::{Box, Draft, Mail};
 
     fn draft(to: &str) -> Draft {
-        let text = format!(r#"{{"to":"{to}","type":"QUERY_REQUEST","subject":"s","body":"b","from":"forged"}}"#);
+        let text =
+            format!(r#"{{"to":"{to}","type":"QUERY_REQUEST","subject":"s","body":"b","from":"forged"}}"#);
         Draft::parse(text.as_bytes()).unwrap()
     }
 
@@ -282,13 +310,19 @@ mod tests {
         for (text, message) in [
             ("[]", "invalid message JSON: expected an object"),
             (r#"{"type":"QUERY_REQUEST"}"#, "missing field: to"),
-            (r#"{"to":"user","type":"QUERY_REQUEST","subject":"a\nb","body":""}"#,
-             "invalid message JSON: subject must be one line of at most 200 bytes"),
+            (
+                r#"{"to":"user","type":"QUERY_REQUEST","subject":"a\nb","body":""}"#,
+                "invalid message JSON: subject must be one line of at most 200 bytes",
+            ),
         ] {
             assert_eq!(Draft::parse(text.as_bytes()).unwrap_err().text, message);
         }
         let gossip = Draft::parse(br#"{"to":"u","type":"GOSSIP","subject":"s","body":"b"}"#).unwrap_err();
-        assert!(gossip.text.starts_with("invalid message type. valid types are: PROMPT_RESPONSE, PROMPT_REQUEST,"));
+        assert!(
+            gossip
+                .text
+                .starts_with("invalid message type. valid types are: PROMPT_RESPONSE, PROMPT_REQUEST,")
+        );
     }
 
     #[test]
@@ -300,11 +334,17 @@ mod tests {
         assert_eq!(mail.list("user", Box::Outbox).len(), 0);
         assert_eq!(mail.list("5e1fa0c2", Box::Inbox), [message.id.clone()]);
         mail.complete("5e1fa0c2", &message.id).unwrap();
-        assert_eq!(mail.complete("5e1fa0c2", &message.id).unwrap_err().text, "message not found in inbox");
+        assert_eq!(
+            mail.complete("5e1fa0c2", &message.id).unwrap_err().text,
+            "message not found in inbox"
+        );
         assert_eq!(mail.list("5e1fa0c2", Box::Completed), [message.id]);
         mail.send("user", "5e1fa0c2", draft("5e1fa0c2")).unwrap();
         mail.send("user", "5e1fa0c2", draft("5e1fa0c2")).unwrap();
-        assert_eq!(mail.send("user", "5e1fa0c2", draft("5e1fa0c2")).unwrap_err().text, "mailbox full");
+        assert_eq!(
+            mail.send("user", "5e1fa0c2", draft("5e1fa0c2")).unwrap_err().text,
+            "mailbox full"
+        );
         assert_eq!(mail.history_files("user").len(), 1);
     }
 
@@ -318,7 +358,15 @@ mod tests {
         assert!(mail.recover(|_| true).is_empty());
         assert_eq!(mail.count("aaaaaaaa", Box::Inbox), 1);
         assert_eq!(mail.count("user", Box::Outbox), 0);
-        mail.store("user", Box::Outbox, &super::Message { to: "gone".to_owned(), ..message }).unwrap();
+        mail.store(
+            "user",
+            Box::Outbox,
+            &super::Message {
+                to: "gone".to_owned(),
+                ..message
+            },
+        )
+        .unwrap();
         assert_eq!(mail.recover(|who| who != "gone").len(), 1);
         assert_eq!(mail.list("user", Box::Completed).len(), 1);
     }

@@ -27,7 +27,10 @@ pub fn candidates() -> Vec<PathBuf> {
     let user = variable("USER").unwrap_or_else(user_name);
     let plain = PathBuf::from(format!("/tmp/ns.{user}"));
     match variable("DISPLAY") {
-        Some(display) => vec![PathBuf::from(format!("/tmp/ns.{user}.{}", display_part(&display))), plain],
+        Some(display) => vec![
+            PathBuf::from(format!("/tmp/ns.{user}.{}", display_part(&display))),
+            plain,
+        ],
         None => vec![plain],
     }
 }
@@ -36,9 +39,9 @@ pub fn candidates() -> Vec<PathBuf> {
 fn display_part(display: &str) -> String {
     let short = match display.strip_suffix(".0") {
         Some(rest)
-            if rest
-                .rsplit_once(':')
-                .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())) =>
+            if rest.rsplit_once(':').is_some_and(|(_, digits)| {
+                !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+            }) =>
         {
             rest
         }
@@ -48,7 +51,10 @@ fn display_part(display: &str) -> String {
 }
 
 fn bad(path: &Path, reason: impl Into<String>) -> Fatal {
-    Fatal::Namespace { path: path.display().to_string(), reason: reason.into() }
+    Fatal::Namespace {
+        path: path.display().to_string(),
+        reason: reason.into(),
+    }
 }
 
 impl Namespace {
@@ -93,7 +99,11 @@ impl Namespace {
         if warning.is_some() {
             rustix::fs::fchmod(&directory, Mode::from_raw_mode(0o700)).map_err(std::io::Error::from)?;
         }
-        Ok(Namespace { path: path.to_owned(), directory, warning })
+        Ok(Namespace {
+            path: path.to_owned(),
+            directory,
+            warning,
+        })
     }
 }
 
@@ -102,14 +112,23 @@ fn check_path(path: &Path) -> Result<(), Fatal> {
     let usable = path.is_absolute()
         && bytes.len() <= PATH_BYTES
         && !bytes.iter().any(u8::is_ascii_control)
-        && path.components().all(|part| !matches!(part, Component::ParentDir));
-    if usable { Ok(()) } else { Err(bad(path, "path not usable")) }
+        && path
+            .components()
+            .all(|part| !matches!(part, Component::ParentDir));
+    if usable {
+        Ok(())
+    } else {
+        Err(bad(path, "path not usable"))
+    }
 }
 
 /// The uid a client must not trust, if the directory belongs to another user.
 pub fn check_for_client(path: &Path) -> Result<(), u32> {
     match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) if stat.st_uid != rustix::process::geteuid().as_raw() && rustix::process::geteuid().as_raw() != 0 => {
+        Ok(stat)
+            if stat.st_uid != rustix::process::geteuid().as_raw()
+                && rustix::process::geteuid().as_raw() != 0 =>
+        {
             Err(stat.st_uid)
         }
         _ => Ok(()),
@@ -131,7 +150,10 @@ mod tests {
     }
 
     fn message(path: &std::path::Path) -> String {
-        Namespace::open(path).err().map(|error| error.to_string()).unwrap_or_default()
+        Namespace::open(path)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
     }
 
     #[test]
@@ -142,7 +164,11 @@ mod tests {
         assert!(message(&file).ends_with("not a directory"), "{}", message(&file));
         let link = base.path().join("link");
         std::os::unix::fs::symlink(base.path(), &link).unwrap();
-        assert!(message(&link).ends_with("is a symbolic link"), "{}", message(&link));
+        assert!(
+            message(&link).ends_with("is a symbolic link"),
+            "{}",
+            message(&link)
+        );
         assert!(message(std::path::Path::new("relative")).ends_with("path not usable"));
         assert!(message(&base.path().join("a/../b")).ends_with("path not usable"));
         assert!(message(&base.path().join("x".repeat(100))).ends_with("path not usable"));
@@ -160,6 +186,9 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let namespace = Namespace::open(&path).unwrap();
         assert!(namespace.warning.unwrap().ends_with("mode was 0755, now 0700"));
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! Captured terminal output: segments of equal size, so that an offset names a place for ever.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use beamtalk_ninep::Refusal;
+use rustix::buffer::spare_capacity;
 
 use crate::bytelog::Signal;
 use crate::error::refusal;
@@ -19,8 +20,10 @@ pub(crate) fn segment_path(directory: &Path, index: u64) -> PathBuf {
 
 /// The indexes of the segments on disk, in order.
 pub(crate) fn segments(directory: &Path) -> Vec<u64> {
-    let mut found: Vec<u64> =
-        files::names(directory).iter().filter_map(|name| name.strip_suffix(".log")?.parse().ok()).collect();
+    let mut found: Vec<u64> = files::names(directory)
+        .iter()
+        .filter_map(|name| name.strip_suffix(".log")?.parse().ok())
+        .collect();
     found.sort_unstable();
     found
 }
@@ -42,7 +45,12 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn open(directory: PathBuf, limit: u64) -> std::io::Result<Self> {
         files::make_directory(&directory)?;
-        let output = Output { directory, extent: Mutex::new(Extent::default()), signal: Signal::default(), limit };
+        let output = Output {
+            directory,
+            extent: Mutex::new(Extent::default()),
+            signal: Signal::default(),
+            limit,
+        };
         output.refresh();
         Ok(output)
     }
@@ -52,7 +60,10 @@ impl Output {
     }
 
     pub(crate) fn extent(&self) -> Extent {
-        *self.extent.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self
+            .extent
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Look at the files again; tells how many bytes are new.
@@ -60,12 +71,19 @@ impl Output {
         let all = segments(&self.directory);
         let new = match (all.first(), all.last()) {
             (Some(first), Some(last)) => {
-                let length = std::fs::metadata(segment_path(&self.directory, *last)).map_or(0, |meta| meta.len());
-                Extent { base: first * SEGMENT, end: last * SEGMENT + length }
+                let length =
+                    std::fs::metadata(segment_path(&self.directory, *last)).map_or(0, |meta| meta.len());
+                Extent {
+                    base: first * SEGMENT,
+                    end: last * SEGMENT + length,
+                }
             }
             _ => Extent::default(),
         };
-        let mut extent = self.extent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut extent = self
+            .extent
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let grown = new.end.saturating_sub(extent.end);
         *extent = new;
         drop(extent);
@@ -84,25 +102,38 @@ impl Output {
 
     /// At most `count` bytes from `offset` on; empty at the end.
     pub(crate) fn read(&self, offset: u64, count: usize) -> Result<Vec<u8>, Refusal> {
+        self.read_with(&mut None, offset, count)
+    }
+
+    /// The same, keeping the segment open for the next read.
+    pub(crate) fn read_with(
+        &self,
+        open: &mut Option<(u64, File)>,
+        offset: u64,
+        count: usize,
+    ) -> Result<Vec<u8>, Refusal> {
         let extent = self.extent();
         if offset < extent.base {
             return Err(refusal("output trimmed"));
         }
-        let mut out = Vec::new();
-        let mut at = offset;
-        while at < extent.end && out.len() < count {
-            let path = segment_path(&self.directory, at / SEGMENT);
-            let room = (SEGMENT - at % SEGMENT).min(extent.end - at).min((count - out.len()) as u64);
-            let read = std::fs::File::open(path).and_then(|mut file| {
-                file.seek(SeekFrom::Start(at % SEGMENT))?;
-                file.take(room).read_to_end(&mut out)
-            });
-            match read {
+        let wanted = count.min(usize::try_from(extent.end.saturating_sub(offset)).unwrap_or(count));
+        let mut out = Vec::with_capacity(wanted);
+        while out.len() < wanted {
+            let at = offset + out.len() as u64;
+            let index = at / SEGMENT;
+            if open.as_ref().is_none_or(|(known, _)| *known != index) {
+                let file = File::open(segment_path(&self.directory, index))
+                    .map_err(|_| refusal("output trimmed"))?;
+                *open = Some((index, file));
+            }
+            let Some((_, file)) = open else { break };
+            match rustix::io::pread(&*file, spare_capacity(&mut out), at % SEGMENT) {
                 Ok(0) => break,
-                Ok(bytes) => at += bytes as u64,
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return Err(refusal("output trimmed")),
             }
         }
+        out.truncate(wanted);
         Ok(out)
     }
 
@@ -121,7 +152,10 @@ mod tests {
     use super::{Extent, Output, SEGMENT, segment_path};
 
     fn grow(directory: &std::path::Path, index: u64, bytes: &[u8]) {
-        crate::files::appender(&segment_path(directory, index)).unwrap().write_all(bytes).unwrap();
+        crate::files::appender(&segment_path(directory, index))
+            .unwrap()
+            .write_all(bytes)
+            .unwrap();
     }
 
     #[test]
@@ -135,7 +169,13 @@ mod tests {
         assert_eq!(output.read(SEGMENT + 3, 10).unwrap(), b"");
         grow(output.directory(), 1, &[b'e'; 200]);
         assert_eq!(output.refresh(), 200);
-        assert_eq!(output.extent(), Extent { base: SEGMENT, end: SEGMENT + 203 });
+        assert_eq!(
+            output.extent(),
+            Extent {
+                base: SEGMENT,
+                end: SEGMENT + 203
+            }
+        );
         assert_eq!(output.read(5, 10).unwrap_err().text, "output trimmed");
         assert_eq!(output.tail(0, 2), b"ee");
     }

@@ -52,13 +52,19 @@ impl PidFile {
                     }
                     let pid = std::process::id().to_string();
                     file.write_all(format!("{pid}\n").as_bytes())?;
-                    return Ok(PidFile { directory: directory.try_clone()?, _file: file, pid });
+                    return Ok(PidFile {
+                        directory: directory.try_clone()?,
+                        _file: file,
+                        pid,
+                    });
                 }
                 Err(rustix::io::Errno::EXIST) => remove_stale(directory)?,
                 Err(error) => return Err(std::io::Error::from(error).into()),
             }
         }
-        Err(Fatal::AlreadyRunning { pid: "unknown".to_owned() })
+        Err(Fatal::AlreadyRunning {
+            pid: "unknown".to_owned(),
+        })
     }
 }
 
@@ -71,15 +77,16 @@ fn remove_stale(directory: &OwnedFd) -> Result<(), Fatal> {
         && !sys::try_lock(&file).unwrap_or(true)
     {
         if Instant::now() > limit {
-            return Err(Fatal::AlreadyRunning { pid: content(&mut file) });
+            return Err(Fatal::AlreadyRunning {
+                pid: content(&mut file),
+            });
         }
         std::thread::sleep(Duration::from_millis(10));
     }
     match rustix::fs::unlinkat(directory, PID_FILE, AtFlags::empty()) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
-        Err(rustix::io::Errno::ISDIR) => {
-            rustix::fs::unlinkat(directory, PID_FILE, AtFlags::REMOVEDIR).map_err(|e| std::io::Error::from(e).into())
-        }
+        Err(rustix::io::Errno::ISDIR) => rustix::fs::unlinkat(directory, PID_FILE, AtFlags::REMOVEDIR)
+            .map_err(|e| std::io::Error::from(e).into()),
         Err(error) => Err(std::io::Error::from(error).into()),
     }
 }
@@ -97,10 +104,14 @@ impl Drop for PidFile {
 /// Whether a daemon runs in `namespace`, without taking its lock.
 pub fn probe_instance(namespace: &Path) -> Instance {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(directory) = rustix::fs::open(namespace, flags, Mode::empty()) else { return Instance::Absent };
+    let Ok(directory) = rustix::fs::open(namespace, flags, Mode::empty()) else {
+        return Instance::Absent;
+    };
     match open(&directory, OFlags::RDONLY) {
         Ok(mut file) => match sys::is_locked(&file) {
-            Ok(true) => Instance::Running { pid: content(&mut file) },
+            Ok(true) => Instance::Running {
+                pid: content(&mut file),
+            },
             _ => Instance::Stale,
         },
         Err(rustix::io::Errno::NOENT) => Instance::Absent,
@@ -148,7 +159,10 @@ mod tests {
             assert_eq!(probe_instance(base.path()), Instance::Stale, "{hostile:?}");
             let held = PidFile::take(&directory).unwrap();
             let pid = std::process::id().to_string();
-            assert_eq!(probe_instance(base.path()), Instance::Running { pid: pid.clone() });
+            assert_eq!(
+                probe_instance(base.path()),
+                Instance::Running { pid: pid.clone() }
+            );
             let refused = PidFile::take(&directory).err().unwrap().to_string();
             assert_eq!(refused, format!("anvilsrv already running (PID {pid})"));
             drop(held);

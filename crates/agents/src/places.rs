@@ -54,7 +54,10 @@ impl Places {
 fn key(namespace: &Path) -> String {
     let whole = namespace.as_os_str().as_encoded_bytes();
     let digest = hex(&Sha256::digest(whole));
-    let last = namespace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let last = namespace
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     format!("{last}-{}", digest.get(..8).unwrap_or_default())
 }
 

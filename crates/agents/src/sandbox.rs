@@ -58,7 +58,11 @@ impl Kernel {
 
 /// Unprivileged users need a user namespace to get the others.
 fn user_flag() -> UnshareFlags {
-    if rustix::process::geteuid().is_root() { UnshareFlags::empty() } else { UnshareFlags::NEWUSER }
+    if rustix::process::geteuid().is_root() {
+        UnshareFlags::empty()
+    } else {
+        UnshareFlags::NEWUSER
+    }
 }
 
 /// Become the backend of session `id`; returns only with an error.
@@ -74,7 +78,10 @@ pub fn run_session(places: &Places, id: &str) -> std::io::Error {
     if let Err(reason) = apply::enter(&launch) {
         let text = format!("sandbox: {reason}");
         // The daemon reads the reason from here; the terminal shows it too.
-        drop(files::replace_quickly(&directory.join("launch.error"), text.as_bytes()));
+        drop(files::replace_quickly(
+            &directory.join("launch.error"),
+            text.as_bytes(),
+        ));
         return std::io::Error::other(text);
     }
     let mut words = launch.argv.iter();
@@ -82,9 +89,17 @@ pub fn run_session(places: &Places, id: &str) -> std::io::Error {
     if let Some(name) = words.next() {
         command.arg0(name);
     }
-    command.args(words).env_clear().envs(&launch.environment).current_dir(&launch.cwd);
+    command
+        .args(words)
+        .env_clear()
+        .envs(&launch.environment)
+        .current_dir(&launch.cwd);
     let error = command.exec();
-    drop(writeln!(std::io::stderr(), "{}: {error}", launch.program.display()));
+    drop(writeln!(
+        std::io::stderr(),
+        "{}: {error}",
+        launch.program.display()
+    ));
     error
 }
 

@@ -17,22 +17,39 @@ use crate::{door, files};
 /// HMAC-SHA256.
 pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     let mut block = [0_u8; 64];
-    let short = if key.len() > 64 { Sha256::digest(key).to_vec() } else { key.to_vec() };
+    let short = if key.len() > 64 {
+        Sha256::digest(key).to_vec()
+    } else {
+        key.to_vec()
+    };
     for (slot, byte) in block.iter_mut().zip(short) {
         *slot = byte;
     }
     let pad = |value: u8| block.map(|byte| byte ^ value);
-    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(message).finalize();
-    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
+    let inner = Sha256::new()
+        .chain_update(pad(0x36))
+        .chain_update(message)
+        .finalize();
+    Sha256::new()
+        .chain_update(pad(0x5c))
+        .chain_update(inner)
+        .finalize()
+        .into()
 }
 
 fn base64url(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let word = chunk
+            .iter()
+            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
         for index in 0..=chunk.len() {
-            let letter = LETTERS.get((word >> (18 - 6 * index)) as usize & 63).copied().unwrap_or_default();
+            let letter = LETTERS
+                .get((word >> (18 - 6 * index)) as usize & 63)
+                .copied()
+                .unwrap_or_default();
             out.push(char::from(letter));
         }
     }
@@ -87,20 +104,35 @@ impl Secrets {
             }
             Err(error) => return Err(error),
         };
-        let secret = door::unhex(&text).filter(|bytes| bytes.len() == 32).ok_or_else(|| {
-            std::io::Error::new(std::io::ErrorKind::InvalidData, format!("{}: not 64 hex digits", path.display()))
-        })?;
+        let secret = door::unhex(&text)
+            .filter(|bytes| bytes.len() == 32)
+            .ok_or_else(|| {
+                std::io::Error::new(
+                    std::io::ErrorKind::InvalidData,
+                    format!("{}: not 64 hex digits", path.display()),
+                )
+            })?;
         let file = state.join("tokens.json");
         let named = match files::read_limited(&file, 1 << 20) {
             Ok(bytes) => serde_json::from_slice(&bytes)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
             Err(error) => return Err(error),
         };
-        Ok(Secrets { file, secret, known: Mutex::new(Known { named, sessions: BTreeMap::new() }), limit })
+        Ok(Secrets {
+            file,
+            secret,
+            known: Mutex::new(Known {
+                named,
+                sessions: BTreeMap::new(),
+            }),
+            limit,
+        })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.known
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn save(&self, known: &Known) -> Result<(), Refusal> {
@@ -123,8 +155,10 @@ impl Secrets {
             return Some((Level::Session(id.clone()), Who::Session(id.clone())));
         }
         let now = unix_seconds();
-        let (name, token) =
-            known.named.iter_mut().find(|(_, t)| same(&t.sha256) && t.expires.is_none_or(|end| end > now))?;
+        let (name, token) = known
+            .named
+            .iter_mut()
+            .find(|(_, t)| same(&t.sha256) && t.expires.is_none_or(|end| end > now))?;
         token.last_use = Some(now);
         let level = match (token.level.as_str(), &token.session) {
             ("control", _) => Level::Control,
@@ -158,7 +192,13 @@ impl Secrets {
             return Err(refusal("too many tokens"));
         }
         let expires = ttl.map(|ttl| unix_seconds().saturating_add(ttl));
-        let entry = Token { level: level.to_owned(), session, sha256: digest(&token), expires, last_use: None };
+        let entry = Token {
+            level: level.to_owned(),
+            session,
+            sha256: digest(&token),
+            expires,
+            last_use: None,
+        };
         known.named.insert(name.to_owned(), entry);
         self.save(&known)?;
         Ok(token)
@@ -182,7 +222,11 @@ impl Secrets {
                     Some(id) => format!("session:{id}"),
                     None => token.level.clone(),
                 };
-                format!("{name}\t{level}\t{}\t{}\n", moment(token.expires), moment(token.last_use))
+                format!(
+                    "{name}\t{level}\t{}\t{}\n",
+                    moment(token.expires),
+                    moment(token.last_use)
+                )
             })
             .collect()
     }
@@ -196,7 +240,10 @@ mod tests {
     #[test]
     fn hmac_matches_the_published_vector() {
         let sum = hmac(b"Jefe", b"what do ya want for nothing?");
-        assert_eq!(hex(&sum), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+        assert_eq!(
+            hex(&sum),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub fn tap(places: &Places, id: &str) -> io::Result<()> {
     let session = places.session(id);
     let directory = session.join("output");
     files::make_directory(&directory)?;
-    let launch: Launch = serde_json::from_slice(&files::read_limited(&session.join("launch.json"), 1 << 20)?)?;
+    let launch: Launch =
+        serde_json::from_slice(&files::read_limited(&session.join("launch.json"), 1 << 20)?)?;
     let mut index = segments(&directory).last().copied().unwrap_or(0);
     let mut file = files::appender(&segment_path(&directory, index))?;
     let mut length = file.metadata()?.len();
@@ -46,7 +47,9 @@ pub fn tap(places: &Places, id: &str) -> io::Result<()> {
                 file = files::appender(&segment_path(&directory, index))?;
                 length = file.metadata()?.len();
             }
-            let room = usize::try_from(SEGMENT.saturating_sub(length)).unwrap_or(rest.len()).min(rest.len());
+            let room = usize::try_from(SEGMENT.saturating_sub(length))
+                .unwrap_or(rest.len())
+                .min(rest.len());
             let (now, later) = rest.split_at(room);
             file.write_all(now)?;
             length += now.len() as u64;
@@ -58,5 +61,9 @@ pub fn tap(places: &Places, id: &str) -> io::Result<()> {
 /// Tell the daemon that something happened to the window of `id`.
 pub fn tick(places: &Places, id: &str) -> io::Result<()> {
     let session = places.session(id);
-    if session.is_dir() { files::replace_quickly(&session.join(TICK), b"") } else { Ok(()) }
+    if session.is_dir() {
+        files::replace_quickly(&session.join(TICK), b"")
+    } else {
+        Ok(())
+    }
 }

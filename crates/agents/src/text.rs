@@ -84,8 +84,15 @@ pub(crate) fn safe_prompt(bytes: &[u8]) -> Result<String, Refusal> {
     }
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let text = text.strip_suffix('\n').unwrap_or(&text);
-    let safe: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect();
-    if safe.is_empty() { Err(refusal("empty prompt")) } else { Ok(safe) }
+    let safe: String = text
+        .chars()
+        .filter(|c| matches!(c, '\n' | '\t') || !c.is_control())
+        .collect();
+    if safe.is_empty() {
+        Err(refusal("empty prompt"))
+    } else {
+        Ok(safe)
+    }
 }
 
 /// Split a command line at blanks; `'…'` and `"…"` group.
@@ -198,7 +205,10 @@ mod tests {
 
     #[test]
     fn words_are_split_at_blanks_outside_quotes() {
-        assert_eq!(split_words("new 'a b' \"c \\\" d\" it''s").unwrap(), ["new", "a b", "c \" d", "its"]);
+        assert_eq!(
+            split_words("new 'a b' \"c \\\" d\" it''s").unwrap(),
+            ["new", "a b", "c \" d", "its"]
+        );
         assert_eq!(split_words("x 'don''t'").unwrap(), ["x", "don't"]);
         assert_eq!(split_words("context='one two'").unwrap(), ["context=one two"]);
         assert!(split_words("'open").is_none());

@@ -55,7 +55,11 @@ pub(crate) struct Tmux {
 
 /// The version of the installed tmux, as `3.3a`.
 pub fn version() -> Option<String> {
-    let output = std::process::Command::new("tmux").arg("-V").stdin(Stdio::null()).output().ok()?;
+    let output = std::process::Command::new("tmux")
+        .arg("-V")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.trim().strip_prefix("tmux ").map(str::to_owned)
 }
@@ -63,25 +67,39 @@ pub fn version() -> Option<String> {
 /// Whether `found` is at least the minimum.
 pub(crate) fn is_new_enough(found: &str) -> bool {
     let digits: String = found.chars().skip_while(|c| !c.is_ascii_digit()).collect();
-    let mut parts = digits.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut parts = digits
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|part| part.parse::<u32>().unwrap_or(0));
     let (major, minor) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     (major, minor) >= (3, 2)
 }
 
 impl Tmux {
     pub(crate) fn new(socket: PathBuf, program: PathBuf, environment: Vec<(String, String)>) -> Self {
-        Tmux { socket, program, environment }
+        Tmux {
+            socket,
+            program,
+            environment,
+        }
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new("tmux");
         // Whatever the locale: without -u control characters and accents come back as `_`.
-        command.arg("-u").arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
+        command
+            .arg("-u")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(["-f", "/dev/null"]);
         command.env_remove("TMUX").kill_on_drop(true);
         for (name, value) in &self.environment {
             command.env(name, value);
         }
-        command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -103,11 +121,15 @@ impl Tmux {
             }
             child.wait_with_output().await
         };
-        let output = tokio::time::timeout(CALL_LIMIT, run).await.map_err(|_| TmuxError::TimedOut)??;
+        let output = tokio::time::timeout(CALL_LIMIT, run)
+            .await
+            .map_err(|_| TmuxError::TimedOut)??;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        Err(TmuxError::Said(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+        Err(TmuxError::Said(
+            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        ))
     }
 
     /// Start the server if it does not run, and set its options.
@@ -115,7 +137,11 @@ impl Tmux {
         let program = quoted(&self.program);
         let tick = |event: &str| {
             // Window options are gone with the window; the name of the window is the session id.
-            let id = if event == "pane-died" { "#{@bt_id}" } else { "#{hook_window_name}" };
+            let id = if event == "pane-died" {
+                "#{@bt_id}"
+            } else {
+                "#{hook_window_name}"
+            };
             format!("run-shell -b \"exec {program} agents tick {id}\"")
         };
         let (died, unlinked) = (tick("pane-died"), tick("window-unlinked"));
@@ -137,19 +163,49 @@ impl Tmux {
         for (name, value) in &self.environment {
             words.extend([";", "set-environment", "-g", name, value]);
         }
-        words.extend([";", "set-hook", "-g", "pane-died", &died, ";", "set-hook", "-g", "window-unlinked", &unlinked]);
+        words.extend([
+            ";",
+            "set-hook",
+            "-g",
+            "pane-died",
+            &died,
+            ";",
+            "set-hook",
+            "-g",
+            "window-unlinked",
+            &unlinked,
+        ]);
         self.call(&words).await.map(drop)
     }
 
     /// Make a window for a session that runs `agents run <id>`; its window id.
-    pub(crate) async fn launch(&self, backend: &str, id: &str, cwd: &str, size: (u16, u16)) -> Result<String, TmuxError> {
+    pub(crate) async fn launch(
+        &self,
+        backend: &str,
+        id: &str,
+        cwd: &str,
+        size: (u16, u16),
+    ) -> Result<String, TmuxError> {
         let name = format!("agent-{backend}");
         let exact = format!("={name}");
         if self.call(&["has-session", "-t", &exact]).await.is_err() {
             self.prepare().await?;
             let (cols, rows) = (size.1.to_string(), size.0.to_string());
             self.call(&[
-                "new-session", "-d", "-s", &name, "-n", "keep", "-x", &cols, "-y", &rows, "-c", "/", "--", "sleep",
+                "new-session",
+                "-d",
+                "-s",
+                &name,
+                "-n",
+                "keep",
+                "-x",
+                &cols,
+                "-y",
+                &rows,
+                "-c",
+                "/",
+                "--",
+                "sleep",
                 "infinity",
             ])
             .await?;
@@ -158,8 +214,22 @@ impl Tmux {
         let target = format!("={name}:");
         let window = self
             .call(&[
-                "new-window", "-d", "-P", "-F", "#{window_id}", "-t", &target, "-n", id, "-c", cwd, "--", &program,
-                "agents", "run", id,
+                "new-window",
+                "-d",
+                "-P",
+                "-F",
+                "#{window_id}",
+                "-t",
+                &target,
+                "-n",
+                id,
+                "-c",
+                cwd,
+                "--",
+                &program,
+                "agents",
+                "run",
+                id,
             ])
             .await?;
         Ok(window.trim().to_owned())
@@ -169,18 +239,40 @@ impl Tmux {
     /// one, because tmux forgets to tell the exit status of a pane that was respawned.
     pub(crate) async fn respawn(&self, window: &str, id: &str, cwd: &str) -> Result<(), TmuxError> {
         let program = self.program.display().to_string();
-        let old = self.call(&["display-message", "-p", "-t", window, "#{pane_id}"]).await?;
-        self.call(&["split-window", "-d", "-t", window, "-c", cwd, "--", &program, "agents", "run", id]).await?;
+        let old = self
+            .call(&["display-message", "-p", "-t", window, "#{pane_id}"])
+            .await?;
+        self.call(&[
+            "split-window",
+            "-d",
+            "-t",
+            window,
+            "-c",
+            cwd,
+            "--",
+            &program,
+            "agents",
+            "run",
+            id,
+        ])
+        .await?;
         self.call(&["kill-pane", "-t", old.trim()]).await.map(drop)
     }
 
     /// Capture what the window prints.
     pub(crate) async fn capture(&self, window: &str, id: &str) -> Result<(), TmuxError> {
         let command = format!("exec {} agents tap {id}", quoted(&self.program));
-        self.call(&["pipe-pane", "-O", "-t", window, &command]).await.map(drop)
+        self.call(&["pipe-pane", "-O", "-t", window, &command])
+            .await
+            .map(drop)
     }
 
-    pub(crate) async fn set_options(&self, window: &str, id: &str, options: &WindowOptions) -> Result<(), TmuxError> {
+    pub(crate) async fn set_options(
+        &self,
+        window: &str,
+        id: &str,
+        options: &WindowOptions,
+    ) -> Result<(), TmuxError> {
         let mut words: Vec<&str> = Vec::new();
         for (name, value) in [
             ("@bt_id", id),
@@ -200,7 +292,9 @@ impl Tmux {
     }
 
     pub(crate) async fn pane_pid(&self, window: &str) -> Result<Option<i32>, TmuxError> {
-        let text = self.call(&["display-message", "-p", "-t", window, "#{pane_pid}"]).await?;
+        let text = self
+            .call(&["display-message", "-p", "-t", window, "#{pane_pid}"])
+            .await?;
         Ok(text.trim().parse().ok().filter(|pid| *pid > 0))
     }
 
@@ -224,14 +318,19 @@ impl Tmux {
     }
 
     pub(crate) async fn literal(&self, window: &str, text: &str) -> Result<(), TmuxError> {
-        self.call(&["send-keys", "-t", window, "-l", "--", text]).await.map(drop)
+        self.call(&["send-keys", "-t", window, "-l", "--", text])
+            .await
+            .map(drop)
     }
 
     /// Insert text as a paste; it travels on standard input only.
     pub(crate) async fn paste(&self, window: &str, id: &str, text: &str) -> Result<(), TmuxError> {
         let buffer = format!("bt-{id}");
-        self.call_with(&["load-buffer", "-b", &buffer, "-"], Some(text.as_bytes())).await?;
-        self.call(&["paste-buffer", "-d", "-p", "-r", "-b", &buffer, "-t", window]).await.map(drop)
+        self.call_with(&["load-buffer", "-b", &buffer, "-"], Some(text.as_bytes()))
+            .await?;
+        self.call(&["paste-buffer", "-d", "-p", "-r", "-b", &buffer, "-t", window])
+            .await
+            .map(drop)
     }
 
     pub(crate) async fn screen(&self, window: &str) -> Result<String, TmuxError> {
@@ -247,13 +346,17 @@ impl Tmux {
     /// The last line of the screen that is not empty.
     pub(crate) async fn last_line(&self, window: &str) -> Result<String, TmuxError> {
         let text = self.screen(window).await?;
-        Ok(text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned())
+        Ok(text
+            .lines()
+            .rev()
+            .find(|line| !line.is_empty())
+            .unwrap_or_default()
+            .to_owned())
     }
 
     pub(crate) async fn kill_window(&self, window: &str) -> Result<(), TmuxError> {
         self.call(&["kill-window", "-t", window]).await.map(drop)
     }
-
 }
 
 fn quoted(path: &Path) -> String {
@@ -292,7 +395,14 @@ mod tests {
 
     #[test]
     fn versions_compare_by_number() {
-        for (text, enough) in [("3.2", true), ("3.3a", true), ("next-3.5", true), ("3.1c", false), ("2.9", false), ("4.0", true)] {
+        for (text, enough) in [
+            ("3.2", true),
+            ("3.3a", true),
+            ("next-3.5", true),
+            ("3.1c", false),
+            ("2.9", false),
+            ("4.0", true),
+        ] {
             assert_eq!(is_new_enough(text), enough, "{text}");
         }
     }
@@ -302,6 +412,9 @@ mod tests {
         assert!(parse_window("|@0|12|0|||0||||||").is_none());
         let window = parse_window("5e1fa0c2|@4|12|1|3||1|echo|demo|||default|/tmp").unwrap();
         assert_eq!((window.dead, window.status, window.signal), (true, Some(3), None));
-        assert_eq!((window.options.alias.as_str(), window.options.cwd.as_str()), ("demo", "/tmp"));
+        assert_eq!(
+            (window.options.alias.as_str(), window.options.cwd.as_str()),
+            ("demo", "/tmp")
+        );
     }
 }

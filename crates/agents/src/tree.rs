@@ -120,7 +120,11 @@ impl TreeNode {
             .with("who", caller.who.word())
             .with("level", caller.level.word())
             .with("path", path);
-        let entry = if caller.root { entry.with("root", true) } else { entry };
+        let entry = if caller.root {
+            entry.with("root", true)
+        } else {
+            entry
+        };
         match self.place.session() {
             Some(id) => entry.with("session", id),
             None => entry,
@@ -135,13 +139,21 @@ impl TreeNode {
     }
 
     fn provided(&self, name: &str) -> Option<Arc<dyn Node>> {
-        let provider = self.hub.providers.iter().find(|provider| provider.name() == name)?;
+        let provider = self
+            .hub
+            .providers
+            .iter()
+            .find(|provider| provider.name() == name)?;
         let (read, write) = match &self.caller.level {
             Level::Control => (true, true),
             Level::Read => (true, false),
             Level::Session(id) => self.workspace_rights(id, name == "loop"),
         };
-        let grant = Grant { who: self.caller.who.word(), read, write };
+        let grant = Grant {
+            who: self.caller.who.word(),
+            read,
+            write,
+        };
         Some(provider.node(grant, self.same()))
     }
 }
@@ -154,13 +166,21 @@ impl Node for TreeNode {
         let length = if is_directory || live { 0 } else { self.length()? };
         let (version, changed) = self.version();
         let version = if live { 0 } else { version };
-        let kind_byte = if is_directory { QidKind::DIRECTORY } else { QidKind::FILE };
+        let kind_byte = if is_directory {
+            QidKind::DIRECTORY
+        } else {
+            QidKind::FILE
+        };
         let directory_bit = if is_directory { mode::DIRECTORY } else { 0 };
         self.check_exists()?;
         Ok(Stat {
             kind: 0,
             device: 0,
-            qid: Qid { kind: kind_byte, version, path: self.hub.qid_path(&self.path) },
+            qid: Qid {
+                kind: kind_byte,
+                version,
+                path: self.hub.qid_path(&self.path),
+            },
             mode: directory_bit | self.place.mode(),
             atime: changed,
             mtime: changed,
@@ -177,8 +197,16 @@ impl Node for TreeNode {
         let kind = self.kind();
         let live = matches!(kind, Kind::Ctl | Kind::Stream | Kind::Rpc);
         let version = if live { 0 } else { self.version().0 };
-        let kind = if kind == Kind::Directory { QidKind::DIRECTORY } else { QidKind::FILE };
-        Ok(Qid { kind, version, path: self.hub.qid_path(&self.path) })
+        let kind = if kind == Kind::Directory {
+            QidKind::DIRECTORY
+        } else {
+            QidKind::FILE
+        };
+        Ok(Qid {
+            kind,
+            version,
+            path: self.hub.qid_path(&self.path),
+        })
     }
 
     fn walk(&self, name: &str) -> Result<Arc<dyn Node>, Refusal> {
@@ -241,7 +269,9 @@ impl Node for TreeNode {
                     Err(refused) if refused.errno == 13 => "denied".to_owned(),
                     Err(refused) => refused.text.to_string(),
                 };
-                node.hub.audit.write(node.entry("remove").with("result", result))?;
+                node.hub
+                    .audit
+                    .write(node.entry("remove").with("result", result))?;
                 outcome
             });
             work.await.map_err(|_| Refusal::INTERNAL)?
@@ -254,7 +284,8 @@ impl TreeNode {
         match &self.place {
             Place::Message(who, which, id) => {
                 if let Err(refused) = self.check_mailbox(who, true) {
-                    let own_only = crate::mail::Box::Inbox == *which && matches!(self.caller.level, Level::Session(_));
+                    let own_only =
+                        crate::mail::Box::Inbox == *which && matches!(self.caller.level, Level::Session(_));
                     return Err(if own_only {
                         refusal("permission denied: can only remove from own inbox")
                     } else {

@@ -27,4 +27,3 @@ pub(crate) fn report(error: &anyhow::Error) {
     // A closed standard error leaves nobody to tell.
     drop(writeln!(std::io::stderr(), "error: {error:#}"));
 }
-

@@ -68,7 +68,12 @@ impl Client {
         let mut client = Client {
             inner: Arc::new(Inner {
                 write: Mutex::new(write),
-                read: Mutex::new(Reader { stream, buffer: Vec::new(), start: 0, limit: None }),
+                read: Mutex::new(Reader {
+                    stream,
+                    buffer: Vec::new(),
+                    start: 0,
+                    limit: None,
+                }),
                 state: Mutex::new(Replies::default()),
                 ready: Condvar::new(),
                 dialect,
@@ -78,9 +83,18 @@ impl Client {
             }),
         };
         let version = dialect.name().to_owned();
-        let reply = client.start_tagged(crate::NOTAG, &Request::Version { msize, version })?.wait(None)?;
-        let Reply::Version { msize: agreed, version } = reply else {
-            return Err(Error::Unexpected { asked: "Tversion", got: reply.name().to_owned() });
+        let reply = client
+            .start_tagged(crate::NOTAG, &Request::Version { msize, version })?
+            .wait(None)?;
+        let Reply::Version {
+            msize: agreed,
+            version,
+        } = reply
+        else {
+            return Err(Error::Unexpected {
+                asked: "Tversion",
+                got: reply.name().to_owned(),
+            });
         };
         if version != dialect.name() {
             return Err(Error::Version { version });
@@ -130,7 +144,12 @@ impl Client {
         request.encode(tag, self.inner.dialect, &mut frame);
         self.trace("<-", &request.show(tag));
         lock(&self.inner.write).write_all(&frame)?;
-        Ok(Pending { client: self.clone(), tag, asked: request.name(), done: false })
+        Ok(Pending {
+            client: self.clone(),
+            tag,
+            asked: request.name(),
+            done: false,
+        })
     }
 
     fn trace(&self, arrow: &str, line: &str) {
@@ -143,8 +162,12 @@ impl Client {
     /// Start the conversation of an auth fid.
     pub fn auth(&self, uname: &str, aname: &str) -> Result<File, Error> {
         let afid = self.new_fid();
-        let request =
-            Request::Auth { afid, uname: uname.to_owned(), aname: aname.to_owned(), n_uname: NumericUser::NONE };
+        let request = Request::Auth {
+            afid,
+            uname: uname.to_owned(),
+            aname: aname.to_owned(),
+            n_uname: NumericUser::NONE,
+        };
         self.call(&request)?;
         Ok(File::new(self.clone(), afid, 0))
     }
@@ -183,7 +206,13 @@ impl Client {
             if state.somebody_reads {
                 state = match left {
                     None => inner.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
-                    Some(left) => inner.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                    Some(left) => {
+                        inner
+                            .ready
+                            .wait_timeout(state, left)
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .0
+                    }
                 };
                 continue;
             }
@@ -202,12 +231,17 @@ impl Client {
     }
 
     fn sort(&self, state: &mut Replies, frame: &[u8]) {
-        let (Some(number), Some(tag)) = (frame.get(4), frame.get(5..7).and_then(<[u8]>::first_chunk::<2>)) else {
+        let (Some(number), Some(tag)) = (frame.get(4), frame.get(5..7).and_then(<[u8]>::first_chunk::<2>))
+        else {
             state.closed = true;
             return;
         };
         let tag = u16::from_le_bytes(*tag);
-        let dialect = if tag == crate::NOTAG { Dialect::Plan9 } else { self.inner.dialect };
+        let dialect = if tag == crate::NOTAG {
+            Dialect::Plan9
+        } else {
+            self.inner.dialect
+        };
         let reply = Reply::decode(*number, frame.get(7..).unwrap_or_default(), dialect).map_err(|_| ());
         match &reply {
             Ok(reply) => self.trace("->", &reply.show(tag)),
@@ -229,7 +263,7 @@ impl Reader {
         loop {
             let rest = self.buffer.get(self.start..).unwrap_or_default();
             if let Some(size) = frame_size(rest) {
-                if size < 7 || size > (1 << 24) {
+                if !(7..=1 << 24).contains(&size) {
                     return Err(std::io::ErrorKind::InvalidData.into());
                 }
                 if let Some(frame) = rest.get(..size as usize) {
@@ -248,14 +282,21 @@ impl Reader {
             }
             let filled = self.buffer.len();
             self.buffer.resize(filled + 65536, 0);
-            let outcome = self.stream.read(self.buffer.get_mut(filled..).unwrap_or_default());
+            let outcome = self
+                .stream
+                .read(self.buffer.get_mut(filled..).unwrap_or_default());
             let count = *outcome.as_ref().unwrap_or(&0);
             self.buffer.truncate(filled + count);
             match outcome {
                 Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                    ) =>
+                {
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
@@ -267,7 +308,9 @@ impl Reader {
 impl Pending {
     /// Wait for the answer. On a time-out the request is flushed.
     pub fn wait(mut self, limit: Option<Duration>) -> Result<Reply, Error> {
-        let outcome = self.client.wait(self.tag, limit.map(|limit| Instant::now() + limit));
+        let outcome = self
+            .client
+            .wait(self.tag, limit.map(|limit| Instant::now() + limit));
         if !matches!(outcome, Err(Error::TimedOut)) {
             self.done = true;
         }
@@ -275,7 +318,10 @@ impl Pending {
             Reply::Error { ename } => Err(Error::Refused(Refusal::new(5, ename))),
             Reply::Lerror { ecode } => Err(Error::Refused(Refusal::new(ecode, format!("errno {ecode}")))),
             reply if reply.number() == 101 || expects(self.asked, &reply) => Ok(reply),
-            reply => Err(Error::Unexpected { asked: self.asked, got: reply.name().to_owned() }),
+            reply => Err(Error::Unexpected {
+                asked: self.asked,
+                got: reply.name().to_owned(),
+            }),
         }
     }
 

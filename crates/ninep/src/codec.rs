@@ -1,7 +1,7 @@
 //! Bytes to fields and back. Every read is bounded by the bytes at hand; nothing is allocated by
 //! a length that was merely announced.
 
-use crate::message::{Dialect, NumericUser, Names, Payload};
+use crate::message::{Dialect, Names, NumericUser, Payload};
 use crate::stat::{Qid, Stat};
 
 /// Why a message could not be read.
@@ -35,7 +35,11 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn end(&self) -> Result<(), DecodeFault> {
-        if self.is_empty() { Ok(()) } else { Err(DecodeFault::Malformed) }
+        if self.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeFault::Malformed)
+        }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeFault> {
@@ -140,7 +144,11 @@ impl Field for Payload {
 
 impl Field for NumericUser {
     fn get(cursor: &mut Cursor<'_>) -> Result<Self, DecodeFault> {
-        if cursor.dialect == Dialect::Linux { Ok(NumericUser(u32::get(cursor)?)) } else { Ok(NumericUser::NONE) }
+        if cursor.dialect == Dialect::Linux {
+            Ok(NumericUser(u32::get(cursor)?))
+        } else {
+            Ok(NumericUser::NONE)
+        }
     }
 
     fn put(&self, dialect: Dialect, out: &mut Vec<u8>) {
@@ -153,7 +161,11 @@ impl Field for NumericUser {
 /// `datasync` of `Tfsync`, which older clients leave out.
 impl Field for Option<u32> {
     fn get(cursor: &mut Cursor<'_>) -> Result<Self, DecodeFault> {
-        if cursor.is_empty() { Ok(None) } else { u32::get(cursor).map(Some) }
+        if cursor.is_empty() {
+            Ok(None)
+        } else {
+            u32::get(cursor).map(Some)
+        }
     }
 
     fn put(&self, dialect: Dialect, out: &mut Vec<u8>) {
@@ -165,7 +177,11 @@ impl Field for Option<u32> {
 
 impl Field for Qid {
     fn get(cursor: &mut Cursor<'_>) -> Result<Self, DecodeFault> {
-        Ok(Qid { kind: u8::get(cursor)?, version: u32::get(cursor)?, path: u64::get(cursor)? })
+        Ok(Qid {
+            kind: u8::get(cursor)?,
+            version: u32::get(cursor)?,
+            path: u64::get(cursor)?,
+        })
     }
 
     fn put(&self, dialect: Dialect, out: &mut Vec<u8>) {

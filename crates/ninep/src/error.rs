@@ -52,7 +52,10 @@ refusals! {
 
 impl Refusal {
     pub fn new(errno: u32, text: impl Into<Cow<'static, str>>) -> Self {
-        Refusal { text: text.into(), errno }
+        Refusal {
+            text: text.into(),
+            errno,
+        }
     }
 }
 

@@ -55,7 +55,10 @@ impl Payload {
     pub fn shared(bytes: Arc<Vec<u8>>, range: Range<usize>) -> Self {
         let end = range.end.min(bytes.len());
         let start = range.start.min(end);
-        Payload { bytes: Some(bytes), range: start..end }
+        Payload {
+            bytes: Some(bytes),
+            range: start..end,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -66,12 +69,14 @@ impl Payload {
         self.range.is_empty()
     }
 
+    #[must_use]
     pub fn cut(mut self, limit: usize) -> Self {
         self.range.end = self.range.end.min(self.range.start.saturating_add(limit));
         self
     }
 
     /// Without the first `count` bytes.
+    #[must_use]
     pub fn skip(mut self, count: usize) -> Self {
         self.range.start = self.range.start.saturating_add(count).min(self.range.end);
         self
@@ -81,13 +86,19 @@ impl Payload {
 impl From<Vec<u8>> for Payload {
     fn from(bytes: Vec<u8>) -> Self {
         let range = 0..bytes.len();
-        Payload { bytes: Some(Arc::new(bytes)), range }
+        Payload {
+            bytes: Some(Arc::new(bytes)),
+            range,
+        }
     }
 }
 
 impl AsRef<[u8]> for Payload {
     fn as_ref(&self) -> &[u8] {
-        self.bytes.as_ref().and_then(|bytes| bytes.get(self.range.clone())).unwrap_or_default()
+        self.bytes
+            .as_ref()
+            .and_then(|bytes| bytes.get(self.range.clone()))
+            .unwrap_or_default()
     }
 }
 

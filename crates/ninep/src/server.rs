@@ -78,7 +78,12 @@ pub trait Node: Send + Sync {
     /// Called for directories too, so that access can be checked.
     fn open(&self, request: OpenRequest) -> Answer<Box<dyn OpenFile>>;
 
-    fn create(&self, _name: &str, _perm: u32, _request: OpenRequest) -> Answer<(Arc<dyn Node>, Box<dyn OpenFile>)> {
+    fn create(
+        &self,
+        _name: &str,
+        _perm: u32,
+        _request: OpenRequest,
+    ) -> Answer<(Arc<dyn Node>, Box<dyn OpenFile>)> {
         Box::pin(std::future::ready(Err(Refusal::CREATE_NOT_SUPPORTED)))
     }
 
@@ -203,7 +208,9 @@ pub struct Hangup {
 
 impl Default for Hangup {
     fn default() -> Self {
-        Hangup { sender: Arc::new(watch::Sender::new(false)) }
+        Hangup {
+            sender: Arc::new(watch::Sender::new(false)),
+        }
     }
 }
 
@@ -224,6 +231,12 @@ impl Hangup {
 }
 
 /// Serve one connection until it ends, is hung up, or breaks a rule that ends it.
-pub async fn serve(stream: UnixStream, session: Arc<dyn Session>, owner: Owner, limits: Limits, hangup: Hangup) {
+pub async fn serve(
+    stream: UnixStream,
+    session: Arc<dyn Session>,
+    owner: Owner,
+    limits: Limits,
+    hangup: Hangup,
+) {
     connection::run(stream, session, owner, limits, hangup).await;
 }

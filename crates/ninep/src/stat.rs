@@ -58,7 +58,11 @@ impl Stat {
         Stat {
             kind: u16::MAX,
             device: u32::MAX,
-            qid: Qid { kind: u8::MAX, version: u32::MAX, path: u64::MAX },
+            qid: Qid {
+                kind: u8::MAX,
+                version: u32::MAX,
+                path: u64::MAX,
+            },
             mode: u32::MAX,
             atime: u32::MAX,
             mtime: u32::MAX,

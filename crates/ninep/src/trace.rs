@@ -155,7 +155,10 @@ struct Fields(Vec<(String, String)>);
 
 impl Fields {
     fn find(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     fn number(&self, name: &str, otherwise: u64) -> Option<u64> {
@@ -199,9 +202,15 @@ pub fn parse_request(line: &str) -> Option<(u16, Request)> {
     }
     let f = Fields(pairs);
     let fid = f.int("fid", 0)?;
-    let tag = f.number("tag", if name == "Tversion" { 0xffff } else { 1 })?.try_into().ok()?;
+    let tag = f
+        .number("tag", if name == "Tversion" { 0xffff } else { 1 })?
+        .try_into()
+        .ok()?;
     let request = match name.as_str() {
-        "Tversion" => Request::Version { msize: f.int("msize", 8192)?, version: f.text("version")? },
+        "Tversion" => Request::Version {
+            msize: f.int("msize", 8192)?,
+            version: f.text("version")?,
+        },
         "Tauth" => Request::Auth {
             afid: f.int("afid", 0)?,
             uname: f.text("uname")?,
@@ -215,20 +224,37 @@ pub fn parse_request(line: &str) -> Option<(u16, Request)> {
             aname: f.text("aname")?,
             n_uname: f.user()?,
         },
-        "Tflush" => Request::Flush { oldtag: f.number("oldtag", 0)?.try_into().ok()? },
+        "Tflush" => Request::Flush {
+            oldtag: f.number("oldtag", 0)?.try_into().ok()?,
+        },
         "Twalk" => {
-            let names = f.find("wname").unwrap_or("[]").trim_start_matches('[').trim_end_matches(']');
+            let names = f
+                .find("wname")
+                .unwrap_or("[]")
+                .trim_start_matches('[')
+                .trim_end_matches(']');
             let wname = Names(names.split_whitespace().map(str::to_owned).collect());
-            Request::Walk { fid, newfid: f.int("newfid", fid)?, wname }
+            Request::Walk {
+                fid,
+                newfid: f.int("newfid", fid)?,
+                wname,
+            }
         }
-        "Topen" => Request::Open { fid, mode: f.number("mode", 0)?.try_into().ok()? },
+        "Topen" => Request::Open {
+            fid,
+            mode: f.number("mode", 0)?.try_into().ok()?,
+        },
         "Tcreate" => Request::Create {
             fid,
             name: f.text("name")?,
             perm: f.int("perm", 0o600)?,
             mode: f.number("mode", 0)?.try_into().ok()?,
         },
-        "Tread" => Request::Read { fid, offset: f.number("offset", 0)?, count: f.int("count", 8000)? },
+        "Tread" => Request::Read {
+            fid,
+            offset: f.number("offset", 0)?,
+            count: f.int("count", 8000)?,
+        },
         "Twrite" => Request::Write {
             fid,
             offset: f.number("offset", 0)?,
@@ -245,12 +271,22 @@ pub fn parse_request(line: &str) -> Option<(u16, Request)> {
             Request::Wstat { fid, stat }
         }
         "Tstatfs" => Request::Statfs { fid },
-        "Tlopen" => Request::Lopen { fid, flags: f.int("flags", 0)? },
-        "Tlcreate" => {
-            Request::Lcreate { fid, name: f.text("name")?, flags: f.int("flags", 0)?, mode: 0o600, gid: 0 }
-        }
+        "Tlopen" => Request::Lopen {
+            fid,
+            flags: f.int("flags", 0)?,
+        },
+        "Tlcreate" => Request::Lcreate {
+            fid,
+            name: f.text("name")?,
+            flags: f.int("flags", 0)?,
+            mode: 0o600,
+            gid: 0,
+        },
         "Treadlink" => Request::Readlink { fid },
-        "Tgetattr" => Request::Getattr { fid, mask: f.number("mask", 0x7ff)? },
+        "Tgetattr" => Request::Getattr {
+            fid,
+            mask: f.number("mask", 0x7ff)?,
+        },
         "Tsetattr" => Request::Setattr {
             fid,
             valid: f.int("valid", 0)?,
@@ -263,15 +299,34 @@ pub fn parse_request(line: &str) -> Option<(u16, Request)> {
             mtime: 0,
             mtime_ns: 0,
         },
-        "Treaddir" => Request::Readdir { fid, offset: f.number("offset", 0)?, count: f.int("count", 8000)? },
+        "Treaddir" => Request::Readdir {
+            fid,
+            offset: f.number("offset", 0)?,
+            count: f.int("count", 8000)?,
+        },
         "Tfsync" => Request::Fsync { fid, datasync: None },
-        "Tlock" => {
-            Request::Lock { fid, kind: 0, flags: 0, start: 0, length: 0, proc_id: 1, client_id: f.text("client_id")? }
-        }
-        "Tgetlock" => {
-            Request::Getlock { fid, kind: 1, start: 0, length: 0, proc_id: 1, client_id: f.text("client_id")? }
-        }
-        "Tunlinkat" => Request::Unlinkat { fid, name: f.text("name")?, flags: 0 },
+        "Tlock" => Request::Lock {
+            fid,
+            kind: 0,
+            flags: 0,
+            start: 0,
+            length: 0,
+            proc_id: 1,
+            client_id: f.text("client_id")?,
+        },
+        "Tgetlock" => Request::Getlock {
+            fid,
+            kind: 1,
+            start: 0,
+            length: 0,
+            proc_id: 1,
+            client_id: f.text("client_id")?,
+        },
+        "Tunlinkat" => Request::Unlinkat {
+            fid,
+            name: f.text("name")?,
+            flags: 0,
+        },
         _ => return None,
     };
     Some((tag, request))

@@ -1,7 +1,8 @@
 //! Encoding and decoding: every message survives, no bytes hurt.
 
 use beamtalk_ninep::{
-    Dialect, DirectoryEntry, Names, NumericUser, Payload, Qid, Reply, Request, Stat, frame_size, parse_request,
+    Dialect, DirectoryEntry, Names, NumericUser, Payload, Qid, Reply, Request, Stat, frame_size,
+    parse_request,
 };
 use proptest::prelude::*;
 
@@ -14,9 +15,20 @@ fn qid() -> impl Strategy<Value = Qid> {
 }
 
 fn stat() -> impl Strategy<Value = Stat> {
-    (qid(), any::<u32>(), any::<u32>(), any::<u64>(), text(), text()).prop_map(|(qid, mode, mtime, length, name, uid)| {
-        Stat { qid, mode, mtime, atime: mtime, length, name, gid: uid.clone(), muid: uid.clone(), uid, ..Stat::default() }
-    })
+    (qid(), any::<u32>(), any::<u32>(), any::<u64>(), text(), text()).prop_map(
+        |(qid, mode, mtime, length, name, uid)| Stat {
+            qid,
+            mode,
+            mtime,
+            atime: mtime,
+            length,
+            name,
+            gid: uid.clone(),
+            muid: uid.clone(),
+            uid,
+            ..Stat::default()
+        },
+    )
 }
 
 fn data() -> impl Strategy<Value = Payload> {
@@ -26,10 +38,26 @@ fn data() -> impl Strategy<Value = Payload> {
 fn both_requests() -> impl Strategy<Value = Request> {
     prop_oneof![
         (any::<u32>(), text()).prop_map(|(msize, version)| Request::Version { msize, version }),
-        (any::<u32>(), any::<u32>(), proptest::collection::vec(text(), 0..17))
-            .prop_map(|(fid, newfid, names)| Request::Walk { fid, newfid, wname: Names(names) }),
-        (any::<u32>(), any::<u64>(), any::<u32>()).prop_map(|(fid, offset, count)| Request::Read { fid, offset, count }),
-        (any::<u32>(), any::<u64>(), data()).prop_map(|(fid, offset, data)| Request::Write { fid, offset, data }),
+        (
+            any::<u32>(),
+            any::<u32>(),
+            proptest::collection::vec(text(), 0..17)
+        )
+            .prop_map(|(fid, newfid, names)| Request::Walk {
+                fid,
+                newfid,
+                wname: Names(names)
+            }),
+        (any::<u32>(), any::<u64>(), any::<u32>()).prop_map(|(fid, offset, count)| Request::Read {
+            fid,
+            offset,
+            count
+        }),
+        (any::<u32>(), any::<u64>(), data()).prop_map(|(fid, offset, data)| Request::Write {
+            fid,
+            offset,
+            data
+        }),
         any::<u32>().prop_map(|fid| Request::Clunk { fid }),
         any::<u32>().prop_map(|fid| Request::Remove { fid }),
         any::<u16>().prop_map(|oldtag| Request::Flush { oldtag }),
@@ -47,9 +75,13 @@ fn linux_requests() -> impl Strategy<Value = Request> {
         }),
         (any::<u32>(), any::<u32>()).prop_map(|(fid, flags)| Request::Lopen { fid, flags }),
         (any::<u32>(), any::<u64>()).prop_map(|(fid, mask)| Request::Getattr { fid, mask }),
-        (any::<u32>(), any::<u64>(), any::<u32>())
-            .prop_map(|(fid, offset, count)| Request::Readdir { fid, offset, count }),
-        (any::<u32>(), proptest::option::of(any::<u32>())).prop_map(|(fid, datasync)| Request::Fsync { fid, datasync }),
+        (any::<u32>(), any::<u64>(), any::<u32>()).prop_map(|(fid, offset, count)| Request::Readdir {
+            fid,
+            offset,
+            count
+        }),
+        (any::<u32>(), proptest::option::of(any::<u32>()))
+            .prop_map(|(fid, datasync)| Request::Fsync { fid, datasync }),
         (any::<u32>(), text()).prop_map(|(fid, name)| Request::Unlinkat { fid, name, flags: 0 }),
     ]
 }
@@ -134,7 +166,10 @@ proptest! {
 
 #[test]
 fn a_string_that_is_not_text_is_refused() {
-    for bytes in [&b"\x00\x20\x00\x00\x02\x00\xff\xfe"[..], b"\x00\x20\x00\x00\x02\x00a\x00"] {
+    for bytes in [
+        &b"\x00\x20\x00\x00\x02\x00\xff\xfe"[..],
+        b"\x00\x20\x00\x00\x02\x00a\x00",
+    ] {
         assert!(Request::decode(100, bytes, Dialect::Plan9).is_err());
     }
 }

@@ -12,7 +12,10 @@ use beamtalk_ninep::{Client, Dialect, Error, Limits, Payload, Reply, Request, pa
 
 fn unhex(text: &str) -> Vec<u8> {
     let digits: String = text.split_whitespace().collect();
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 /// One frame, or nothing when the server closed.
@@ -49,14 +52,26 @@ fn play(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let (mut stream, shared) = tree::connection(Limits::default());
     let mut dialect = Dialect::Plan9;
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .peekable();
     while let Some(line) = lines.next() {
         let at = format!("{}: {line}", path.display());
         if line.starts_with('T') {
             let (tag, request) = parse_request(line).unwrap_or_else(|| panic!("{at}"));
-            let sent_as = if matches!(request, Request::Version { .. }) { Dialect::Plan9 } else { dialect };
+            let sent_as = if matches!(request, Request::Version { .. }) {
+                Dialect::Plan9
+            } else {
+                dialect
+            };
             if let Request::Version { version, .. } = &request {
-                dialect = if version == "9P2000.L" { Dialect::Linux } else { Dialect::Plan9 };
+                dialect = if version == "9P2000.L" {
+                    Dialect::Linux
+                } else {
+                    Dialect::Plan9
+                };
             }
             let mut bytes = Vec::new();
             request.encode(tag, sent_as, &mut bytes);
@@ -76,7 +91,8 @@ fn play(path: &Path) {
                 group.push(more);
             }
             while !group.is_empty() {
-                let bytes = frame(&mut stream).unwrap_or_else(|| panic!("{at}: closed, still expected {group:?}"));
+                let bytes =
+                    frame(&mut stream).unwrap_or_else(|| panic!("{at}: closed, still expected {group:?}"));
                 let shown_as = if bytes[4] == 101 { Dialect::Plan9 } else { dialect };
                 let (tag, reply) = decode(&bytes, shown_as);
                 let shown = reply.show(tag);
@@ -112,9 +128,21 @@ fn bytes_of_the_guide() {
             "15000000 64 ffff 00200000 0800 3950323030302e4c",
             "15000000 65 ffff 00200000 0800 3950323030302e4c".to_owned(),
         ),
-        (None, "0f000000 64 ffff 00200000 0200 3951", "14000000 65 ffff 00200000 0700 756e6b6e6f776e".to_owned()),
-        (Some(version), "09000000 6c 0100 6300", "07000000 6d 0100".to_owned()),
-        (Some(version), "0b000000 78 0200 2a000000", "10000000 6b 0200 0700 62616420666964".to_owned()),
+        (
+            None,
+            "0f000000 64 ffff 00200000 0200 3951",
+            "14000000 65 ffff 00200000 0700 756e6b6e6f776e".to_owned(),
+        ),
+        (
+            Some(version),
+            "09000000 6c 0100 6300",
+            "07000000 6d 0100".to_owned(),
+        ),
+        (
+            Some(version),
+            "0b000000 78 0200 2a000000",
+            "10000000 6b 0200 0700 62616420666964".to_owned(),
+        ),
         (
             Some(version),
             "0b000000 32 0300 00000000",
@@ -151,7 +179,10 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
 
 #[test]
 fn fids_are_limited_and_every_one_can_be_used_up() {
-    let (client, _) = client(Limits { fids: 8, ..Limits::default() });
+    let (client, _) = client(Limits {
+        fids: 8,
+        ..Limits::default()
+    });
     let root = client.attach(None, "me", "").unwrap();
     let walked: Vec<u32> = (0..7).map(|_| root.walk("text").unwrap()).collect();
     assert_eq!(refused(root.walk("text")), "too many fids");
@@ -163,16 +194,27 @@ fn fids_are_limited_and_every_one_can_be_used_up() {
 
 #[test]
 fn outstanding_requests_are_limited() {
-    let (client, shared) = client(Limits { requests: 4, ..Limits::default() });
+    let (client, shared) = client(Limits {
+        requests: 4,
+        ..Limits::default()
+    });
     let root = client.attach(None, "me", "").unwrap();
     let file = root.open("stream", 0).unwrap();
     let pending: Vec<_> = (0..4).map(|_| file.start_read().unwrap()).collect();
-    assert_eq!(refused(client.call(&Request::Stat { fid: file.fid() })), "too many requests");
+    assert_eq!(
+        refused(client.call(&Request::Stat { fid: file.fid() })),
+        "too many requests"
+    );
     for request in pending {
         request.flush().unwrap();
     }
     shared.stream.lock().unwrap().extend_from_slice(b"still here");
-    let Reply::Read { data } = file.start_read().unwrap().wait(Some(Duration::from_secs(20))).unwrap() else {
+    let Reply::Read { data } = file
+        .start_read()
+        .unwrap()
+        .wait(Some(Duration::from_secs(20)))
+        .unwrap()
+    else {
         panic!("no read")
     };
     assert_eq!(data.as_ref(), b"still here");
@@ -180,51 +222,97 @@ fn outstanding_requests_are_limited() {
 
 #[test]
 fn a_peer_that_does_not_read_is_closed() {
-    let (mut stream, shared) = tree::connection(Limits { queue: 1 << 20, ..Limits::default() });
+    let (mut stream, shared) = tree::connection(Limits {
+        queue: 1 << 20,
+        ..Limits::default()
+    });
     *shared.text.lock().unwrap() = vec![b'x'; 100_000];
     let mut bytes = Vec::new();
-    Request::Version { msize: 131_096, version: "9P2000".to_owned() }.encode(0xffff, Dialect::Plan9, &mut bytes);
-    for line in ["Tattach tag 1 fid 0 uname me", "Twalk tag 1 fid 0 newfid 1 wname [text]", "Topen tag 1 fid 1"] {
+    Request::Version {
+        msize: 131_096,
+        version: "9P2000".to_owned(),
+    }
+    .encode(0xffff, Dialect::Plan9, &mut bytes);
+    for line in [
+        "Tattach tag 1 fid 0 uname me",
+        "Twalk tag 1 fid 0 newfid 1 wname [text]",
+        "Topen tag 1 fid 1",
+    ] {
         let (tag, request) = parse_request(line).unwrap();
         request.encode(tag, Dialect::Plan9, &mut bytes);
     }
     for tag in 10..200 {
-        Request::Read { fid: 1, offset: 0, count: 100_000 }.encode(tag, Dialect::Plan9, &mut bytes);
+        Request::Read {
+            fid: 1,
+            offset: 0,
+            count: 100_000,
+        }
+        .encode(tag, Dialect::Plan9, &mut bytes);
     }
     stream.write_all(&bytes).unwrap();
     let limit = std::time::Instant::now() + Duration::from_secs(20);
     while !shared.faults.lock().unwrap().contains(&"slow reader") {
-        assert!(std::time::Instant::now() < limit, "the slow reader was never noticed");
+        assert!(
+            std::time::Instant::now() < limit,
+            "the slow reader was never noticed"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
 fn a_peer_that_stalls_is_closed_in_time() {
-    let (mut stream, shared) = tree::connection(Limits { stall: Duration::from_millis(100), ..Limits::default() });
+    let (mut stream, shared) = tree::connection(Limits {
+        stall: Duration::from_millis(100),
+        ..Limits::default()
+    });
     *shared.text.lock().unwrap() = vec![b'x'; 100_000];
     let mut bytes = Vec::new();
-    Request::Version { msize: 131_096, version: "9P2000".to_owned() }.encode(0xffff, Dialect::Plan9, &mut bytes);
-    for line in ["Tattach tag 1 fid 0 uname me", "Twalk tag 1 fid 0 newfid 1 wname [text]", "Topen tag 1 fid 1"] {
+    Request::Version {
+        msize: 131_096,
+        version: "9P2000".to_owned(),
+    }
+    .encode(0xffff, Dialect::Plan9, &mut bytes);
+    for line in [
+        "Tattach tag 1 fid 0 uname me",
+        "Twalk tag 1 fid 0 newfid 1 wname [text]",
+        "Topen tag 1 fid 1",
+    ] {
         let (tag, request) = parse_request(line).unwrap();
         request.encode(tag, Dialect::Plan9, &mut bytes);
     }
     for tag in 10..40 {
-        Request::Read { fid: 1, offset: 0, count: 100_000 }.encode(tag, Dialect::Plan9, &mut bytes);
+        Request::Read {
+            fid: 1,
+            offset: 0,
+            count: 100_000,
+        }
+        .encode(tag, Dialect::Plan9, &mut bytes);
     }
     stream.write_all(&bytes).unwrap();
     let limit = std::time::Instant::now() + Duration::from_secs(20);
     while !shared.faults.lock().unwrap().contains(&"slow reader") {
-        assert!(std::time::Instant::now() < limit, "the stalled reader was never noticed");
+        assert!(
+            std::time::Instant::now() < limit,
+            "the stalled reader was never noticed"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
 fn a_silent_peer_is_closed() {
-    let (mut stream, _) = tree::connection(Limits { version_wait: Duration::from_millis(50), ..Limits::default() });
+    let (mut stream, _) = tree::connection(Limits {
+        version_wait: Duration::from_millis(50),
+        ..Limits::default()
+    });
     let (_, reply) = decode(&frame(&mut stream).unwrap(), Dialect::Plan9);
-    assert_eq!(reply, Reply::Error { ename: "version not negotiated".to_owned() });
+    assert_eq!(
+        reply,
+        Reply::Error {
+            ename: "version not negotiated".to_owned()
+        }
+    );
     assert_eq!(frame(&mut stream), None);
 }
 
@@ -256,10 +344,16 @@ fn a_time_out_gives_the_request_up_and_loses_nothing() {
     let (client, shared) = client(Limits::default());
     let root = client.attach(None, "me", "").unwrap();
     let mut file = root.open("stream", 0).unwrap();
-    assert!(matches!(file.read_next(Some(Duration::from_millis(30))), Err(Error::TimedOut)));
+    assert!(matches!(
+        file.read_next(Some(Duration::from_millis(30))),
+        Err(Error::TimedOut)
+    ));
     shared.stream.lock().unwrap().extend_from_slice(b"later");
     shared.fed.notify_waiters();
-    assert_eq!(file.read_next(Some(Duration::from_secs(20))).unwrap().as_ref(), b"later");
+    assert_eq!(
+        file.read_next(Some(Duration::from_secs(20))).unwrap().as_ref(),
+        b"later"
+    );
 }
 
 #[test]
@@ -267,7 +361,12 @@ fn a_client_none_of_us_wrote_works() {
     let (stream, shared) = tree::connection(Limits::default());
     let client = ninep_client::sync::client::Client::new_from_unix_stream("me", "", stream).unwrap();
     assert_eq!(client.read_str("text").unwrap(), "hello, world\n");
-    let names: Vec<String> = client.read_dir("").unwrap().iter().map(|stat| stat.name.clone()).collect();
+    let names: Vec<String> = client
+        .read_dir("")
+        .unwrap()
+        .iter()
+        .map(|stat| stat.name.clone())
+        .collect();
     assert_eq!(names, ["dir", "panic", "slow", "stream", "text"]);
     // It keeps the fid of a path it has opened for reading.
     client.clunk_path("text").unwrap();
@@ -289,7 +388,11 @@ fn random_bytes_never_end_the_server() {
     for _ in 0..60 {
         let (mut stream, _) = tree::connection(Limits::default());
         let mut bytes = Vec::new();
-        Request::Version { msize: 8192, version: "9P2000.L".to_owned() }.encode(0xffff, Dialect::Plan9, &mut bytes);
+        Request::Version {
+            msize: 8192,
+            version: "9P2000.L".to_owned(),
+        }
+        .encode(0xffff, Dialect::Plan9, &mut bytes);
         Request::Attach {
             fid: 0,
             afid: u32::MAX,

@@ -134,7 +134,14 @@ struct IdleKeys {
 
 impl Default for IdleKeys {
     fn default() -> Self {
-        IdleKeys { mode: IdleMode::Quiet, min_bytes: 1, quiet_ms: 300, busy_children: false, regex: None, max_running_ms: 0 }
+        IdleKeys {
+            mode: IdleMode::Quiet,
+            min_bytes: 1,
+            quiet_ms: 300,
+            busy_children: false,
+            regex: None,
+            max_running_ms: 0,
+        }
     }
 }
 
@@ -181,7 +188,13 @@ pub(crate) struct RestartKeys {
 
 impl Default for RestartKeys {
     fn default() -> Self {
-        RestartKeys { policy: RestartPolicy::OnFailure, delay_ms: 5000, max: 5, window_ms: 600_000, continues: true }
+        RestartKeys {
+            policy: RestartPolicy::OnFailure,
+            delay_ms: 5000,
+            max: 5,
+            window_ms: 600_000,
+            continues: true,
+        }
     }
 }
 
@@ -194,7 +207,10 @@ pub(crate) struct MailRule {
 
 impl Default for MailRule {
     fn default() -> Self {
-        MailRule { deliver: Deliver::Nudge, idle_ms: 5000 }
+        MailRule {
+            deliver: Deliver::Nudge,
+            idle_ms: 5000,
+        }
     }
 }
 
@@ -334,7 +350,9 @@ pub struct Backend {
 pub(super) fn is_backend_name(name: &str) -> bool {
     name.len() <= 32
         && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
 }
 
 impl Backend {
@@ -348,7 +366,8 @@ impl Backend {
             return Err(fail("command: must not be empty".to_owned()));
         }
         let regex = |key: &str, text: &str| Regex::new(text).map_err(|error| fail(format!("{key}: {error}")));
-        let optional = |key: &str, text: &Option<String>| text.as_deref().map(|text| regex(key, text)).transpose();
+        let optional =
+            |key: &str, text: &Option<String>| text.as_deref().map(|text| regex(key, text)).transpose();
         let ready_regex = optional("start.regex", &file.start.regex)?;
         let idle_regex = optional("idle.regex", &file.idle.regex)?;
         if file.start.ready == Ready::Regex && ready_regex.is_none() {
@@ -366,7 +385,11 @@ impl Backend {
         };
         let dialogs = file.start.dialogs.iter().map(|dialog| {
             let pattern = regex("start.dialogs", &dialog.pattern)?;
-            Ok(Dialog { pattern, keys: dialog.keys.clone(), once: dialog.once })
+            Ok(Dialog {
+                pattern,
+                keys: dialog.keys.clone(),
+                once: dialog.once,
+            })
         });
         Ok(Backend {
             name: stem.to_owned(),
@@ -446,28 +469,35 @@ impl Backend {
         if let Some(word) = level
             && !LEVELS.contains(&word)
         {
-            return Err(refusal(format!("invalid level: {word} (must be one of: low, standard, high)")));
+            return Err(refusal(format!(
+                "invalid level: {word} (must be one of: low, standard, high)"
+            )));
         }
         if let Some(model) = model {
             return Ok(Some(model.to_owned()));
         }
-        let Some(level) = level else { return Ok(self.default_model.clone()) };
+        let Some(level) = level else {
+            return Ok(self.default_model.clone());
+        };
         let at = LEVELS.iter().position(|word| *word == level).unwrap_or(0);
         let lower = LEVELS.iter().take(at + 1).rev();
         let higher = LEVELS.iter().skip(at + 1);
-        let found = lower.chain(higher).find_map(|word| self.models.get(*word).cloned());
+        let found = lower
+            .chain(higher)
+            .find_map(|word| self.models.get(*word).cloned());
         Ok(found.or_else(|| self.default_model.clone()))
     }
 }
 
 /// A program by path or on `PATH`.
 fn find_program(name: &str) -> Option<PathBuf> {
-    let runnable = |path: &Path| {
-        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-    };
+    let runnable =
+        |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     if name.contains('/') {
         let path = PathBuf::from(name);
         return runnable(&path).then_some(path);
     }
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|part| part.join(name)).find(|path| runnable(path))
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|part| part.join(name))
+        .find(|path| runnable(path))
 }

@@ -116,13 +116,21 @@ impl Layer {
 
     pub(crate) fn shipped_profile(name: &str) -> Option<Self> {
         let filesystem = match name {
-            "default" => {
-                Filesystem { rwx: words("{CWD}"), ro: words("{XDG_CONFIG_HOME}/git"), ..Filesystem::default() }
-            }
-            "readonly" => Filesystem { rox: words("{CWD}"), ..Filesystem::default() },
+            "default" => Filesystem {
+                rwx: words("{CWD}"),
+                ro: words("{XDG_CONFIG_HOME}/git"),
+                ..Filesystem::default()
+            },
+            "readonly" => Filesystem {
+                rox: words("{CWD}"),
+                ..Filesystem::default()
+            },
             _ => return None,
         };
-        Some(Layer { filesystem, ..Layer::default() })
+        Some(Layer {
+            filesystem,
+            ..Layer::default()
+        })
     }
 }
 
@@ -143,11 +151,23 @@ impl Layers {
 
     pub(crate) fn merge(&self, best_effort: bool) -> Wanted {
         let all = |pick: fn(&Namespaces) -> Option<bool>, otherwise: bool| {
-            let said: Vec<bool> = self.layers.iter().filter_map(|layer| pick(&layer.namespaces)).collect();
-            if said.is_empty() { otherwise } else { said.iter().all(|yes| *yes) }
+            let said: Vec<bool> = self
+                .layers
+                .iter()
+                .filter_map(|layer| pick(&layer.namespaces))
+                .collect();
+            if said.is_empty() {
+                otherwise
+            } else {
+                said.iter().all(|yes| *yes)
+            }
         };
         let last = |pick: fn(&Advanced) -> Option<bool>, otherwise: bool| {
-            self.layers.iter().rev().find_map(|layer| pick(&layer.advanced)).unwrap_or(otherwise)
+            self.layers
+                .iter()
+                .rev()
+                .find_map(|layer| pick(&layer.advanced))
+                .unwrap_or(otherwise)
         };
         let mut wanted = Wanted {
             mount: all(|n| n.mount, true),
@@ -160,9 +180,12 @@ impl Layers {
         };
         for layer in &self.layers {
             let files = &layer.filesystem;
-            for (access, paths) in
-                [(Access::Ro, &files.ro), (Access::Rox, &files.rox), (Access::Rw, &files.rw), (Access::Rwx, &files.rwx)]
-            {
+            for (access, paths) in [
+                (Access::Ro, &files.ro),
+                (Access::Rox, &files.rox),
+                (Access::Rw, &files.rw),
+                (Access::Rwx, &files.rwx),
+            ] {
                 for path in paths {
                     let slot = wanted.paths.entry(path.clone()).or_insert(access);
                     *slot = join(*slot, access);
@@ -171,8 +194,12 @@ impl Layers {
             wanted.env.extend(layer.env.iter().cloned());
             wanted.network |= layer.network.enabled;
             wanted.unrestricted |= layer.network.unrestricted;
-            wanted.bind_tcp.extend(layer.network.bind_tcp.iter().filter_map(Port::number));
-            wanted.connect_tcp.extend(layer.network.connect_tcp.iter().filter_map(Port::number));
+            wanted
+                .bind_tcp
+                .extend(layer.network.bind_tcp.iter().filter_map(Port::number));
+            wanted
+                .connect_tcp
+                .extend(layer.network.connect_tcp.iter().filter_map(Port::number));
         }
         let no_network = !wanted.unrestricted
             && (!wanted.network || (wanted.bind_tcp.is_empty() && wanted.connect_tcp.is_empty()));

@@ -38,7 +38,10 @@ const SHIPPED_ROLES: &[(&str, &str)] = &[
     ("researcher", include_str!("../../roles/researcher.md")),
     ("reviewer", include_str!("../../roles/reviewer.md")),
     ("solo-developer", include_str!("../../roles/solo-developer.md")),
-    ("technical-editor", include_str!("../../roles/technical-editor.md")),
+    (
+        "technical-editor",
+        include_str!("../../roles/technical-editor.md"),
+    ),
     ("tester", include_str!("../../roles/tester.md")),
 ];
 
@@ -72,8 +75,14 @@ impl Library {
         }
         for directory in search_path("BEAMTALK_SKILLS_DIR", config.join("skills")) {
             for name in files::names(&directory) {
-                let Ok(text) = std::fs::read_to_string(directory.join(&name).join("SKILL.md")) else { continue };
-                if let Some(FrontMatter { name: Some(name), description: Some(description) }) = front_matter(&text) {
+                let Ok(text) = std::fs::read_to_string(directory.join(&name).join("SKILL.md")) else {
+                    continue;
+                };
+                if let Some(FrontMatter {
+                    name: Some(name),
+                    description: Some(description),
+                }) = front_matter(&text)
+                {
                     library.skills.entry(name).or_insert(Item { description, text });
                 }
             }
@@ -84,7 +93,10 @@ impl Library {
                     && let Ok(text) = std::fs::read_to_string(directory.join(&file))
                     && let Some(description) = tool_heading(&text)
                 {
-                    library.tools.entry(name.to_owned()).or_insert(Item { description, text });
+                    library
+                        .tools
+                        .entry(name.to_owned())
+                        .or_insert(Item { description, text });
                 }
             }
         }
@@ -93,8 +105,15 @@ impl Library {
 }
 
 fn add_role(roles: &mut BTreeMap<String, Item>, name: &str, text: &str) {
-    if let Some(FrontMatter { description: Some(description), .. }) = front_matter(text) {
-        roles.entry(name.to_owned()).or_insert(Item { description, text: text.to_owned() });
+    if let Some(FrontMatter {
+        description: Some(description),
+        ..
+    }) = front_matter(text)
+    {
+        roles.entry(name.to_owned()).or_insert(Item {
+            description,
+            text: text.to_owned(),
+        });
     }
 }
 

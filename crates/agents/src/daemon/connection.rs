@@ -26,11 +26,20 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(hub: Arc<Hub>, number: u64, peer: Peer, hangup: Hangup) -> Self {
-        Connection { hub, number, peer, hangup, failures: Arc::new(AtomicU32::new(0)) }
+        Connection {
+            hub,
+            number,
+            peer,
+            hangup,
+            failures: Arc::new(AtomicU32::new(0)),
+        }
     }
 
     fn entry(&self, op: &str) -> Entry {
-        Entry::new(op).with("conn", self.number).with("pid", self.peer.pid).with("uid", self.peer.uid)
+        Entry::new(op)
+            .with("conn", self.number)
+            .with("pid", self.peer.pid)
+            .with("uid", self.peer.uid)
     }
 
     fn is_root(&self) -> bool {
@@ -42,7 +51,10 @@ impl Connection {
         if let Some(id) = self.peer.pid.and_then(|pid| self.hub.origin(pid)) {
             return (Level::Session(id.clone()), Who::Session(id));
         }
-        (Level::Control, if self.is_root() { Who::Root } else { Who::Owner })
+        (
+            Level::Control,
+            if self.is_root() { Who::Root } else { Who::Owner },
+        )
     }
 
     fn decide(
@@ -57,12 +69,18 @@ impl Connection {
                 return Err(refusal("auth mismatch"));
             }
             let proven = auth.proven.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            return proven.map(|proven| (proven, aname.to_owned())).ok_or_else(|| refusal("authentication required"));
+            return proven
+                .map(|proven| (proven, aname.to_owned()))
+                .ok_or_else(|| refusal("authentication required"));
         }
         if self.hub.config().auth.aname_token
             && let Some(token) = aname.strip_prefix("token=")
         {
-            let proven = self.hub.secrets.token(token).ok_or_else(|| refusal("authentication failed"))?;
+            let proven = self
+                .hub
+                .secrets
+                .token(token)
+                .ok_or_else(|| refusal("authentication failed"))?;
             return Ok((proven, String::new()));
         }
         if self.hub.mode() == AuthMode::Secret {
@@ -86,7 +104,11 @@ impl Session for Connection {
             uname: uname.to_owned(),
             aname: aname.to_owned(),
             nonce: random_hex(32).map_err(|_| Refusal::INTERNAL)?,
-            qid: self.hub.qid_path(&format!("auth {} {}", self.number, random_hex(4).unwrap_or_default())),
+            qid: self.hub.qid_path(&format!(
+                "auth {} {}",
+                self.number,
+                random_hex(4).unwrap_or_default()
+            )),
             proven: Mutex::new(None),
         }))
     }
@@ -107,22 +129,43 @@ impl Session for Connection {
         let ((level, who), aname) = match outcome {
             Ok(decided) => decided,
             Err(refused) => {
-                self.hub.audit.write(entry.with("result", refused.text.to_string()))?;
+                self.hub
+                    .audit
+                    .write(entry.with("result", refused.text.to_string()))?;
                 return Err(refused);
             }
         };
-        let entry = entry.with("who", who.word()).with("level", level.word()).with("root", self.peer.uid == 0);
+        let entry = entry
+            .with("who", who.word())
+            .with("level", level.word())
+            .with("root", self.peer.uid == 0);
         self.hub.audit.write(entry.with("result", "ok"))?;
-        if let Some(guest) = self.hub.guests.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&self.number) {
+        if let Some(guest) = self
+            .hub
+            .guests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_mut(&self.number)
+        {
             guest.who = Some(who.clone());
         }
-        let caller = Caller { level, who, connection: self.number, peer: self.peer, root: self.is_root() };
+        let caller = Caller {
+            level,
+            who,
+            connection: self.number,
+            peer: self.peer,
+            root: self.is_root(),
+        };
         tree::root(&self.hub, caller, &aname)
     }
 
     fn fault(&self, fault: Fault) {
         // A fault ends or annoys one connection; the record is all there is to do.
-        drop(self.hub.audit.write(self.entry("fault").with("result", fault.word())));
+        drop(
+            self.hub
+                .audit
+                .write(self.entry("fault").with("result", fault.word())),
+        );
     }
 }
 
@@ -142,7 +185,11 @@ struct Auth {
 
 impl AuthFile for Auth {
     fn qid(&self) -> Qid {
-        Qid { kind: QidKind::AUTH, version: 0, path: self.qid }
+        Qid {
+            kind: QidKind::AUTH,
+            version: 0,
+            path: self.qid,
+        }
     }
 
     fn read(&self, _offset: u64, _count: u32) -> Result<Vec<u8>, Refusal> {
@@ -165,11 +212,17 @@ impl AuthFile for Auth {
             Some(("token", token)) if self.uname == "token" => self.hub.secrets.token(token),
             _ => None,
         };
-        let entry = Entry::new("auth").with("conn", self.number).with("pid", self.peer.pid).with("uid", self.peer.uid);
+        let entry = Entry::new("auth")
+            .with("conn", self.number)
+            .with("pid", self.peer.pid)
+            .with("uid", self.peer.uid);
         let mut failed_before = 0;
         let outcome = match proven {
             Some(proven) => {
-                let entry = entry.with("who", proven.1.word()).with("level", proven.0.word()).with("result", "ok");
+                let entry = entry
+                    .with("who", proven.1.word())
+                    .with("level", proven.0.word())
+                    .with("result", "ok");
                 *self.proven.lock().unwrap_or_else(PoisonError::into_inner) = Some(proven);
                 self.hub.audit.write(entry)
             }
@@ -188,7 +241,10 @@ impl AuthFile for Auth {
                 if failures >= FAILURES {
                     self.hangup.now();
                 }
-                self.hub.audit.write(entry.with("result", "denied")).and(Err(refusal("authentication failed")))
+                self.hub
+                    .audit
+                    .write(entry.with("result", "denied"))
+                    .and(Err(refusal("authentication failed")))
             }
         };
         Box::pin(async move {

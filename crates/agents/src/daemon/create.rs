@@ -63,7 +63,9 @@ impl Hub {
         let config = self.config();
         let backend = config.backend(&arguments.backend)?.clone();
         backend.program()?;
-        let cwd = arguments.cwd.unwrap_or_else(|| places::home().display().to_string());
+        let cwd = arguments
+            .cwd
+            .unwrap_or_else(|| places::home().display().to_string());
         let cwd = check_directory(&cwd)?;
         let model = backend.model(arguments.model.as_deref(), arguments.level.as_deref())?;
         let alias = arguments.alias.filter(|alias| !alias.is_empty() && alias != "-");
@@ -75,7 +77,11 @@ impl Hub {
         {
             return Err(refusal("role not found"));
         }
-        if arguments.context.as_ref().is_some_and(|context| context.len() > config.limits.context_bytes) {
+        if arguments
+            .context
+            .as_ref()
+            .is_some_and(|context| context.len() > config.limits.context_bytes)
+        {
             return Err(refusal("too large"));
         }
         if self.session_count() >= config.limits.sessions {
@@ -124,7 +130,10 @@ impl Hub {
     pub(crate) fn open_session(
         &self,
         record: Record,
-    ) -> std::io::Result<(Arc<SessionShared>, tokio::sync::mpsc::UnboundedReceiver<crate::session::shared::Command>)> {
+    ) -> std::io::Result<(
+        Arc<SessionShared>,
+        tokio::sync::mpsc::UnboundedReceiver<crate::session::shared::Command>,
+    )> {
         let config = self.config();
         let directory = self.places.session(&record.id);
         files::make_directory(&directory.join("tmp"))?;
@@ -136,10 +145,16 @@ impl Hub {
     /// Store a role and mail its text to the session.
     pub(crate) fn give_role(&self, shared: &Arc<SessionShared>, role: &str) -> Result<(), Refusal> {
         let config = self.config();
-        let text = config.library.roles.get(role).map(|item| item.text.clone()).ok_or_else(|| refusal("role not found"))?;
+        let text = config
+            .library
+            .roles
+            .get(role)
+            .map(|item| item.text.clone())
+            .ok_or_else(|| refusal("role not found"))?;
         let old = shared.change_record(|record| record.role.replace(role.to_owned()));
         shared.save().map_err(|_| Refusal::INTERNAL)?;
-        self.events.emit(&shared.id, "RoleChange", json!({"old": old, "new": role}));
+        self.events
+            .emit(&shared.id, "RoleChange", json!({"old": old, "new": role}));
         let draft = Draft {
             to: shared.id.clone(),
             kind: "PROMPT_REQUEST".to_owned(),

@@ -187,14 +187,24 @@ impl Hub {
 
     /// A session by id.
     pub(crate) fn session(&self, id: &str) -> Result<Arc<SessionShared>, Refusal> {
-        lock(&self.sessions).iter().find(|session| session.id == id).cloned().ok_or_else(not_found)
+        lock(&self.sessions)
+            .iter()
+            .find(|session| session.id == id)
+            .cloned()
+            .ok_or_else(not_found)
     }
 
     /// A session by id or alias.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<SessionShared>> {
         let sessions = lock(&self.sessions);
         let by_id = sessions.iter().find(|session| session.id == name);
-        by_id.or_else(|| sessions.iter().find(|session| session.alias().as_deref() == Some(name))).cloned()
+        by_id
+            .or_else(|| {
+                sessions
+                    .iter()
+                    .find(|session| session.alias().as_deref() == Some(name))
+            })
+            .cloned()
     }
 
     /// The session is gone: out of the tree, its record kept aside.
@@ -242,7 +252,10 @@ impl Hub {
     pub(crate) fn post(&self, from: &str, to: &str, draft: Draft) -> Result<Message, Refusal> {
         let message = self.mail.send(from, to, draft)?;
         let data = message.without_body();
-        let (sent, received) = (if from == USER { "UserSend" } else { "BotSend" }, if to == USER { "UserRecv" } else { "BotRecv" });
+        let (sent, received) = (
+            if from == USER { "UserSend" } else { "BotSend" },
+            if to == USER { "UserRecv" } else { "BotRecv" },
+        );
         self.events.emit(from, sent, data.clone());
         self.events.emit(to, received, data);
         if let Ok(receiver) = self.session(to) {
@@ -256,7 +269,11 @@ impl Hub {
 
     /// The participant a name stands for.
     pub(crate) fn participant(&self, name: &str) -> Option<String> {
-        if name == USER { Some(USER.to_owned()) } else { self.find(name).map(|session| session.id.clone()) }
+        if name == USER {
+            Some(USER.to_owned())
+        } else {
+            self.find(name).map(|session| session.id.clone())
+        }
     }
 
     /// Whether a caller has a right on a session.
@@ -299,7 +316,8 @@ impl Hub {
     pub(crate) fn sweep(&self) {
         self.events.sync();
         for session in self.sessions() {
-            let (pid, start, state) = session.with_record(|record| (record.pid, record.pid_start, record.state()));
+            let (pid, start, state) =
+                session.with_record(|record| (record.pid, record.pid_start, record.state()));
             let should_live = matches!(state, State::Starting | State::Idle | State::Running);
             if should_live && pid.is_some() && !is_alive(pid, start) {
                 session.tell(Command::Tick);
@@ -322,7 +340,10 @@ impl Hub {
         self.events.sync();
         // Streams have ended by now; give their last answers a moment to leave.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let guests: Vec<Hangup> = lock(&self.guests).values().map(|guest| guest.hangup.clone()).collect();
+        let guests: Vec<Hangup> = lock(&self.guests)
+            .values()
+            .map(|guest| guest.hangup.clone())
+            .collect();
         for hangup in guests {
             hangup.now();
         }
@@ -335,23 +356,52 @@ impl Hub {
 
     pub(crate) fn check_alias(&self, alias: &str, own: Option<&str>) -> Result<(), Refusal> {
         const RESERVED: [&str; 12] = [
-            "ctl", "list", "list.json", "status", "events", "events.json", "backends", "user", "roles", "skills", "tools",
+            "ctl",
+            "list",
+            "list.json",
+            "status",
+            "events",
+            "events.json",
+            "backends",
+            "user",
+            "roles",
+            "skills",
+            "tools",
             "tokens",
         ];
         let limit = self.config().limits.alias_bytes;
-        let letters = alias.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        let letters = alias
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if alias.is_empty() || alias.len() > limit || !letters {
             return Err(refusal("invalid alias: must match [A-Za-z0-9_-]+"));
         }
-        let like_id = alias.len() == 8 && alias.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let like_id = alias.len() == 8
+            && alias
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let provided = self.providers.iter().any(|provider| provider.name() == alias);
-        let rooted = ["agents", "loop", "classes", "actors", "transcript", "eval", "changes", "audit"].contains(&alias);
+        let rooted = [
+            "agents",
+            "loop",
+            "classes",
+            "actors",
+            "transcript",
+            "eval",
+            "changes",
+            "audit",
+        ]
+        .contains(&alias);
         if like_id || rooted || provided || RESERVED.contains(&alias) {
             return Err(refusal(format!("alias reserved: {alias}")));
         }
         let taken = lock(&self.sessions)
             .iter()
             .any(|session| Some(session.id.as_str()) != own && session.alias().as_deref() == Some(alias));
-        if taken { Err(refusal(format!("alias in use: {alias}"))) } else { Ok(()) }
+        if taken {
+            Err(refusal(format!("alias in use: {alias}")))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -41,8 +41,21 @@ pub(super) fn bind(namespace: &Namespace) -> Result<UnixListener, Fatal> {
     listener.set_nonblocking(true)?;
     std::fs::set_permissions(door.join(TEMPORARY), std::fs::Permissions::from_mode(0o600))?;
     let directory = &namespace.directory;
-    rustix::fs::renameat(directory, inner(TEMPORARY).as_str(), directory, inner(SOCKET).as_str()).map_err(io)?;
-    rustix::fs::linkat(directory, inner(SOCKET).as_str(), directory, TEMPORARY, AtFlags::empty()).map_err(io)?;
+    rustix::fs::renameat(
+        directory,
+        inner(TEMPORARY).as_str(),
+        directory,
+        inner(SOCKET).as_str(),
+    )
+    .map_err(io)?;
+    rustix::fs::linkat(
+        directory,
+        inner(SOCKET).as_str(),
+        directory,
+        TEMPORARY,
+        AtFlags::empty(),
+    )
+    .map_err(io)?;
     rustix::fs::renameat(directory, TEMPORARY, directory, SOCKET).map_err(io)?;
     Ok(UnixListener::from_std(listener)?)
 }
@@ -56,7 +69,9 @@ pub(super) fn unbind(namespace: &Namespace) {
 
 /// `READY=1` for the service manager.
 pub(super) fn notify_ready() {
-    let Some(target) = variable("NOTIFY_SOCKET") else { return };
+    let Some(target) = variable("NOTIFY_SOCKET") else {
+        return;
+    };
     let sent = UnixDatagram::unbound().and_then(|socket| match target.strip_prefix('@') {
         Some(name) => {
             use std::os::linux::net::SocketAddrExt;
@@ -86,17 +101,36 @@ pub(super) async fn accept(listener: UnixListener, hub: Arc<Hub>) {
 fn admit(stream: UnixStream, hub: &Arc<Hub>) {
     let owner = rustix::process::geteuid().as_raw();
     let number = hub.guest_number();
-    let Ok(credentials) = stream.peer_cred() else { return };
-    let peer = Peer { uid: credentials.uid(), pid: credentials.pid() };
+    let Ok(credentials) = stream.peer_cred() else {
+        return;
+    };
+    let peer = Peer {
+        uid: credentials.uid(),
+        pid: credentials.pid(),
+    };
     let entry = |result: &str| {
-        let entry = Entry::new("connect").with("conn", number).with("pid", peer.pid).with("uid", peer.uid);
+        let entry = Entry::new("connect")
+            .with("conn", number)
+            .with("pid", peer.pid)
+            .with("uid", peer.uid);
         let entry = entry.with("who", if peer.uid == 0 { "root" } else { "owner" });
-        hub.audit.write(if peer.uid == 0 && owner != 0 { entry.with("root", true) } else { entry }.with("result", result))
+        hub.audit.write(
+            if peer.uid == 0 && owner != 0 {
+                entry.with("root", true)
+            } else {
+                entry
+            }
+            .with("result", result),
+        )
     };
     if peer.uid != owner && peer.uid != 0 {
         // The refusal matters more than its record.
         drop(entry("denied"));
-        tracing::warn!(uid = peer.uid, pid = peer.pid, "connection of another user refused");
+        tracing::warn!(
+            uid = peer.uid,
+            pid = peer.pid,
+            "connection of another user refused"
+        );
         return;
     }
     let limits = hub.config().limits.clone();
@@ -109,8 +143,14 @@ fn admit(stream: UnixStream, hub: &Arc<Hub>) {
         return;
     }
     let hangup = Hangup::default();
-    let guest = Guest { hangup: hangup.clone(), who: None };
-    hub.guests.lock().unwrap_or_else(PoisonError::into_inner).insert(number, guest);
+    let guest = Guest {
+        hangup: hangup.clone(),
+        who: None,
+    };
+    hub.guests
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(number, guest);
     let session = Arc::new(Connection::new(Arc::clone(hub), number, peer, hangup.clone()));
     let limits = Limits {
         fids: limits.fids,
@@ -119,10 +159,16 @@ fn admit(stream: UnixStream, hub: &Arc<Hub>) {
         stall: Duration::from_millis(limits.stall_ms),
         ..Limits::default()
     };
-    let owner = Owner { uid: owner, gid: rustix::process::getegid().as_raw() };
+    let owner = Owner {
+        uid: owner,
+        gid: rustix::process::getegid().as_raw(),
+    };
     let hub = Arc::clone(hub);
     tokio::spawn(async move {
         beamtalk_ninep::serve(stream, session, owner, limits, hangup).await;
-        hub.guests.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        hub.guests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&number);
     });
 }

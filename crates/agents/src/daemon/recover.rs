@@ -25,7 +25,10 @@ pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
         if let Err(error) = hub.tmux.prepare().await {
             tracing::warn!(%error, "tmux cannot be prepared");
         }
-        windows = found.into_iter().map(|window| (window.session_id.clone(), window)).collect();
+        windows = found
+            .into_iter()
+            .map(|window| (window.session_id.clone(), window))
+            .collect();
     }
     let mut adopted = Vec::new();
     for id in files::names(&hub.places.state.join("sessions")) {
@@ -57,7 +60,10 @@ pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
 }
 
 fn is_id(text: &str) -> bool {
-    text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    text.len() == 8
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 fn read_record(hub: &Hub, id: &str) -> Option<Record> {
@@ -119,7 +125,11 @@ fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
 fn forget_old(hub: &Hub) {
     for name in files::names(&hub.places.exited()) {
         let path = hub.places.exited().join(name);
-        let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        let age = path
+            .metadata()
+            .and_then(|meta| meta.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok());
         if age.is_some_and(|age| age.as_secs() > KEEP_EXITED)
             && let Err(error) = std::fs::remove_dir_all(&path)
         {

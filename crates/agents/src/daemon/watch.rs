@@ -79,7 +79,9 @@ fn drain(descriptor: &OwnedFd, watched: &mut HashMap<i32, Watched>) {
                 }
             }
             Some(Watched::Directory(session)) => {
-                if event.file_name().is_some_and(|name| name.to_bytes() == TICK.as_bytes())
+                if event
+                    .file_name()
+                    .is_some_and(|name| name.to_bytes() == TICK.as_bytes())
                     && let Some(session) = session.upgrade()
                 {
                     session.tell(Command::Tick);

@@ -32,13 +32,23 @@ impl Shell {
         input.write_all(b"trap ':' INT\n")?;
         let directory = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         let script = directory.join(format!("prompt-{}.sh", std::process::id()));
-        Ok(Shell { child, input, status: BufReader::new(File::from(read)), script, number })
+        Ok(Shell {
+            child,
+            input,
+            status: BufReader::new(File::from(read)),
+            script,
+            number,
+        })
     }
 
     pub(super) fn run(&mut self, prompt: &str) -> io::Result<Outcome> {
         files::replace_quickly(&self.script, format!("{prompt}\n").as_bytes())?;
         // A syntax error would end the shell; look first.
-        let checked = Command::new("/bin/sh").arg("-n").arg(&self.script).stdin(Stdio::null()).status()?;
+        let checked = Command::new("/bin/sh")
+            .arg("-n")
+            .arg(&self.script)
+            .stdin(Stdio::null())
+            .status()?;
         if !checked.success() {
             writeln!(io::stdout(), "[exit {}]", checked.code().unwrap_or(2))?;
             return Ok(Outcome::Done);
@@ -47,10 +57,18 @@ impl Shell {
         let number = self.number;
         let line = format!(". '{script}' </dev/null {number}>&-; printf '%s\\n' \"$?\" >&{number}\n");
         let mut answer = String::new();
-        let sent = self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush());
+        let sent = self
+            .input
+            .write_all(line.as_bytes())
+            .and_then(|()| self.input.flush());
         if sent.is_err() || self.status.read_line(&mut answer)? == 0 {
             let status = self.child.wait()?;
-            return Ok(Outcome::Exit(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)));
+            return Ok(Outcome::Exit(
+                status
+                    .code()
+                    .and_then(|code| u8::try_from(code).ok())
+                    .unwrap_or(1),
+            ));
         }
         let status = answer.trim();
         if status != "0" {

@@ -4,8 +4,8 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags};
@@ -34,7 +34,11 @@ pub(super) fn enter(launch: &Launch) -> Result<(), String> {
     rules.extend(rule(&launch.tmp, Access::Rw));
     rules.extend(rule(&launch.namespace, Access::Ro));
     if !launch.landlock {
-        return if launch.best_effort { Ok(()) } else { Err("kernel has no Landlock".to_owned()) };
+        return if launch.best_effort {
+            Ok(())
+        } else {
+            Err("kernel has no Landlock".to_owned())
+        };
     }
     restrict(launch, rules).map_err(|error| error.to_string())
 }
@@ -47,7 +51,10 @@ fn namespaces(launch: &Launch) -> Result<(), String> {
     if flags.is_empty() {
         return Ok(());
     }
-    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let (uid, gid) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
     let user = user_flag();
     sys::unshare(flags | user).map_err(|error| format!("namespaces: {error}"))?;
     if !user.is_empty() {
@@ -62,14 +69,22 @@ fn namespaces(launch: &Launch) -> Result<(), String> {
         map("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
         map("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
     }
-    if launch.mount { hide(launch).map_err(|error| format!("mount: {error}")) } else { Ok(()) }
+    if launch.mount {
+        hide(launch).map_err(|error| format!("mount: {error}"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Of the daemon's files leave only the socket and the session's own directory.
 fn hide(launch: &Launch) -> std::io::Result<()> {
     let flags = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     rustix::mount::mount_change("/", flags)?;
-    let tmp = rustix::fs::open(&launch.tmp, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let tmp = rustix::fs::open(
+        &launch.tmp,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let tmpfs_flags = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("none", &launch.state, "tmpfs", tmpfs_flags, c"mode=0700,size=64k")?;
     std::fs::create_dir_all(&launch.tmp)?;
@@ -99,12 +114,22 @@ fn rule(path: &Path, access: Access) -> Option<Rule> {
 }
 
 fn granted(launch: &Launch) -> Result<Vec<Rule>, String> {
-    Ok(launch.paths.iter().filter_map(|(path, access)| rule(Path::new(path), *access)).collect())
+    Ok(launch
+        .paths
+        .iter()
+        .filter_map(|(path, access)| rule(Path::new(path), *access))
+        .collect())
 }
 
 fn restrict(launch: &Launch, rules: Vec<Rule>) -> Result<(), landlock::RulesetError> {
-    let level = if launch.best_effort { CompatLevel::BestEffort } else { CompatLevel::SoftRequirement };
-    let mut ruleset = Ruleset::default().set_compatibility(level).handle_access(AccessFs::from_all(ABI_USED))?;
+    let level = if launch.best_effort {
+        CompatLevel::BestEffort
+    } else {
+        CompatLevel::SoftRequirement
+    };
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(level)
+        .handle_access(AccessFs::from_all(ABI_USED))?;
     // With an own network namespace there is nothing left to reach.
     let ports = launch.network_limited && !launch.net;
     if ports {

@@ -29,16 +29,31 @@ pub(crate) enum Speaker {
 impl Chat {
     pub(crate) fn open(path: PathBuf, limit: u64) -> Self {
         let end = std::fs::metadata(&path).map_or(0, |meta| meta.len());
-        Chat { path, extent: Mutex::new(Extent { base: 0, end }), signal: Signal::default(), limit }
+        Chat {
+            path,
+            extent: Mutex::new(Extent { base: 0, end }),
+            signal: Signal::default(),
+            limit,
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Extent> {
-        self.extent.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.extent
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     pub(crate) fn add(&self, speaker: Speaker, text: &str) -> std::io::Result<()> {
-        let heading = if speaker == Speaker::User { "USER:" } else { "ASSISTANT:" };
-        let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let heading = if speaker == Speaker::User {
+            "USER:"
+        } else {
+            "ASSISTANT:"
+        };
+        let newline = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
         let entry = format!("{heading}\n{text}{newline}---\n");
         let mut extent = self.lock();
         files::appender(&self.path)?.write_all(entry.as_bytes())?;

@@ -14,8 +14,14 @@ pub enum State {
 }
 
 impl State {
-    pub const ALL: [State; 6] =
-        [State::Idle, State::Running, State::Stopped, State::Starting, State::Error, State::Exited];
+    pub const ALL: [State; 6] = [
+        State::Idle,
+        State::Running,
+        State::Stopped,
+        State::Starting,
+        State::Error,
+        State::Exited,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -95,29 +101,66 @@ impl Ending {
 /// What happened. Times are milliseconds of one clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    Launched { now: u64 },
+    Launched {
+        now: u64,
+    },
     /// The launch could not be made; `retry` is false for refusals of the sandbox.
-    LaunchFailed { now: u64, reason: String, retry: bool },
-    Output { now: u64, bytes: u64 },
+    LaunchFailed {
+        now: u64,
+        reason: String,
+        retry: bool,
+    },
+    Output {
+        now: u64,
+        bytes: u64,
+    },
     /// The last screen line matches what readiness or idleness asks for.
-    ScreenMatches { now: u64 },
-    ErrorLine { line: String },
-    Tick { now: u64, busy_children: bool },
+    ScreenMatches {
+        now: u64,
+    },
+    ErrorLine {
+        line: String,
+    },
+    Tick {
+        now: u64,
+        busy_children: bool,
+    },
     /// `state` was written, by a hook or a person.
-    Written { now: u64, to: State, control: bool },
-    Prompted { now: u64 },
-    DeliveryFailed { now: u64 },
-    MailSent { now: u64 },
+    Written {
+        now: u64,
+        to: State,
+        control: bool,
+    },
+    Prompted {
+        now: u64,
+    },
+    DeliveryFailed {
+        now: u64,
+    },
+    MailSent {
+        now: u64,
+    },
     Stopped,
-    RestartAsked { now: u64 },
+    RestartAsked {
+        now: u64,
+    },
     Killed,
-    Ended { now: u64, ending: Ending },
+    Ended {
+        now: u64,
+        ending: Ending,
+    },
     /// The window is gone with the tmux server, or was gone when the daemon started.
-    WindowLost { now: u64 },
+    WindowLost {
+        now: u64,
+    },
     /// `refresh` found a living process.
-    FoundAlive { now: u64 },
+    FoundAlive {
+        now: u64,
+    },
     /// A new daemon took the session over.
-    Adopted { now: u64 },
+    Adopted {
+        now: u64,
+    },
 }
 
 /// What is to be done.
@@ -126,12 +169,22 @@ pub(crate) enum Effect {
     Refuse(String),
     /// Collect the turn's output; comes before the state changes.
     FinishTurn,
-    Changed { old: State, new: State },
+    Changed {
+        old: State,
+        new: State,
+    },
     /// Tell about the finished turn; comes after the state changed.
-    AnnounceTurn { reason: &'static str },
-    Crashed { ending: Ending, crashes: u32 },
+    AnnounceTurn {
+        reason: &'static str,
+    },
+    Crashed {
+        ending: Ending,
+        crashes: u32,
+    },
     /// Start the process again by itself.
-    Relaunch { attempt: u32 },
+    Relaunch {
+        attempt: u32,
+    },
     /// Start the process because somebody asked.
     Launch,
     /// Look at the last screen line.
@@ -193,7 +246,10 @@ impl Core {
             State::Starting => Some("session still starting".to_owned()),
             State::Running => Some("session busy".to_owned()),
             State::Stopped => Some("session stopped (use restart)".to_owned()),
-            State::Error => Some(format!("session failed: {}", self.last_error.as_deref().unwrap_or("unknown"))),
+            State::Error => Some(format!(
+                "session failed: {}",
+                self.last_error.as_deref().unwrap_or("unknown")
+            )),
             State::Exited => Some("session not found".to_owned()),
         }
     }
@@ -202,7 +258,11 @@ impl Core {
         match event {
             Event::Launched { now } if self.state == State::Starting => {
                 self.begin_phase(now);
-                if self.rules.ready == Ready::Immediate { self.become_idle(now, None) } else { vec![] }
+                if self.rules.ready == Ready::Immediate {
+                    self.become_idle(now, None)
+                } else {
+                    vec![]
+                }
             }
             Event::LaunchFailed { now, reason, retry } => {
                 self.last_error = Some(reason);
@@ -307,7 +367,11 @@ impl Core {
         let phase = match self.state {
             State::Starting => {
                 let timeout = Some(self.since + self.rules.start_timeout_ms);
-                let ready = if self.rules.ready == Ready::Quiet { quiet(self.rules.ready_quiet_ms) } else { None };
+                let ready = if self.rules.ready == Ready::Quiet {
+                    quiet(self.rules.ready_quiet_ms)
+                } else {
+                    None
+                };
                 [timeout, ready]
             }
             State::Running => {
@@ -316,7 +380,11 @@ impl Core {
             }
             _ => [None, None],
         };
-        phase.into_iter().chain([self.screen_due, self.restart_at]).flatten().min()
+        phase
+            .into_iter()
+            .chain([self.screen_due, self.restart_at])
+            .flatten()
+            .min()
     }
 
     fn idle_quiet(&self) -> Option<u64> {
@@ -353,7 +421,9 @@ impl Core {
                 }
             }
             State::Running => {
-                let quiet = self.idle_quiet().is_some_and(|rest| quiet_for.is_some_and(|passed| passed >= rest));
+                let quiet = self
+                    .idle_quiet()
+                    .is_some_and(|rest| quiet_for.is_some_and(|passed| passed >= rest));
                 if quiet && self.bytes >= self.rules.idle_min_bytes && !busy_children {
                     effects.extend(self.become_idle(now, Some("idle")));
                 } else if self.rules.max_running_ms > 0 && now >= self.since + self.rules.max_running_ms {
@@ -368,7 +438,12 @@ impl Core {
                 self.attempt += 1;
                 self.begin_phase(now);
                 effects.extend(self.change(State::Starting));
-                effects.extend([Effect::ContextDue, Effect::Relaunch { attempt: self.attempt }]);
+                effects.extend([
+                    Effect::ContextDue,
+                    Effect::Relaunch {
+                        attempt: self.attempt,
+                    },
+                ]);
             }
             _ => {}
         }
@@ -390,7 +465,11 @@ impl Core {
             }
             (State::Error, State::Idle) => vec![Effect::Refuse("permission denied".to_owned())],
             (old, new) => {
-                vec![Effect::Refuse(format!("invalid state transition: {} → {}", old.word(), new.word()))]
+                vec![Effect::Refuse(format!(
+                    "invalid state transition: {} → {}",
+                    old.word(),
+                    new.word()
+                ))]
             }
         }
     }
@@ -443,7 +522,11 @@ impl Core {
 
     fn change(&mut self, new: State) -> Vec<Effect> {
         let old = std::mem::replace(&mut self.state, new);
-        if old == new { vec![] } else { vec![Effect::Changed { old, new }] }
+        if old == new {
+            vec![]
+        } else {
+            vec![Effect::Changed { old, new }]
+        }
     }
 
     fn ended(&mut self, now: u64, ending: Ending) -> Vec<Effect> {
@@ -468,7 +551,10 @@ impl Core {
                 self.interrupted |= self.state == State::Running;
                 self.last_error = Some(ending.describe());
                 let mut effects = self.leave_for(State::Error, "crash");
-                effects.push(Effect::Crashed { ending, crashes: self.crashes });
+                effects.push(Effect::Crashed {
+                    ending,
+                    crashes: self.crashes,
+                });
                 effects.extend(self.plan_restart(now));
                 effects
             }
@@ -482,15 +568,22 @@ impl Core {
             return vec![];
         }
         self.crash_times.push(now);
-        self.crash_times.retain(|at| now.saturating_sub(*at) < self.rules.window_ms);
+        self.crash_times
+            .retain(|at| now.saturating_sub(*at) < self.rules.window_ms);
         let recent = self.crash_times.len() as u32;
         if recent >= self.rules.max_crashes {
             let seconds = self.rules.window_ms / 1000;
-            self.last_error = Some(format!("crash loop: {} crashes in {seconds} s", self.rules.max_crashes));
+            self.last_error = Some(format!(
+                "crash loop: {} crashes in {seconds} s",
+                self.rules.max_crashes
+            ));
             self.restart_at = None;
             return vec![];
         }
-        let doubled = self.rules.delay_ms.saturating_mul(1 << recent.saturating_sub(1).min(16));
+        let doubled = self
+            .rules
+            .delay_ms
+            .saturating_mul(1 << recent.saturating_sub(1).min(16));
         self.restart_at = Some(now + doubled.min(LONGEST_DELAY_MS.max(self.rules.delay_ms)));
         vec![]
     }

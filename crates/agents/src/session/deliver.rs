@@ -19,7 +19,12 @@ impl Task {
         if let Some(text) = self.core.prompt_refusal() {
             return Err(refusal(text));
         }
-        if bytes.len() > self.backend.prompt_bytes.min(self.hub.config().limits.prompt_bytes) {
+        if bytes.len()
+            > self
+                .backend
+                .prompt_bytes
+                .min(self.hub.config().limits.prompt_bytes)
+        {
             return Err(refusal("prompt too large"));
         }
         let prompt = safe_prompt(bytes)?;
@@ -27,7 +32,11 @@ impl Task {
         let Some(window) = self.shared.with_record(|record| record.window.clone()) else {
             return Err(refusal("delivery failed: no window"));
         };
-        self.hub.events.emit(&self.shared.id, "Prompt", json!({"bytes": prompt.len(), "from": from}));
+        self.hub.events.emit(
+            &self.shared.id,
+            "Prompt",
+            json!({"bytes": prompt.len(), "from": from}),
+        );
         let now = self.hub.now();
         self.feed(Event::Prompted { now }).await?;
         let turn = self.shared.status.borrow().begun;
@@ -58,18 +67,24 @@ impl Task {
         let allowed = match &self.backend.slash {
             Slash::Pass => true,
             Slash::Block => false,
-            Slash::Only(list) => list.iter().any(|known| known == command || known.as_str() == command.trim_start_matches('/')),
+            Slash::Only(list) => list
+                .iter()
+                .any(|known| known == command || known.as_str() == command.trim_start_matches('/')),
         };
         if allowed {
             return Ok(());
         }
-        Err(refusal(format!("slash command not supported by {} backend: {command}", self.backend.name)))
+        Err(refusal(format!(
+            "slash command not supported by {} backend: {command}",
+            self.backend.name
+        )))
     }
 
     /// Context, a blank line and the prompt as one text.
     fn with_context(&self, prompt: &str) -> String {
         let context = self.shared.with_texts(|texts| texts.context.clone());
-        let due = self.backend.context == ContextRule::Every || self.shared.context_due.load(Ordering::Relaxed);
+        let due =
+            self.backend.context == ContextRule::Every || self.shared.context_due.load(Ordering::Relaxed);
         if context.is_empty() || !due || prompt.starts_with('/') {
             return prompt.to_owned();
         }

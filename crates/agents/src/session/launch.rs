@@ -58,7 +58,10 @@ pub(crate) fn plan(
     if resume {
         words.extend(&backend.resume_args);
     }
-    let argv = words.into_iter().map(|word| templates.require(word)).collect::<Result<Vec<_>, _>>()?;
+    let argv = words
+        .into_iter()
+        .map(|word| templates.require(word))
+        .collect::<Result<Vec<_>, _>>()?;
 
     let mut environment = BTreeMap::new();
     for entry in &wanted.env {
@@ -91,7 +94,9 @@ pub(crate) fn plan(
     let mut missing = Vec::new();
     let mut paths = BTreeMap::new();
     for (template, access) in &wanted.paths {
-        let Ok(path) = templates.fill(template) else { continue };
+        let Ok(path) = templates.fill(template) else {
+            continue;
+        };
         if Path::new(&path).exists() {
             let slot = paths.entry(path).or_insert(*access);
             *slot = (*slot).max(*access);
@@ -151,7 +156,8 @@ fn check(launch: &Launch, kernel: &Kernel, mut missing: Vec<String>) -> Result<S
     }
     if !launch.mount
         && let Some(path) = launch.paths.keys().find(|path| {
-            launch.namespace.starts_with(path) || (launch.state.starts_with(path) && Path::new(path) != launch.tmp)
+            launch.namespace.starts_with(path)
+                || (launch.state.starts_with(path) && Path::new(path) != launch.tmp)
         })
     {
         weak.push(format!("path {path} would expose the daemon's files"));
@@ -170,14 +176,26 @@ fn check(launch: &Launch, kernel: &Kernel, mut missing: Vec<String>) -> Result<S
         .filter(|(_, used)| *used)
         .map(|(name, _)| name.to_owned())
         .collect();
-    Ok(SandboxReport { landlock_abi: kernel.landlock_abi, namespaces, missing })
+    Ok(SandboxReport {
+        landlock_abi: kernel.landlock_abi,
+        namespaces,
+        missing,
+    })
 }
 
 /// The shared libraries of a program, as its loader lists them.
 fn libraries(program: &Path) -> Vec<String> {
-    let output = std::process::Command::new("ldd").arg(program).stdin(std::process::Stdio::null()).output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    text.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect()
+    let output = std::process::Command::new("ldd")
+        .arg(program)
+        .stdin(std::process::Stdio::null())
+        .output();
+    let text = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    text.split_whitespace()
+        .filter(|word| word.starts_with('/'))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -204,20 +222,31 @@ mod tests {
     }
 
     fn kernel(abi: u32, mount: bool) -> Kernel {
-        Kernel { landlock_abi: abi, mount_namespace: mount, net_namespace: mount }
+        Kernel {
+            landlock_abi: abi,
+            mount_namespace: mount,
+            net_namespace: mount,
+        }
     }
 
     #[test]
     fn the_environment_is_filtered_and_templates_are_filled() {
-        let (_base, config, places) =
-            setup("command: [/bin/sh, '{SESSION_ID}']\nenvironment: {WHERE: '{CWD}'}\nenv: ['MODE=strict']\n");
+        let (_base, config, places) = setup(
+            "command: [/bin/sh, '{SESSION_ID}']\nenvironment: {WHERE: '{CWD}'}\nenv: ['MODE=strict']\n",
+        );
         let record = Record::new("5e1fa0c2", "b", "/tmp", 1);
         let (launch, report) = plan(&config, &places, &kernel(7, true), &record, 1, "bt9_x", false).unwrap();
         assert_eq!(launch.argv, ["/bin/sh", "5e1fa0c2"]);
         let value = |name: &str| launch.environment.get(name).map(String::as_str);
-        assert_eq!((value("WHERE"), value("MODE"), value("AGENT_ID")), (Some("/tmp"), Some("strict"), Some("5e1fa0c2")));
+        assert_eq!(
+            (value("WHERE"), value("MODE"), value("AGENT_ID")),
+            (Some("/tmp"), Some("strict"), Some("5e1fa0c2"))
+        );
         assert_eq!(value("TERM"), Some("tmux-256color"));
-        assert!(!launch.environment.contains_key("SSH_AUTH_SOCK") && !launch.environment.contains_key("CARGO_MANIFEST_DIR"));
+        assert!(
+            !launch.environment.contains_key("SSH_AUTH_SOCK")
+                && !launch.environment.contains_key("CARGO_MANIFEST_DIR")
+        );
         assert_eq!(launch.paths.get("/tmp"), Some(&Access::Rwx));
         assert_eq!(report.namespaces, ["mount", "ipc", "net"]);
     }
@@ -234,9 +263,18 @@ mod tests {
             let refused = plan(&config, &places, &kernel, &record, 1, "t", false).unwrap_err();
             assert_eq!(refused.text, reason);
         }
-        let inside = Record::new("5e1fa0c2", "b", places.state.parent().unwrap().to_str().unwrap(), 1);
+        let inside = Record::new(
+            "5e1fa0c2",
+            "b",
+            places.state.parent().unwrap().to_str().unwrap(),
+            1,
+        );
         let refused = plan(&config, &places, &kernel(9, false), &inside, 1, "t", false).unwrap_err();
-        assert!(refused.text.ends_with("would expose the daemon's files"), "{}", refused.text);
+        assert!(
+            refused.text.ends_with("would expose the daemon's files"),
+            "{}",
+            refused.text
+        );
     }
 
     #[test]
@@ -244,7 +282,10 @@ mod tests {
         let (_base, config, places) = setup("command: [/bin/sh]\nbest_effort: true\n");
         let record = Record::new("5e1fa0c2", "b", "/tmp", 1);
         let (_, report) = plan(&config, &places, &kernel(0, false), &record, 1, "t", false).unwrap();
-        assert!(report.missing.contains(&"kernel has no Landlock".to_owned()), "{report:?}");
+        assert!(
+            report.missing.contains(&"kernel has no Landlock".to_owned()),
+            "{report:?}"
+        );
     }
 
     #[test]

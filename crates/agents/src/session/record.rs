@@ -115,6 +115,10 @@ mod tests {
         let text = r#"{"id":"5e1fa0c2","backend":"shell","state":"idle","sandbox":"default","cwd":"/srv",
             "created":1,"note":{"by":"ana"}}"#;
         let record: Record = serde_json::from_str(text).unwrap();
-        assert!(record.to_json().contains(r#""note":{"by":"ana"}"#), "{}", record.to_json());
+        assert!(
+            record.to_json().contains(r#""note":{"by":"ana"}"#),
+            "{}",
+            record.to_json()
+        );
     }
 }

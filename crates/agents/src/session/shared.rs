@@ -38,15 +38,34 @@ pub(crate) type Done<T> = oneshot::Sender<Result<T, Refusal>>;
 
 /// What the task of a session can be asked.
 pub(crate) enum Command {
-    Prompt { text: Vec<u8>, from: String, done: Done<u64> },
-    Operate { operation: Operation, done: Done<()> },
-    WriteState { to: State, control: bool, done: Done<()> },
-    Interrupt { done: Done<()> },
-    Refresh { done: Done<()> },
-    Screen { done: Done<String> },
+    Prompt {
+        text: Vec<u8>,
+        from: String,
+        done: Done<u64>,
+    },
+    Operate {
+        operation: Operation,
+        done: Done<()>,
+    },
+    WriteState {
+        to: State,
+        control: bool,
+        done: Done<()>,
+    },
+    Interrupt {
+        done: Done<()>,
+    },
+    Refresh {
+        done: Done<()>,
+    },
+    Screen {
+        done: Done<String>,
+    },
     /// Something happened to the window.
     Tick,
-    OutputGrew { bytes: u64 },
+    OutputGrew {
+        bytes: u64,
+    },
     NewMail,
     MailSent,
     /// Make tmux and the record agree with changed names.
@@ -91,10 +110,18 @@ impl SessionShared {
         let acl = std::fs::read_to_string(directory.join("acl")).unwrap_or_else(|_| DEFAULT_ACL.to_owned());
         let acl = Acl::parse(&acl, usize::MAX).or_else(|_| Acl::parse(DEFAULT_ACL, usize::MAX));
         let acl = acl.map_err(|refused| std::io::Error::other(refused.text.into_owned()))?;
-        let status = Status { state: record.state(), begun: 0, finished: 0 };
+        let status = Status {
+            state: record.state(),
+            begun: 0,
+            finished: 0,
+        };
         let shared = SessionShared {
             id: record.id.clone(),
-            texts: Mutex::new(Texts { out: text("out"), context: text("context"), acl }),
+            texts: Mutex::new(Texts {
+                out: text("out"),
+                context: text("context"),
+                acl,
+            }),
             directory,
             record: Mutex::new(record),
             output,
@@ -114,7 +141,10 @@ impl SessionShared {
     pub(crate) fn record(&self) -> Record {
         let mut record = lock(&self.record).clone();
         let extent = self.output.extent();
-        record.output = OutputExtent { base: extent.base, end: extent.end };
+        record.output = OutputExtent {
+            base: extent.base,
+            end: extent.end,
+        };
         record
     }
 
@@ -140,7 +170,8 @@ impl SessionShared {
 
     pub(crate) fn touch(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
-        self.changed.store(crate::ids::unix_seconds() as u32, Ordering::Relaxed);
+        self.changed
+            .store(crate::ids::unix_seconds() as u32, Ordering::Relaxed);
     }
 
     pub(crate) fn version(&self) -> u32 {

@@ -62,7 +62,10 @@ impl Task {
         core.last_error.clone_from(&record.last_error);
         let offset = shared.output.extent().end;
         let turn = record.turn_start.filter(|_| record.state() == State::Running);
-        let turn = turn.map(|offset| Turn { offset, began: hub.now() });
+        let turn = turn.map(|offset| Turn {
+            offset,
+            began: hub.now(),
+        });
         let task = Task {
             launches: crate::ids::milliseconds(),
             hub,
@@ -193,7 +196,8 @@ impl Task {
             self.feed_quietly(Event::WindowLost { now }).await;
             return;
         };
-        self.shared.change_record(|record| record.window = Some(window.window.clone()));
+        self.shared
+            .change_record(|record| record.window = Some(window.window.clone()));
         if window.dead {
             self.check_window().await;
             if self.core.state == State::Error {
@@ -213,7 +217,12 @@ impl Task {
         }
         for state in hooks::take_notes(&self.shared.directory.join("tmp")) {
             let now = self.hub.now();
-            self.feed_quietly(Event::Written { now, to: state, control: false }).await;
+            self.feed_quietly(Event::Written {
+                now,
+                to: state,
+                control: false,
+            })
+            .await;
         }
     }
 
@@ -254,7 +263,8 @@ impl Task {
             }
             Deliver::Body => {
                 let oldest = inbox.iter().find(|id| self.is_prompt_request(id));
-                let message = oldest.and_then(|id| self.hub.mail.message(&self.shared.id, MailBox::Inbox, id));
+                let message =
+                    oldest.and_then(|id| self.hub.mail.message(&self.shared.id, MailBox::Inbox, id));
                 let Some(message) = message else { return };
                 // A body that cannot be delivered is not tried for ever.
                 if let Err(refused) = self.hub.mail.complete(&self.shared.id, &message.id) {
@@ -273,8 +283,14 @@ impl Task {
 
     async fn screen(&self) -> Result<String, Refusal> {
         let window = self.shared.with_record(|record| record.window.clone());
-        let Some(window) = window else { return Ok(String::new()) };
-        self.hub.tmux.screen(&window).await.map_err(|error| refusal(format!("delivery failed: {error}")))
+        let Some(window) = window else {
+            return Ok(String::new());
+        };
+        self.hub
+            .tmux
+            .screen(&window)
+            .await
+            .map_err(|error| refusal(format!("delivery failed: {error}")))
     }
 
     async fn press(&self, key: &str) -> Result<(), Refusal> {

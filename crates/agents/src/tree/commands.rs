@@ -16,7 +16,8 @@ use crate::text::split_words;
 const SESSION_USAGE: &str =
     "usage: stop | restart | kill | interrupt | refresh | clear | compact | resume | complete <msg-id>";
 const USER_USAGE: &str = "usage: complete <msg-id> | delete <msg-id>";
-const TOKEN_USAGE: &str = "usage: mint <name> <read|control|session> [<id>] [ttl=<seconds>] | revoke <name> | list";
+const TOKEN_USAGE: &str =
+    "usage: mint <name> <read|control|session> [<id>] [ttl=<seconds>] | revoke <name> | list";
 
 impl TreeNode {
     /// Run the lines of one write in order; the first failure ends them.
@@ -35,7 +36,9 @@ impl TreeNode {
                 Err(refused) if refused.errno == 13 => "denied".to_owned(),
                 Err(refused) => refused.text.split(':').next().unwrap_or_default().to_owned(),
             };
-            self.hub.audit.write(self.entry("ctl").with("verb", verb).with("result", result))?;
+            self.hub
+                .audit
+                .write(self.entry("ctl").with("verb", verb).with("result", result))?;
             answer.push_str(&outcome?);
         }
         Ok(answer)
@@ -73,7 +76,9 @@ impl TreeNode {
             }
             ["reload"] if control => {
                 let outcome = self.hub.try_reload();
-                outcome.map(|()| String::new()).map_err(|error| refusal(format!("invalid configuration: {error}")))
+                outcome
+                    .map(|()| String::new())
+                    .map_err(|error| refusal(format!("invalid configuration: {error}")))
             }
             ["new", ..] | ["recover" | "reload"] => Err(Refusal::PERMISSION_DENIED),
             _ => Err(refusal(NEW_USAGE)),

@@ -19,7 +19,10 @@ use crate::session::shared::{Command, SessionShared};
 
 pub(super) fn invalid_state(word: &str) -> Refusal {
     let all: Vec<&str> = State::ALL.iter().map(|state| state.word()).collect();
-    refusal(format!("invalid state: \"{word}\" (must be one of: {})", all.join(", ")))
+    refusal(format!(
+        "invalid state: \"{word}\" (must be one of: {})",
+        all.join(", ")
+    ))
 }
 
 fn stored<T>(outcome: std::io::Result<T>) -> Result<T, Refusal> {
@@ -51,7 +54,9 @@ impl TreeNode {
             Err(refused) => refused.text.split(':').next().unwrap_or_default().to_owned(),
         };
         let ms = began.elapsed().as_millis() as u64;
-        self.hub.audit.write(entry.with("result", result).with("ms", ms))?;
+        self.hub
+            .audit
+            .write(entry.with("result", result).with("ms", ms))?;
         outcome
     }
 
@@ -78,7 +83,9 @@ impl TreeNode {
 
     /// Deliver a prompt; the number of its turn.
     pub(super) async fn prompt(&self, text: Vec<u8>) -> Result<u64, Refusal> {
-        let Place::File(id, _) = &self.place else { return Err(Refusal::INTERNAL) };
+        let Place::File(id, _) = &self.place else {
+            return Err(Refusal::INTERNAL);
+        };
         let session = self.hub.session(id)?;
         let from = match &self.caller.level {
             Level::Session(id) => id.clone(),
@@ -105,7 +112,9 @@ impl TreeNode {
         let word = text.trim();
         let to = State::parse(word).ok_or_else(|| invalid_state(word))?;
         let control = self.check_right(session, Right::Control).is_ok();
-        session.ask(|done| Command::WriteState { to, control, done }).await
+        session
+            .ask(|done| Command::WriteState { to, control, done })
+            .await
     }
 
     fn set_alias(&self, session: &Arc<SessionShared>, bytes: &[u8]) -> Result<(), Refusal> {
@@ -126,7 +135,9 @@ impl TreeNode {
         }
         session.tell(Command::Save);
         self.hub.touch();
-        self.hub.events.emit(&session.id, "AliasChange", json!({"old": old, "new": alias}));
+        self.hub
+            .events
+            .emit(&session.id, "AliasChange", json!({"old": old, "new": alias}));
         Ok(())
     }
 
@@ -136,11 +147,16 @@ impl TreeNode {
         if session.with_texts(|texts| texts.context == text) {
             return Ok(());
         }
-        stored(files::replace(&session.directory.join("context"), text.as_bytes()))?;
+        stored(files::replace(
+            &session.directory.join("context"),
+            text.as_bytes(),
+        ))?;
         let new = text.len();
         session.change_texts(|texts| texts.context = text);
         session.context_due.store(true, Ordering::Relaxed);
-        self.hub.events.emit(&session.id, "ContextChange", json!({"old": old, "new": new}));
+        self.hub
+            .events
+            .emit(&session.id, "ContextChange", json!({"old": old, "new": new}));
         Ok(())
     }
 
@@ -163,7 +179,10 @@ impl TreeNode {
 
 fn set_out(session: &SessionShared, bytes: &[u8]) -> Result<(), Refusal> {
     let text = text_of(bytes, "out")?;
-    stored(files::replace_quickly(&session.directory.join("out"), text.as_bytes()))?;
+    stored(files::replace_quickly(
+        &session.directory.join("out"),
+        text.as_bytes(),
+    ))?;
     stored(session.chat.add(Speaker::Assistant, &text))?;
     session.change_texts(|texts| texts.out = text);
     Ok(())

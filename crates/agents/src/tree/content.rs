@@ -37,7 +37,9 @@ impl TreeNode {
                 Ok(extent.end - extent.base)
             }
             Place::File(id, "log") => Ok(self.hub.session(id)?.chat.length()),
-            Place::File(id, "screen") => Ok(self.hub.session(id)?.screen_length.load(Ordering::Relaxed).into()),
+            Place::File(id, "screen") => {
+                Ok(self.hub.session(id)?.screen_length.load(Ordering::Relaxed).into())
+            }
             Place::File(_, "in" | "mail") | Place::UserFile("mail") | Place::Absent(_) => Ok(0),
             Place::Top("audit") => {
                 Ok(std::fs::metadata(self.hub.places.state.join("audit.jsonl")).map_or(0, |meta| meta.len()))
@@ -57,7 +59,12 @@ impl TreeNode {
                     Shelf::Skills => &config.library.skills,
                     Shelf::Tools => &config.library.tools,
                 };
-                Ok(items.get(name).ok_or(Refusal::NOT_FOUND)?.text.clone().into_bytes())
+                Ok(items
+                    .get(name)
+                    .ok_or(Refusal::NOT_FOUND)?
+                    .text
+                    .clone()
+                    .into_bytes())
             }
             Place::Message(who, which, id) => self.hub.mail.read(who, *which, id).ok_or(Refusal::NOT_FOUND),
             Place::File(id, name) => {
@@ -134,7 +141,9 @@ fn session_content(session: &SessionShared, name: &str, record: impl FnOnce() ->
     match name {
         "out" => session.with_texts(|texts| texts.out.clone()).into_bytes(),
         "context" => session.with_texts(|texts| texts.context.clone()).into_bytes(),
-        "acl" => session.with_texts(|texts| texts.acl.text().to_owned()).into_bytes(),
+        "acl" => session
+            .with_texts(|texts| texts.acl.text().to_owned())
+            .into_bytes(),
         "log" => session.chat.text(),
         "info" => line(Some(&record().to_json())),
         _ => session.with_record(|record| match name {

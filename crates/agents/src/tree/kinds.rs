@@ -39,12 +39,19 @@ impl OpenFile for DirectoryFile {
 pub(super) struct OutputFile {
     pub(super) session: Arc<crate::session::shared::SessionShared>,
     pub(super) base: u64,
+    /// The segment read last.
+    pub(super) segment: Option<(u64, std::fs::File)>,
 }
 
 impl OpenFile for OutputFile {
     fn read(&mut self, offset: u64, count: u32) -> ReadAnswer {
         let at = self.base.saturating_add(offset);
-        ReadAnswer::Now(self.session.output.read(at, count as usize).map(Payload::from))
+        ReadAnswer::Now(
+            self.session
+                .output
+                .read_with(&mut self.segment, at, count as usize)
+                .map(Payload::from),
+        )
     }
 }
 
@@ -65,7 +72,16 @@ pub(super) struct Buffer {
 
 impl Buffer {
     pub(super) fn new(bytes: Vec<u8>, per_request: bool, limit: usize, largest: u32, commit: Commit) -> Self {
-        Buffer { bytes, pending: false, committed: false, base: None, per_request, limit, largest, commit }
+        Buffer {
+            bytes,
+            pending: false,
+            committed: false,
+            base: None,
+            per_request,
+            limit,
+            largest,
+            commit,
+        }
     }
 
     /// A write is final unless more of the same document is likely to follow.
@@ -88,7 +104,9 @@ impl Buffer {
             }
             return self.commit_now();
         }
-        let Ok(start) = usize::try_from(offset) else { return WriteAnswer::Now(Err(Refusal::BAD_OFFSET)) };
+        let Ok(start) = usize::try_from(offset) else {
+            return WriteAnswer::Now(Err(Refusal::BAD_OFFSET));
+        };
         if start > self.bytes.len() {
             return WriteAnswer::Now(Err(Refusal::BAD_OFFSET));
         }
@@ -108,12 +126,20 @@ impl Buffer {
             slot.copy_from_slice(data);
         }
         self.pending = true;
-        if self.is_final(data.len()) { self.commit_now() } else { WriteAnswer::Now(Ok(())) }
+        if self.is_final(data.len()) {
+            self.commit_now()
+        } else {
+            WriteAnswer::Now(Ok(()))
+        }
     }
 
     /// Commit if something waits for it.
     pub(super) fn finish(&mut self) -> WriteAnswer {
-        if self.pending { self.commit_now() } else { WriteAnswer::Now(Ok(())) }
+        if self.pending {
+            self.commit_now()
+        } else {
+            WriteAnswer::Now(Ok(()))
+        }
     }
 
     fn commit_now(&mut self) -> WriteAnswer {
@@ -219,8 +245,16 @@ pub(super) struct StreamFile {
 
 impl StreamFile {
     pub(super) fn new(feed: Box<dyn Feed>, signal: watch::Receiver<u64>, fills_buffers: bool) -> Self {
-        let following = Arc::new(Mutex::new(Following { feed, rest: Vec::new(), gave_data: false }));
-        StreamFile { following, signal, fills_buffers }
+        let following = Arc::new(Mutex::new(Following {
+            feed,
+            rest: Vec::new(),
+            gave_data: false,
+        }));
+        StreamFile {
+            following,
+            signal,
+            fills_buffers,
+        }
     }
 }
 
@@ -268,7 +302,12 @@ impl OpenFile for StreamFile {
     fn write(&mut self, _: u64, data: Payload) -> WriteAnswer {
         let text = String::from_utf8_lossy(data.as_ref()).into_owned();
         let mut following = lock(&self.following);
-        for command in text.lines().flat_map(|line| line.split(';')).map(str::trim).filter(|line| !line.is_empty()) {
+        for command in text
+            .lines()
+            .flat_map(|line| line.split(';'))
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+        {
             if let Err(refused) = following.feed.command(command) {
                 return WriteAnswer::Now(Err(refused));
             }

@@ -7,8 +7,8 @@ use beamtalk_ninep::{Answer, OpenFile, OpenRequest, Refusal};
 
 use super::TreeNode;
 use super::kinds::{
-    Asked, Buffer, Commit, CtlFile, DirectoryFile, DocumentFile, Look, OutputFile, RpcFile, RunLines, StreamFile,
-    ValueFile,
+    Asked, Buffer, Commit, CtlFile, DirectoryFile, DocumentFile, Look, OutputFile, RpcFile, RunLines,
+    StreamFile, ValueFile,
 };
 use super::place::{Kind, Place};
 use super::streams::{ChatFeed, EventFeed, OutputFeed};
@@ -25,7 +25,10 @@ enum Awaited {
 }
 
 impl TreeNode {
-    pub(super) async fn open_file(self: Arc<Self>, request: OpenRequest) -> Result<Box<dyn OpenFile>, Refusal> {
+    pub(super) async fn open_file(
+        self: Arc<Self>,
+        request: OpenRequest,
+    ) -> Result<Box<dyn OpenFile>, Refusal> {
         Ok(match self.kind() {
             Kind::Directory => Box::new(DirectoryFile),
             Kind::Absent => return Err(refusal("no workspace")),
@@ -35,7 +38,11 @@ impl TreeNode {
                 let limit = self.hub.config().limits.ctl_bytes;
                 let node = Arc::clone(&self);
                 let run: RunLines = Arc::new(move |text| detached(Arc::clone(&node).run_lines(text)));
-                Box::new(CtlFile { run, answer: Arc::new(Mutex::new(Vec::new())), limit })
+                Box::new(CtlFile {
+                    run,
+                    answer: Arc::new(Mutex::new(Vec::new())),
+                    limit,
+                })
             }
             Kind::Stream => self.open_stream(request)?,
             Kind::Rpc => self.open_rpc(request)?,
@@ -49,7 +56,11 @@ impl TreeNode {
                 "output" => {
                     session.output.refresh();
                     let base = session.output.extent().base;
-                    return Ok(Box::new(OutputFile { session, base }));
+                    return Ok(Box::new(OutputFile {
+                        session,
+                        base,
+                        segment: None,
+                    }));
                 }
                 "screen" => {
                     let text = session.ask(|done| Command::Screen { done }).await?;
@@ -74,11 +85,18 @@ impl TreeNode {
         if request.truncate && matches!(self.place, Place::File(_, "context")) {
             Arc::clone(&self).commit(Vec::new()).await?;
         }
-        let start = if request.truncate || per_request { Vec::new() } else { content.clone() };
+        let start = if request.truncate || per_request {
+            Vec::new()
+        } else {
+            content.clone()
+        };
         let node = Arc::clone(&self);
         let commit: Commit = Arc::new(move |bytes| detached(Arc::clone(&node).commit(bytes)));
         let buffer = Buffer::new(start, per_request, limit, request.largest_write, commit);
-        Ok(Box::new(DocumentFile { content: Arc::new(content), buffer }))
+        Ok(Box::new(DocumentFile {
+            content: Arc::new(content),
+            buffer,
+        }))
     }
 
     fn open_stream(&self, request: OpenRequest) -> Result<Box<dyn OpenFile>, Refusal> {
@@ -90,26 +108,42 @@ impl TreeNode {
                 if *name == "log.follow" {
                     let signal = session.chat.signal.subscribe();
                     let offset = session.chat.end();
-                    Box::new(StreamFile::new(Box::new(ChatFeed { hub, session, offset }), signal, fills))
+                    Box::new(StreamFile::new(
+                        Box::new(ChatFeed { hub, session, offset }),
+                        signal,
+                        fills,
+                    ))
                 } else {
                     session.output.refresh();
                     let signal = session.output.signal.subscribe();
                     let offset = session.output.extent().end;
-                    Box::new(StreamFile::new(Box::new(OutputFeed { hub, session, offset }), signal, fills))
+                    Box::new(StreamFile::new(
+                        Box::new(OutputFeed { hub, session, offset }),
+                        signal,
+                        fills,
+                    ))
                 }
             }
             _ => {
                 let signal = hub.events.signal.subscribe();
                 let next = hub.events.next_seq();
                 let level = self.caller.level.clone();
-                let feed = EventFeed { hub, level, next, kinds: Vec::new(), source: None };
+                let feed = EventFeed {
+                    hub,
+                    level,
+                    next,
+                    kinds: Vec::new(),
+                    source: None,
+                };
                 Box::new(StreamFile::new(Box::new(feed), signal, fills))
             }
         })
     }
 
     fn open_rpc(self: Arc<Self>, request: OpenRequest) -> Result<Box<dyn OpenFile>, Refusal> {
-        let Place::File(id, name) = &self.place else { return Err(Refusal::INTERNAL) };
+        let Place::File(id, name) = &self.place else {
+            return Err(Refusal::INTERNAL);
+        };
         let session = self.hub.session(id)?;
         let signal = session.status.subscribe();
         let largest = request.largest_write;
@@ -118,14 +152,20 @@ impl TreeNode {
             let asked = Arc::clone(&state);
             let commit: Commit = Arc::new(move |bytes| {
                 let outcome = parse_awaited(&bytes).map(|awaited| {
-                    *asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Asked::Waiting(awaited);
+                    *asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+                        Asked::Waiting(awaited);
                 });
                 Box::pin(std::future::ready(outcome))
             });
             let buffer = Buffer::new(Vec::new(), true, 4096, largest, commit);
             let node = Arc::clone(&self);
             let look: Look<Awaited> = Arc::new(move |awaited| node.look_at_state(&session, awaited));
-            return Ok(Box::new(RpcFile { buffer, state, look, signal }));
+            return Ok(Box::new(RpcFile {
+                buffer,
+                state,
+                look,
+                signal,
+            }));
         }
         let state = Arc::new(Mutex::new(Asked::Nothing));
         let asked = Arc::clone(&state);
@@ -142,7 +182,12 @@ impl TreeNode {
         let buffer = Buffer::new(Vec::new(), true, limit, largest, commit);
         let node = Arc::clone(&self);
         let look: Look<u64> = Arc::new(move |turn| node.look_at_turn(&session, *turn));
-        Ok(Box::new(RpcFile { buffer, state, look, signal }))
+        Ok(Box::new(RpcFile {
+            buffer,
+            state,
+            look,
+            signal,
+        }))
     }
 
     fn look_at_state(&self, session: &SessionShared, awaited: &Awaited) -> Taken {
@@ -157,7 +202,11 @@ impl TreeNode {
         if self.hub.is_stopping() {
             return Taken::End;
         }
-        if state == State::Exited { Taken::Failed(refusal("session not found")) } else { Taken::Nothing }
+        if state == State::Exited {
+            Taken::Failed(refusal("session not found"))
+        } else {
+            Taken::Nothing
+        }
     }
 
     fn look_at_turn(&self, session: &SessionShared, turn: u64) -> Taken {
@@ -185,13 +234,15 @@ fn parse_awaited(bytes: &[u8]) -> Result<Awaited, Refusal> {
     for word in text.split_whitespace() {
         states.push(State::parse(word).ok_or_else(|| super::commit::invalid_state(word))?);
     }
-    Ok(if states.is_empty() { Awaited::Rest } else { Awaited::OneOf(states) })
+    Ok(if states.is_empty() {
+        Awaited::Rest
+    } else {
+        Awaited::OneOf(states)
+    })
 }
 
 /// Work that goes on even if the one who asked for it is gone.
-fn detached<T: Send + 'static>(
-    work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
-) -> Answer<T> {
+fn detached<T: Send + 'static>(work: impl Future<Output = Result<T, Refusal>> + Send + 'static) -> Answer<T> {
     let running = tokio::spawn(work);
     Box::pin(async move { running.await.map_err(|_| Refusal::INTERNAL)? })
 }

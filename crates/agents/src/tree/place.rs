@@ -151,13 +151,19 @@ impl TreeNode {
     pub(super) fn step(&self, name: &str) -> Option<Place> {
         match &self.place {
             Place::Root if name == "agents" => Some(Place::Agents),
-            Place::Root => self
-                .step_in_agents(name)
-                .or_else(|| CHAPTER_9.iter().find(|(known, _)| *known == name).map(|(known, _)| Place::Absent(known))),
+            Place::Root => self.step_in_agents(name).or_else(|| {
+                CHAPTER_9
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .map(|(known, _)| Place::Absent(known))
+            }),
             Place::Agents => self.step_in_agents(name),
             Place::Shelf(shelf) => {
                 let stem = name.strip_suffix(shelf.suffix())?;
-                self.shelf_names(*shelf).iter().any(|known| known == stem).then(|| Place::Item(*shelf, stem.to_owned()))
+                self.shelf_names(*shelf)
+                    .iter()
+                    .any(|known| known == stem)
+                    .then(|| Place::Item(*shelf, stem.to_owned()))
             }
             Place::User => row(USER_FILES, name)
                 .map(|(known, ..)| Place::UserFile(known))
@@ -182,7 +188,10 @@ impl TreeNode {
             "tools" => Some(Place::Shelf(Shelf::Tools)),
             _ => match row(TOP, name) {
                 Some((known, ..)) => Some(Place::Top(known)),
-                None => self.hub.find(name).map(|session| Place::Session(session.id.clone())),
+                None => self
+                    .hub
+                    .find(name)
+                    .map(|session| Place::Session(session.id.clone())),
             },
         }
     }
@@ -192,7 +201,10 @@ impl TreeNode {
         let mut found: Vec<(String, Place)> = Vec::new();
         match &self.place {
             Place::Root | Place::Agents => {
-                found.extend(TOP.iter().map(|(name, ..)| ((*name).to_owned(), Place::Top(name))));
+                found.extend(
+                    TOP.iter()
+                        .map(|(name, ..)| ((*name).to_owned(), Place::Top(name))),
+                );
                 for (name, place) in [
                     ("user", Place::User),
                     ("roles", Place::Shelf(Shelf::Roles)),
@@ -203,11 +215,19 @@ impl TreeNode {
                 }
                 if self.place == Place::Root {
                     found.push(("agents".to_owned(), Place::Agents));
-                    found.extend(CHAPTER_9.iter().map(|(name, _)| ((*name).to_owned(), Place::Absent(name))));
+                    found.extend(
+                        CHAPTER_9
+                            .iter()
+                            .map(|(name, _)| ((*name).to_owned(), Place::Absent(name))),
+                    );
                 }
                 found.sort_by(|one, other| one.0.cmp(&other.0));
                 let sessions = self.hub.sessions();
-                found.extend(sessions.iter().map(|session| (session.id.clone(), Place::Session(session.id.clone()))));
+                found.extend(
+                    sessions
+                        .iter()
+                        .map(|session| (session.id.clone(), Place::Session(session.id.clone()))),
+                );
             }
             Place::Shelf(shelf) => {
                 for name in self.shelf_names(*shelf) {
@@ -215,13 +235,26 @@ impl TreeNode {
                 }
             }
             Place::User => {
-                found.extend(USER_FILES.iter().map(|(name, ..)| ((*name).to_owned(), Place::UserFile(name))));
-                found.extend(MailBox::ALL.map(|which| (which.name().to_owned(), Place::Mailbox(USER.to_owned(), which))));
+                found.extend(
+                    USER_FILES
+                        .iter()
+                        .map(|(name, ..)| ((*name).to_owned(), Place::UserFile(name))),
+                );
+                found.extend(
+                    MailBox::ALL
+                        .map(|which| (which.name().to_owned(), Place::Mailbox(USER.to_owned(), which))),
+                );
                 found.sort_by(|one, other| one.0.cmp(&other.0));
             }
             Place::Session(id) => {
-                found.extend(SESSION_FILES.iter().map(|(name, ..)| ((*name).to_owned(), Place::File(id.clone(), name))));
-                found.extend(MailBox::ALL.map(|which| (which.name().to_owned(), Place::Mailbox(id.clone(), which))));
+                found.extend(
+                    SESSION_FILES
+                        .iter()
+                        .map(|(name, ..)| ((*name).to_owned(), Place::File(id.clone(), name))),
+                );
+                found.extend(
+                    MailBox::ALL.map(|which| (which.name().to_owned(), Place::Mailbox(id.clone(), which))),
+                );
                 found.sort_by(|one, other| one.0.cmp(&other.0));
             }
             Place::Mailbox(who, which) => {
@@ -248,13 +281,21 @@ impl TreeNode {
         match &self.place {
             Place::Session(id) | Place::File(id, _) => self.hub.session(id).map(drop),
             Place::Mailbox(who, _) if who != USER => self.hub.session(who).map(drop),
-            Place::Message(who, which, id) => self.hub.mail.read(who, *which, id).map(drop).ok_or(Refusal::NOT_FOUND),
+            Place::Message(who, which, id) => self
+                .hub
+                .mail
+                .read(who, *which, id)
+                .map(drop)
+                .ok_or(Refusal::NOT_FOUND),
             _ => Ok(()),
         }
     }
 
     pub(super) fn check_right(&self, session: &SessionShared, right: Right) -> Result<(), Refusal> {
-        if self.hub.has_right(&self.caller.level, &self.caller.who, session, right) {
+        if self
+            .hub
+            .has_right(&self.caller.level, &self.caller.who, session, right)
+        {
             Ok(())
         } else {
             Err(Refusal::PERMISSION_DENIED)
@@ -272,13 +313,23 @@ impl TreeNode {
             Level::Session(own) => own == who,
             Level::Read => who == USER && !change,
         };
-        if allowed { Ok(()) } else { Err(Refusal::PERMISSION_DENIED) }
+        if allowed {
+            Ok(())
+        } else {
+            Err(Refusal::PERMISSION_DENIED)
+        }
     }
 
     /// Whether the caller may open this place as asked.
     pub(super) fn check_open(&self, request: OpenRequest) -> Result<(), Refusal> {
         let level = &self.caller.level;
-        let need = |yes: bool| if yes { Ok(()) } else { Err(Refusal::PERMISSION_DENIED) };
+        let need = |yes: bool| {
+            if yes {
+                Ok(())
+            } else {
+                Err(Refusal::PERMISSION_DENIED)
+            }
+        };
         match &self.place {
             Place::Root | Place::Agents | Place::Shelf(_) | Place::Item(..) | Place::Session(_) => Ok(()),
             Place::Top("ctl") => need(*level == Level::Control || self.may_spawn()),
@@ -305,12 +356,20 @@ impl TreeNode {
     ) -> Result<(), Refusal> {
         let own = self.is_own(&session.id);
         let control = |own_too: bool| {
-            if own_too && own { Ok(()) } else { self.check_right(session, Right::Control) }
+            if own_too && own {
+                Ok(())
+            } else {
+                self.check_right(session, Right::Control)
+            }
         };
         match name {
             "in" | "prompt" => self.check_right(session, Right::Prompt),
             "mail" => {
-                if own || self.caller.level == Level::Control { Ok(()) } else { Err(Refusal::PERMISSION_DENIED) }
+                if own || self.caller.level == Level::Control {
+                    Ok(())
+                } else {
+                    Err(Refusal::PERMISSION_DENIED)
+                }
             }
             "ctl" => control(true),
             _ => {
@@ -330,29 +389,49 @@ impl TreeNode {
 
     /// Whether a session may create sessions.
     pub(super) fn may_spawn(&self) -> bool {
-        let Level::Session(id) = &self.caller.level else { return false };
-        let Ok(session) = self.hub.session(id) else { return false };
+        let Level::Session(id) = &self.caller.level else {
+            return false;
+        };
+        let Ok(session) = self.hub.session(id) else {
+            return false;
+        };
         let backend = session.with_record(|record| record.backend.clone());
-        self.hub.config().backend(&backend).is_ok_and(|backend| backend.may_spawn)
+        self.hub
+            .config()
+            .backend(&backend)
+            .is_ok_and(|backend| backend.may_spawn)
     }
 
     /// Reading and writing chapter 9 for a session, by its backend.
     pub(super) fn workspace_rights(&self, id: &str, is_loop: bool) -> (bool, bool) {
         use crate::config::{LoopRight, WorkspaceRight};
-        let Ok(session) = self.hub.session(id) else { return (false, false) };
+        let Ok(session) = self.hub.session(id) else {
+            return (false, false);
+        };
         let name = session.with_record(|record| record.backend.clone());
         let config = self.hub.config();
-        let Ok(backend) = config.backend(&name) else { return (false, false) };
+        let Ok(backend) = config.backend(&name) else {
+            return (false, false);
+        };
         if is_loop {
-            (backend.loop_right != LoopRight::None, matches!(backend.loop_right, LoopRight::Post | LoopRight::Control))
+            (
+                backend.loop_right != LoopRight::None,
+                matches!(backend.loop_right, LoopRight::Post | LoopRight::Control),
+            )
         } else {
-            (backend.workspace != WorkspaceRight::None, backend.workspace == WorkspaceRight::Write)
+            (
+                backend.workspace != WorkspaceRight::None,
+                backend.workspace == WorkspaceRight::Write,
+            )
         }
     }
 }
 
 fn mailbox(who: &str, name: &str) -> Option<Place> {
-    MailBox::ALL.into_iter().find(|which| which.name() == name).map(|which| Place::Mailbox(who.to_owned(), which))
+    MailBox::ALL
+        .into_iter()
+        .find(|which| which.name() == name)
+        .map(|which| Place::Mailbox(who.to_owned(), which))
 }
 
 impl Shelf {

@@ -45,7 +45,9 @@ impl Feed for EventFeed {
     fn command(&mut self, line: &str) -> Result<(), Refusal> {
         match line.split_once(' ') {
             Some(("since", seq)) => self.next = number(seq)?.saturating_add(1),
-            Some(("type", kinds)) => self.kinds = kinds.split(',').map(|kind| kind.trim().to_owned()).collect(),
+            Some(("type", kinds)) => {
+                self.kinds = kinds.split(',').map(|kind| kind.trim().to_owned()).collect()
+            }
             Some(("source", source)) => {
                 let name = source.trim();
                 self.source = Some(self.hub.participant(name).unwrap_or_else(|| name.to_owned()));
@@ -114,7 +116,10 @@ impl Feed for ChatFeed {
                 // As many whole lines as fit; a longer line is cut.
                 if bytes.len() > count {
                     let head = bytes.get(..count).unwrap_or_default();
-                    let end = head.iter().rposition(|byte| *byte == b'\n').map_or(count, |at| at + 1);
+                    let end = head
+                        .iter()
+                        .rposition(|byte| *byte == b'\n')
+                        .map_or(count, |at| at + 1);
                     bytes.truncate(end);
                 }
                 self.offset += bytes.len() as u64;

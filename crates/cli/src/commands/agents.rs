@@ -272,7 +272,11 @@ enum Command {
 pub(crate) fn by_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.collect();
     let name = arguments.first().map(PathBuf::from);
-    let name = name.as_ref().and_then(|path| path.file_name()).and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name
+        .as_ref()
+        .and_then(|path| path.file_name())
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let inserted: &[&str] = match name {
         "anvilsrv" => &["agents"],
         "Assist" => &["agents", "assist"],
@@ -291,7 +295,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Err(failure) if failure.is_broken_pipe() => Ok(Exit::Success),
         Err(failure) => {
             if json {
-                let error = serde_json::json!({"error": {"code": failure.code(), "message": failure.message()}});
+                let error =
+                    serde_json::json!({"error": {"code": failure.code(), "message": failure.message()}});
                 writeln!(std::io::stdout(), "{error}")?;
             } else if !failure.message().is_empty() {
                 writeln!(std::io::stderr(), "beamtalk agents: {}", failure.message())?;
@@ -306,17 +311,33 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     match arguments.command {
         Command::Serve(options) => daemon::serve(&client, &options),
         Command::Start(options) => daemon::start(&client, &options),
-        Command::Stop { id: None, kill_sessions } => daemon::stop(&client, kill_sessions),
+        Command::Stop {
+            id: None,
+            kill_sessions,
+        } => daemon::stop(&client, kill_sessions),
         Command::Stop { id: Some(id), .. } => sessions::ctl(&client, &id, "stop"),
         Command::Status => daemon::status(&client),
         Command::New(options) => sessions::new(&client, options),
-        Command::Spawn { backend, role, directory, no_start } => {
-            sessions::spawn(&client, &backend, &role, directory, no_start)
-        }
+        Command::Spawn {
+            backend,
+            role,
+            directory,
+            no_start,
+        } => sessions::spawn(&client, &backend, &role, directory, no_start),
         Command::List => sessions::list(&client),
         Command::Show { id } => sessions::show(&client, &id),
-        Command::Prompt { id, text, wait, queue } => sessions::prompt(&client, &id, text, wait, queue),
-        Command::Output { id, follow, raw, tail } => sessions::output(&client, &id, follow, raw, tail),
+        Command::Prompt {
+            id,
+            text,
+            wait,
+            queue,
+        } => sessions::prompt(&client, &id, text, wait, queue),
+        Command::Output {
+            id,
+            follow,
+            raw,
+            tail,
+        } => sessions::output(&client, &id, follow, raw, tail),
         Command::Log { id, follow } => sessions::log(&client, &id, follow),
         Command::Screen { id } => sessions::print_file(&client, &id, "screen"),
         Command::Wait { id, states } => sessions::wait(&client, &id, states),
@@ -329,11 +350,18 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Kill { ids } => sessions::kill(&client, &ids),
         Command::Interrupt { id } => sessions::ctl(&client, &id, "interrupt"),
         Command::Ctl { id, words } => sessions::ctl(&client, &id, &words.join(" ")),
-        Command::Attach { id, read_only, window } => attach::attach(&client, &id, read_only, window),
+        Command::Attach {
+            id,
+            read_only,
+            window,
+        } => attach::attach(&client, &id, read_only, window),
         Command::Mail(command) => mail::run(&client, command),
-        Command::Events { since, types, source, no_follow } => {
-            sessions::events(&client, since, types.as_deref(), source.as_deref(), no_follow)
-        }
+        Command::Events {
+            since,
+            types,
+            source,
+            no_follow,
+        } => sessions::events(&client, since, types.as_deref(), source.as_deref(), no_follow),
         Command::Backends => sessions::backends(&client),
         Command::Roles => sessions::shelf(&client, "roles"),
         Command::Skills => sessions::shelf(&client, "skills"),

@@ -104,7 +104,11 @@ enum Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        if error.kind() == std::io::ErrorKind::BrokenPipe { Failure::BrokenPipe } else { Failure::Failed(error.to_string()) }
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Failure::BrokenPipe
+        } else {
+            Failure::Failed(error.to_string())
+        }
     }
 }
 
@@ -135,7 +139,9 @@ impl Remote {
     }
 
     fn open(&self, mode: u8) -> Result<File, Failure> {
-        self.tree.open(&self.path, mode).map_err(|error| self.failed("open", &error))
+        self.tree
+            .open(&self.path, mode)
+            .map_err(|error| self.failed("open", &error))
     }
 }
 
@@ -148,9 +154,15 @@ fn reach(arguments: &Arguments, shown: &str) -> Result<Remote, Failure> {
     let (stream, namespace, service, path) = match &arguments.address {
         Some(address) => {
             let socket = Path::new(address.strip_prefix("unix!").unwrap_or(address));
-            let stream = UnixStream::connect(socket)
-                .map_err(|error| Failure::Unreachable(format!("cannot connect to {}: {error}", socket.display())))?;
-            (stream, socket.parent().map(Path::to_owned), address.clone(), shown.to_owned())
+            let stream = UnixStream::connect(socket).map_err(|error| {
+                Failure::Unreachable(format!("cannot connect to {}: {error}", socket.display()))
+            })?;
+            (
+                stream,
+                socket.parent().map(Path::to_owned),
+                address.clone(),
+                shown.to_owned(),
+            )
         }
         None => {
             let (service, path) = shown.split_once('/').unwrap_or((shown, ""));
@@ -159,13 +171,23 @@ fn reach(arguments: &Arguments, shown: &str) -> Result<Remote, Failure> {
             (stream, Some(namespace), service.to_owned(), path.to_owned())
         }
     };
-    let entered = Door::enter(stream, namespace.as_deref(), &proof, &arguments.aname, arguments.trace);
+    let entered = Door::enter(
+        stream,
+        namespace.as_deref(),
+        &proof,
+        &arguments.aname,
+        arguments.trace,
+    );
     let tree = entered.map_err(|door| match door {
         Door::Auth(error) => Failure::Failed(format!("auth {service}: {error}")),
         Door::Attach(error) => Failure::Failed(format!("attach {service}: {error}")),
         other => Failure::Unreachable(other.to_string()),
     })?;
-    Ok(Remote { tree, shown: shown.to_owned(), path })
+    Ok(Remote {
+        tree,
+        shown: shown.to_owned(),
+        path,
+    })
 }
 
 fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
@@ -175,14 +197,21 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
             let mut file = remote.open(0)?;
             copy(&remote, &mut file)
         }
-        Command::Write { create, lines, keep, path, text } => {
+        Command::Write {
+            create,
+            lines,
+            keep,
+            path,
+            text,
+        } => {
             let remote = reach(arguments, path)?;
             write(&remote, *create, *lines, *keep, text.as_deref())
         }
         Command::Rpc { path, text } => {
             let remote = reach(arguments, path)?;
             let mut file = remote.open(2)?;
-            file.write_document(text.as_bytes()).map_err(|error| remote.failed("write", &error))?;
+            file.write_document(text.as_bytes())
+                .map_err(|error| remote.failed("write", &error))?;
             copy(&remote, &mut file)
         }
         Command::Rdwr { path } => {
@@ -198,19 +227,33 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
                     }
                     Err(error) => writeln!(out, "{error}")?,
                 }
-                let Some(line) = lines.next().transpose()? else { return Ok(()) };
+                let Some(line) = lines.next().transpose()? else {
+                    return Ok(());
+                };
                 if let Err(error) = file.write_document(line.as_bytes()) {
                     writeln!(out, "{error}")?;
                 }
             }
         }
-        Command::Ls { long, directory, unsorted, by_time, paths } => {
+        Command::Ls {
+            long,
+            directory,
+            unsorted,
+            by_time,
+            paths,
+        } => {
             let order = listing::Order::of(*unsorted, *by_time);
             for path in paths {
                 let remote = reach(arguments, path)?;
-                let stat = remote.tree.stat(&remote.path).map_err(|error| remote.failed("stat", &error))?;
+                let stat = remote
+                    .tree
+                    .stat(&remote.path)
+                    .map_err(|error| remote.failed("stat", &error))?;
                 let stats = if stat.is_directory() && !directory {
-                    remote.tree.list(&remote.path).map_err(|error| remote.failed("open", &error))?
+                    remote
+                        .tree
+                        .list(&remote.path)
+                        .map_err(|error| remote.failed("open", &error))?
                 } else {
                     vec![stat]
                 };
@@ -221,7 +264,10 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Command::Stat { paths } => {
             for path in paths {
                 let remote = reach(arguments, path)?;
-                let stat = remote.tree.stat(&remote.path).map_err(|error| remote.failed("stat", &error))?;
+                let stat = remote
+                    .tree
+                    .stat(&remote.path)
+                    .map_err(|error| remote.failed("stat", &error))?;
                 writeln!(std::io::stdout(), "{}", listing::stat_line(&stat))?;
             }
             Ok(())
@@ -230,14 +276,18 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
             for path in paths {
                 let remote = reach(arguments, path)?;
                 let made = remote.tree.create(&remote.path, 0o600, 1);
-                made.and_then(File::close).map_err(|error| remote.failed("create", &error))?;
+                made.and_then(File::close)
+                    .map_err(|error| remote.failed("create", &error))?;
             }
             Ok(())
         }
         Command::Rm { paths } => {
             for path in paths {
                 let remote = reach(arguments, path)?;
-                remote.tree.remove(&remote.path).map_err(|error| remote.failed("remove", &error))?;
+                remote
+                    .tree
+                    .remove(&remote.path)
+                    .map_err(|error| remote.failed("remove", &error))?;
             }
             Ok(())
         }
@@ -250,7 +300,9 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
 fn copy(remote: &Remote, file: &mut File) -> Result<(), Failure> {
     let mut out = std::io::stdout();
     loop {
-        let piece = file.read_next(None).map_err(|error| remote.failed("read", &error))?;
+        let piece = file
+            .read_next(None)
+            .map_err(|error| remote.failed("read", &error))?;
         if piece.is_empty() {
             return Ok(());
         }
@@ -270,9 +322,10 @@ fn write(remote: &Remote, create: bool, lines: bool, keep: bool, text: Option<&s
     };
     let mode = if keep { 1 } else { 0x11 };
     let opened = match remote.tree.open(&remote.path, mode) {
-        Err(Error::Refused(refused)) if create && refused.text == "not found" => {
-            remote.tree.create(&remote.path, 0o600, 1).map_err(|error| remote.failed("create", &error))
-        }
+        Err(Error::Refused(refused)) if create && refused.text == "not found" => remote
+            .tree
+            .create(&remote.path, 0o600, 1)
+            .map_err(|error| remote.failed("create", &error)),
         outcome => outcome.map_err(|error| remote.failed("open", &error)),
     };
     let mut file = opened?;
@@ -305,11 +358,18 @@ fn con(remote: &Remote, raw: bool) -> Result<(), Failure> {
     });
     let mut out = std::io::stdout();
     loop {
-        let piece = reader.read_next(None).map_err(|error| remote.failed("read", &error))?;
+        let piece = reader
+            .read_next(None)
+            .map_err(|error| remote.failed("read", &error))?;
         if piece.is_empty() {
             return Ok(());
         }
-        let kept: Vec<u8> = piece.as_ref().iter().copied().filter(|byte| raw || *byte != b'\r').collect();
+        let kept: Vec<u8> = piece
+            .as_ref()
+            .iter()
+            .copied()
+            .filter(|byte| raw || *byte != b'\r')
+            .collect();
         out.write_all(&kept)?;
         if is_terminal || !kept.is_empty() {
             out.flush()?;

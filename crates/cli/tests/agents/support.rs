@@ -67,7 +67,11 @@ impl World {
     pub(crate) fn run(&self, script: &str) -> (String, i32) {
         let mut command = self.command("/bin/sh");
         command.args(["-c", &format!("exec 2>&1\n{script}")]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let reader = std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -90,9 +94,18 @@ impl World {
 
     pub(crate) fn log(&self) -> String {
         let base = self.path("home/.beamtalk/agents");
-        let state = std::fs::read_dir(base).ok().and_then(|mut entries| entries.next()?.ok());
-        let read = |name: &str| state.as_ref().and_then(|state| std::fs::read_to_string(state.path().join(name)).ok());
-        let (log, events) = (read("daemon.log").unwrap_or_default(), read("events.jsonl").unwrap_or_default());
+        let state = std::fs::read_dir(base)
+            .ok()
+            .and_then(|mut entries| entries.next()?.ok());
+        let read = |name: &str| {
+            state
+                .as_ref()
+                .and_then(|state| std::fs::read_to_string(state.path().join(name)).ok())
+        };
+        let (log, events) = (
+            read("daemon.log").unwrap_or_default(),
+            read("events.jsonl").unwrap_or_default(),
+        );
         let events: Vec<&str> = events.lines().rev().take(15).collect();
         format!("{log}\nlast events, newest first:\n{}", events.join("\n"))
     }
@@ -105,8 +118,15 @@ impl World {
             text.push_str(&format!("[{status}]\n"));
         }
         let matches = text.lines().count() == expected.lines().count()
-            && text.lines().zip(expected.lines()).all(|(line, pattern)| line_matches(line, pattern));
-        assert!(matches, "{script}\nexpected:\n{expected}\ngot:\n{text}\nlog:\n{}", self.log());
+            && text
+                .lines()
+                .zip(expected.lines())
+                .all(|(line, pattern)| line_matches(line, pattern));
+        assert!(
+            matches,
+            "{script}\nexpected:\n{expected}\ngot:\n{text}\nlog:\n{}",
+            self.log()
+        );
     }
 
     /// The output of a script that succeeds, trimmed.
@@ -124,7 +144,11 @@ impl World {
             if status == 0 {
                 return;
             }
-            assert!(Instant::now() < limit, "never true: {script}\n{text}\n{}", self.log());
+            assert!(
+                Instant::now() < limit,
+                "never true: {script}\n{text}\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -133,8 +157,12 @@ impl World {
 fn line_matches(line: &str, pattern: &str) -> bool {
     let mut rest = line;
     let mut parts = pattern.split('…').peekable();
-    let Some(first) = parts.next() else { return line.is_empty() };
-    let Some(after) = rest.strip_prefix(first) else { return false };
+    let Some(first) = parts.next() else {
+        return line.is_empty();
+    };
+    let Some(after) = rest.strip_prefix(first) else {
+        return false;
+    };
     rest = after;
     if parts.peek().is_none() {
         return rest.is_empty();
@@ -159,7 +187,11 @@ impl Drop for World {
             "test -f $NAMESPACE/anvilsrv.pid && kill -9 $(cat $NAMESPACE/anvilsrv.pid) 2>/dev/null",
             "tmux -S $NAMESPACE/tmux.sock kill-server 2>/dev/null",
         ] {
-            let done = self.command("/bin/sh").args(["-c", script]).stdin(Stdio::null()).status();
+            let done = self
+                .command("/bin/sh")
+                .args(["-c", script])
+                .stdin(Stdio::null())
+                .status();
             drop(done);
         }
     }

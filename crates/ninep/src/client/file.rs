@@ -32,7 +32,10 @@ pub enum WriteMode {
 }
 
 fn names(path: &str) -> Vec<String> {
-    path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    path.split('/')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 impl Attachment {
@@ -52,7 +55,11 @@ impl Attachment {
         let mut chunks = names.chunks(16).peekable();
         loop {
             let chunk = chunks.next().unwrap_or_default();
-            let outcome = self.client.call(&Request::Walk { fid: from, newfid, wname: Names(chunk.to_vec()) });
+            let outcome = self.client.call(&Request::Walk {
+                fid: from,
+                newfid,
+                wname: Names(chunk.to_vec()),
+            });
             let missing = match outcome {
                 Ok(Reply::Walk { wqid }) if wqid.len() == chunk.len() => None,
                 Ok(_) => Some(Error::Refused(Refusal::NOT_FOUND)),
@@ -83,7 +90,10 @@ impl Attachment {
             Dialect::Plan9 => Request::Open { fid, mode },
             Dialect::Linux => {
                 let truncate = if mode & 0x10 == 0 { 0 } else { 0o1000 };
-                Request::Lopen { fid, flags: u32::from(mode & 3) | truncate | 0o4000 }
+                Request::Lopen {
+                    fid,
+                    flags: u32::from(mode & 3) | truncate | 0o4000,
+                }
             }
         };
         self.opened(fid, &request)
@@ -94,7 +104,10 @@ impl Attachment {
             Ok(Reply::Open { iounit, .. } | Reply::Lopen { iounit, .. } | Reply::Create { iounit, .. }) => {
                 Ok(File::new(self.client.clone(), fid, iounit))
             }
-            Ok(other) => Err(Error::Unexpected { asked: "Topen", got: other.name().to_owned() }),
+            Ok(other) => Err(Error::Unexpected {
+                asked: "Topen",
+                got: other.name().to_owned(),
+            }),
             Err(error) => {
                 self.clunk(fid);
                 Err(error)
@@ -105,7 +118,15 @@ impl Attachment {
     pub fn create(&self, path: &str, perm: u32, mode: u8) -> Result<File, Error> {
         let (directory, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
         let fid = self.walk(directory)?;
-        self.opened(fid, &Request::Create { fid, name: name.to_owned(), perm, mode })
+        self.opened(
+            fid,
+            &Request::Create {
+                fid,
+                name: name.to_owned(),
+                perm,
+                mode,
+            },
+        )
     }
 
     pub fn remove(&self, path: &str) -> Result<(), Error> {
@@ -120,7 +141,10 @@ impl Attachment {
         self.clunk(fid);
         match outcome? {
             Reply::Stat { stat } => Ok(stat),
-            other => Err(Error::Unexpected { asked: "Tstat", got: other.name().to_owned() }),
+            other => Err(Error::Unexpected {
+                asked: "Tstat",
+                got: other.name().to_owned(),
+            }),
         }
     }
 
@@ -171,7 +195,13 @@ impl Drop for Attachment {
 impl File {
     pub(super) fn new(client: Client, fid: u32, iounit: u32) -> Self {
         let iounit = if iounit == 0 { client.msize() - 24 } else { iounit };
-        File { client, fid, iounit, offset: 0, open: true }
+        File {
+            client,
+            fid,
+            iounit,
+            offset: 0,
+            open: true,
+        }
     }
 
     pub fn fid(&self) -> u32 {
@@ -184,7 +214,11 @@ impl File {
 
     /// Ask for the next piece without waiting for it.
     pub fn start_read(&self) -> Result<Pending, Error> {
-        self.client.start(&Request::Read { fid: self.fid, offset: self.offset, count: self.iounit })
+        self.client.start(&Request::Read {
+            fid: self.fid,
+            offset: self.offset,
+            count: self.iounit,
+        })
     }
 
     /// The next piece; empty at the end of the file.
@@ -194,7 +228,10 @@ impl File {
                 self.offset += data.len() as u64;
                 Ok(data)
             }
-            other => Err(Error::Unexpected { asked: "Tread", got: other.name().to_owned() }),
+            other => Err(Error::Unexpected {
+                asked: "Tread",
+                got: other.name().to_owned(),
+            }),
         }
     }
 
@@ -219,7 +256,11 @@ impl File {
         let mut pieces = data.chunks(self.iounit as usize);
         loop {
             let piece = pieces.next().unwrap_or_default();
-            self.client.call(&Request::Write { fid: self.fid, offset, data: Payload::from(piece.to_vec()) })?;
+            self.client.call(&Request::Write {
+                fid: self.fid,
+                offset,
+                data: Payload::from(piece.to_vec()),
+            })?;
             offset += piece.len() as u64;
             if pieces.len() == 0 {
                 return Ok(());

@@ -112,7 +112,9 @@ async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
             Ok(1)
         } else if negotiated {
             read.read_buf(&mut buffer).await
-        } else if let Ok(outcome) = tokio::time::timeout(shared.limits.version_wait, read.read_buf(&mut buffer)).await {
+        } else if let Ok(outcome) =
+            tokio::time::timeout(shared.limits.version_wait, read.read_buf(&mut buffer)).await
+        {
             outcome
         } else {
             shared.session.fault(Fault::NoVersion);
@@ -128,12 +130,14 @@ async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
         while let Some(rest) = buffer.get(start..) {
             let Some(size) = frame_size(rest) else { break };
             let limit = shared.lock().msize;
-            if size < 7 || size > limit {
+            if !(7..=limit).contains(&size) {
                 shared.session.fault(Fault::BadSize(size));
                 shared.flush();
                 return;
             }
-            let Some(frame) = rest.get(..size as usize) else { break };
+            let Some(frame) = rest.get(..size as usize) else {
+                break;
+            };
             if process(shared, frame) == Flow::Close {
                 shared.flush();
                 return;
@@ -145,7 +149,9 @@ async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
         }
         buffer.drain(..start);
         // Room for the rest of a message that has begun, and for a batch of small ones.
-        let wanted = buffer.first_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size) as usize);
+        let wanted = buffer
+            .first_chunk::<4>()
+            .map_or(0, |size| u32::from_le_bytes(*size) as usize);
         buffer.reserve(wanted.max(8192));
         shared.flush();
         if shared.hangup.is_done() {
@@ -160,7 +166,9 @@ fn look_again(read: &OwnedReadHalf, buffer: &mut Vec<u8>, began: Instant) -> boo
     let stream: &UnixStream = read.as_ref();
     while began.elapsed() < PATIENCE {
         // The end and errors are left to the runtime.
-        if rustix::net::recv(stream, spare_capacity(buffer), RecvFlags::DONTWAIT).is_ok_and(|(count, _)| count > 0) {
+        if rustix::net::recv(stream, spare_capacity(buffer), RecvFlags::DONTWAIT)
+            .is_ok_and(|(count, _)| count > 0)
+        {
             return true;
         }
     }
@@ -168,10 +176,18 @@ fn look_again(read: &OwnedReadHalf, buffer: &mut Vec<u8>, began: Instant) -> boo
 }
 
 fn process(shared: &Arc<Shared>, frame: &[u8]) -> Flow {
-    let (Some(number), Some(tag)) = (frame.get(4).copied(), frame.get(5..7)) else { return Flow::Close };
-    let tag = tag.first_chunk::<2>().map_or(0, |bytes| u16::from_le_bytes(*bytes));
+    let (Some(number), Some(tag)) = (frame.get(4).copied(), frame.get(5..7)) else {
+        return Flow::Close;
+    };
+    let tag = tag
+        .first_chunk::<2>()
+        .map_or(0, |bytes| u16::from_le_bytes(*bytes));
     let body = frame.get(7..).unwrap_or_default();
-    let Some(dialect) = shared.lock().dialect.or((number == 100).then_some(Dialect::Plan9)) else {
+    let Some(dialect) = shared
+        .lock()
+        .dialect
+        .or((number == 100).then_some(Dialect::Plan9))
+    else {
         shared.session.fault(Fault::NoVersion);
         shared.push(tag, Err(Refusal::NO_VERSION));
         return Flow::Close;
@@ -283,7 +299,11 @@ impl Shared {
             let state = self.lock();
             (state.dialect.unwrap_or(Dialect::Plan9), state.msize)
         };
-        self.outbox.push(tag, outcome.unwrap_or_else(|refusal| error_reply(&refusal, dialect, msize)), dialect);
+        self.outbox.push(
+            tag,
+            outcome.unwrap_or_else(|refusal| error_reply(&refusal, dialect, msize)),
+            dialect,
+        );
     }
 
     fn negotiate(&self, tag: u16, msize: u32, version: &str) {
@@ -318,7 +338,15 @@ impl Shared {
                 outstanding.flushes.push(tag);
                 let abort = outstanding.abort.clone();
                 let id = state.take_id();
-                state.tags.insert(tag, Outstanding { id, abort: None, task: None, flushes: Vec::new() });
+                state.tags.insert(
+                    tag,
+                    Outstanding {
+                        id,
+                        abort: None,
+                        task: None,
+                        flushes: Vec::new(),
+                    },
+                );
                 drop(state);
                 if let Some(abort) = abort {
                     abort.abort();
@@ -335,19 +363,36 @@ impl Shared {
     fn set_aside(self: &Arc<Self>, tag: u16, can_be_dropped: bool, future: ReplyFuture) {
         let mut state = self.lock();
         let id = state.take_id();
-        let mut completion = Completion { shared: Arc::clone(self), tag, id, outcome: None };
+        let mut completion = Completion {
+            shared: Arc::clone(self),
+            tag,
+            id,
+            outcome: None,
+        };
         let task = tokio::spawn(async move {
             completion.outcome = Some(CatchUnwind(future).await);
             drop(completion);
         })
         .abort_handle();
         let abort = can_be_dropped.then(|| task.clone());
-        state.tags.insert(tag, Outstanding { id, abort, task: Some(task), flushes: Vec::new() });
+        state.tags.insert(
+            tag,
+            Outstanding {
+                id,
+                abort,
+                task: Some(task),
+                flushes: Vec::new(),
+            },
+        );
     }
 
     fn drop_everything(&self) {
         let mut state = self.lock();
-        let tasks: Vec<AbortHandle> = state.tags.drain().filter_map(|(_, outstanding)| outstanding.task).collect();
+        let tasks: Vec<AbortHandle> = state
+            .tags
+            .drain()
+            .filter_map(|(_, outstanding)| outstanding.task)
+            .collect();
         state.fids.clear();
         drop(state);
         for task in tasks {
@@ -386,7 +431,11 @@ impl Drop for Completion {
         let mut answered = Vec::new();
         {
             let mut state = self.shared.lock();
-            if state.tags.get(&self.tag).is_none_or(|outstanding| outstanding.id != self.id) {
+            if state
+                .tags
+                .get(&self.tag)
+                .is_none_or(|outstanding| outstanding.id != self.id)
+            {
                 return;
             }
             state.finish(self.tag, &mut answered);
@@ -418,7 +467,9 @@ impl Future for CatchUnwind {
 
 fn error_reply(refusal: &Refusal, dialect: Dialect, msize: u32) -> Reply {
     match dialect {
-        Dialect::Plan9 => Reply::Error { ename: cut(&refusal.text, (msize as usize).saturating_sub(9)).to_owned() },
+        Dialect::Plan9 => Reply::Error {
+            ename: cut(&refusal.text, (msize as usize).saturating_sub(9)).to_owned(),
+        },
         Dialect::Linux => Reply::Lerror { ecode: refusal.errno },
     }
 }

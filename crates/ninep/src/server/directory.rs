@@ -16,7 +16,12 @@ pub(super) struct Listing {
 
 impl Listing {
     pub(super) fn new(node: Arc<dyn Node>) -> Self {
-        Listing { node, snapshot: Vec::new(), next: 0, offset: 0 }
+        Listing {
+            node,
+            snapshot: Vec::new(),
+            next: 0,
+            offset: 0,
+        }
     }
 
     /// `Tread` of 9P2000: whole entries, from the start or where the previous read ended.
@@ -77,6 +82,11 @@ impl Listing {
             }
         };
         let kind = if qid.is_directory() { 4 } else { 8 };
-        Ok(DirectoryEntry { qid, offset: at + 1, kind, name: name.to_owned() })
+        Ok(DirectoryEntry {
+            qid,
+            offset: at + 1,
+            kind,
+            name: name.to_owned(),
+        })
     }
 }

@@ -39,15 +39,25 @@ pub(super) struct Fid {
 
 impl Fid {
     pub(super) fn new(target: Target) -> Arc<Self> {
-        Arc::new(Fid { target: Mutex::new(target), is_open: AtomicBool::new(false), open: tokio::sync::Mutex::new(None) })
+        Arc::new(Fid {
+            target: Mutex::new(target),
+            is_open: AtomicBool::new(false),
+            open: tokio::sync::Mutex::new(None),
+        })
     }
 
     pub(super) fn target(&self) -> Target {
-        self.target.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.target
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
     }
 
     pub(super) fn move_to(&self, target: Target) {
-        *self.target.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = target;
+        *self
+            .target
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = target;
     }
 
     pub(super) fn node(&self) -> Result<Arc<dyn Node>, Refusal> {
@@ -89,7 +99,11 @@ impl Fids {
         if self.map.contains_key(&number) {
             return Err(Refusal::DUPLICATE_FID);
         }
-        if self.map.len() >= limit { Err(Refusal::TOO_MANY_FIDS) } else { Ok(()) }
+        if self.map.len() >= limit {
+            Err(Refusal::TOO_MANY_FIDS)
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn insert(&mut self, number: u32, fid: Arc<Fid>) {

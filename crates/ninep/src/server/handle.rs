@@ -34,14 +34,25 @@ pub(super) fn is_harmless(request: &Request) -> bool {
 pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
     match request {
         Request::Version { .. } | Request::Flush { .. } => Err(Refusal::INTERNAL),
-        Request::Auth { afid, uname, aname, n_uname } => {
+        Request::Auth {
+            afid,
+            uname,
+            aname,
+            n_uname,
+        } => {
             shared.lock().fids.check_free(afid, shared.limits.fids)?;
             let auth = shared.session.auth(&uname, &aname, n_uname.uid())?;
             let aqid = auth.qid();
             shared.lock().fids.insert(afid, Fid::new(Target::Auth(auth)));
             Ok(Reply::Auth { aqid })
         }
-        Request::Attach { fid, afid, uname, aname, n_uname } => {
+        Request::Attach {
+            fid,
+            afid,
+            uname,
+            aname,
+            n_uname,
+        } => {
             shared.lock().fids.check_free(fid, shared.limits.fids)?;
             let auth = if afid == crate::NOFID {
                 None
@@ -67,11 +78,22 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
             let (qid, iounit) = open(&shared, fid, request, false, flags & 0o200_000 != 0).await?;
             Ok(Reply::Lopen { qid, iounit })
         }
-        Request::Create { fid, name, perm, mode } => {
+        Request::Create {
+            fid,
+            name,
+            perm,
+            mode,
+        } => {
             let (qid, iounit) = create(&shared, fid, &name, perm, plan9_mode(&shared, mode)).await?;
             Ok(Reply::Create { qid, iounit })
         }
-        Request::Lcreate { fid, name, flags, mode, .. } => {
+        Request::Lcreate {
+            fid,
+            name,
+            flags,
+            mode,
+            ..
+        } => {
             let (qid, iounit) = create(&shared, fid, &name, mode, linux_flags(&shared, flags)).await?;
             Ok(Reply::Lcreate { qid, iounit })
         }
@@ -81,7 +103,9 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
             let fid = shared.get(fid)?;
             let mut open = fid.open.lock().await;
             match open.as_mut().map(|open| &mut open.what) {
-                Some(Opened::Directory(listing)) => Ok(Reply::Readdir { data: listing.readdir(offset, count)? }),
+                Some(Opened::Directory(listing)) => Ok(Reply::Readdir {
+                    data: listing.readdir(offset, count)?,
+                }),
                 Some(Opened::File(_)) => Err(Refusal::WALK_IN_FILE),
                 None => Err(Refusal::PERMISSION_DENIED),
             }
@@ -104,13 +128,23 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
             shared.get(fid)?.node()?.walk(&name)?.remove().await?;
             Ok(Reply::Unlinkat {})
         }
-        Request::Stat { fid } => Ok(Reply::Stat { stat: shared.get(fid)?.node()?.stat()? }),
+        Request::Stat { fid } => Ok(Reply::Stat {
+            stat: shared.get(fid)?.node()?.stat()?,
+        }),
         Request::Wstat { fid, stat } => {
             wstat(&shared, fid, &stat).await?;
             Ok(Reply::Wstat {})
         }
         Request::Getattr { fid, mask } => getattr(&shared, fid, mask),
-        Request::Setattr { fid, valid, mode, uid, gid, size, .. } => {
+        Request::Setattr {
+            fid,
+            valid,
+            mode,
+            uid,
+            gid,
+            size,
+            ..
+        } => {
             setattr(&shared, fid, valid, (mode, uid, gid), size).await?;
             Ok(Reply::Setattr {})
         }
@@ -140,9 +174,22 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
             shared.get(fid)?;
             Ok(Reply::Lock { status: 0 })
         }
-        Request::Getlock { fid, start, length, proc_id, client_id, .. } => {
+        Request::Getlock {
+            fid,
+            start,
+            length,
+            proc_id,
+            client_id,
+            ..
+        } => {
             shared.get(fid)?;
-            Ok(Reply::Getlock { kind: 2, start, length, proc_id, client_id })
+            Ok(Reply::Getlock {
+                kind: 2,
+                start,
+                length,
+                proc_id,
+                client_id,
+            })
         }
     }
 }
@@ -195,7 +242,10 @@ fn walk(shared: &Shared, number: u32, new_number: u32, wname: &Names) -> Outcome
     if new_number == number {
         fid.move_to(Target::Node(node));
     } else {
-        shared.lock().fids.insert(new_number, Fid::new(Target::Node(node)));
+        shared
+            .lock()
+            .fids
+            .insert(new_number, Fid::new(Target::Node(node)));
     }
     Ok(Reply::Walk { wqid })
 }
@@ -329,10 +379,14 @@ async fn read(shared: &Shared, number: u32, offset: u64, count: u32) -> Outcome 
     if let Target::Auth(auth) = fid.target() {
         let mut data = auth.read(offset, count)?;
         data.truncate(count as usize);
-        return Ok(Reply::Read { data: Payload::from(data) });
+        return Ok(Reply::Read {
+            data: Payload::from(data),
+        });
     }
     let mut slot = fid.open.lock().await;
-    let Some(open) = slot.as_mut().filter(|open| open.read) else { return Err(Refusal::PERMISSION_DENIED) };
+    let Some(open) = slot.as_mut().filter(|open| open.read) else {
+        return Err(Refusal::PERMISSION_DENIED);
+    };
     let data = match &mut open.what {
         Opened::Directory(_) if dialect == Some(Dialect::Linux) => return Err(Refusal::IS_DIRECTORY),
         Opened::Directory(listing) => listing.read(offset, count)?,
@@ -344,7 +398,9 @@ async fn read(shared: &Shared, number: u32, offset: u64, count: u32) -> Outcome 
             }
         },
     };
-    Ok(Reply::Read { data: data.cut(count as usize) })
+    Ok(Reply::Read {
+        data: data.cut(count as usize),
+    })
 }
 
 async fn write(shared: &Shared, number: u32, offset: u64, data: Payload) -> Outcome {
@@ -355,7 +411,9 @@ async fn write(shared: &Shared, number: u32, offset: u64, data: Payload) -> Outc
         return Ok(Reply::Write { count });
     }
     let mut slot = fid.open.lock().await;
-    let Some(open) = slot.as_mut().filter(|open| open.write) else { return Err(Refusal::PERMISSION_DENIED) };
+    let Some(open) = slot.as_mut().filter(|open| open.write) else {
+        return Err(Refusal::PERMISSION_DENIED);
+    };
     let offset = if open.append { u64::MAX } else { offset };
     match &mut open.what {
         Opened::Directory(_) => return Err(Refusal::IS_DIRECTORY),
@@ -381,7 +439,12 @@ async fn commit(fid: &Fid) -> Result<(), Refusal> {
 
 async fn clunk(fid: &Fid) -> Result<(), Refusal> {
     let committed = commit(fid).await;
-    let removes = fid.open.lock().await.as_ref().is_some_and(|open| open.remove_on_close);
+    let removes = fid
+        .open
+        .lock()
+        .await
+        .as_ref()
+        .is_some_and(|open| open.remove_on_close);
     if removes {
         fid.node()?.remove().await?;
     }
@@ -409,7 +472,11 @@ async fn wstat(shared: &Shared, number: u32, wanted: &Stat) -> Result<(), Refusa
     if !unchanged {
         return Err(Refusal::WSTAT_PROHIBITED);
     }
-    if wanted.length == u64::MAX { commit(&fid).await } else { set_length(&fid, wanted.length, current.length).await }
+    if wanted.length == u64::MAX {
+        commit(&fid).await
+    } else {
+        set_length(&fid, wanted.length, current.length).await
+    }
 }
 
 async fn setattr(
@@ -427,7 +494,11 @@ async fn setattr(
     if changed {
         return Err(Refusal::WSTAT_PROHIBITED);
     }
-    if valid & 8 != 0 { set_length(&fid, size, current.length).await } else { Ok(()) }
+    if valid & 8 != 0 {
+        set_length(&fid, size, current.length).await
+    } else {
+        Ok(())
+    }
 }
 
 fn getattr(shared: &Shared, number: u32, mask: u64) -> Outcome {

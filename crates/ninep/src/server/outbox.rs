@@ -57,11 +57,17 @@ pub(super) enum Flushed {
 
 impl Outbox {
     pub(super) fn new(limit: usize) -> Self {
-        Outbox { queue: Mutex::new(Queue::default()), limit, stuck: Notify::new() }
+        Outbox {
+            queue: Mutex::new(Queue::default()),
+            limit,
+            stuck: Notify::new(),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.queue
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     pub(super) fn push(&self, tag: u16, reply: Reply, dialect: Dialect) {
@@ -73,7 +79,9 @@ impl Outbox {
         if !matches!(queue.pieces.back(), Some(Piece::Bytes(bytes, _)) if bytes.len() < 65536) {
             queue.pieces.push_back(Piece::Bytes(Vec::with_capacity(256), 0));
         }
-        let Some(Piece::Bytes(buffer, _)) = queue.pieces.back_mut() else { return };
+        let Some(Piece::Bytes(buffer, _)) = queue.pieces.back_mut() else {
+            return;
+        };
         let before = buffer.len();
         let mut shared = 0;
         match &large {
@@ -115,7 +123,12 @@ impl Outbox {
                 return Flushed::All;
             }
             let outcome = {
-                let slices: Vec<IoSlice<'_>> = queue.pieces.iter().take(PIECES).map(|p| IoSlice::new(p.rest())).collect();
+                let slices: Vec<IoSlice<'_>> = queue
+                    .pieces
+                    .iter()
+                    .take(PIECES)
+                    .map(|p| IoSlice::new(p.rest()))
+                    .collect();
                 match slices.as_slice() {
                     [one] => stream.try_write(one),
                     several => stream.try_write_vectored(several),
@@ -143,7 +156,9 @@ impl Queue {
         self.bytes -= count.min(self.bytes);
         self.written += count as u64;
         while count > 0 {
-            let Some(piece) = self.pieces.front_mut() else { return };
+            let Some(piece) = self.pieces.front_mut() else {
+                return;
+            };
             let here = piece.rest().len();
             if count >= here {
                 count -= here;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use beamtalk_ninep::{
-    Answer, AuthFile, Fault, Hangup, Limits, Node, OpenFile, OpenRequest, Owner, Payload, Qid, ReadAnswer, Refusal,
-    Session, Stat, WriteAnswer, mode, serve,
+    Answer, AuthFile, Fault, Hangup, Limits, Node, OpenFile, OpenRequest, Owner, Payload, Qid, ReadAnswer,
+    Refusal, Session, Stat, WriteAnswer, mode, serve,
 };
 use tokio::sync::Notify;
 
@@ -45,14 +45,21 @@ pub struct Tree {
 
 impl Tree {
     fn at(&self, place: Place) -> Arc<dyn Node> {
-        Arc::new(Tree { shared: Arc::clone(&self.shared), place })
+        Arc::new(Tree {
+            shared: Arc::clone(&self.shared),
+            place,
+        })
     }
 }
 
 fn stat_of(place: Place, length: u64) -> Stat {
     let (_, name, bits, path) = ALL.iter().find(|row| row.0 == place).copied().unwrap();
     Stat {
-        qid: Qid { kind: (bits >> 24) as u8, version: 0, path },
+        qid: Qid {
+            kind: (bits >> 24) as u8,
+            version: 0,
+            path,
+        },
         mode: bits,
         length,
         name: name.to_owned(),
@@ -65,7 +72,11 @@ fn stat_of(place: Place, length: u64) -> Stat {
 
 impl Node for Tree {
     fn stat(&self) -> Result<Stat, Refusal> {
-        let length = if self.place == Place::Text { self.shared.text.lock().unwrap().len() } else { 0 };
+        let length = if self.place == Place::Text {
+            self.shared.text.lock().unwrap().len()
+        } else {
+            0
+        };
         Ok(stat_of(self.place, length as u64))
     }
 
@@ -83,7 +94,10 @@ impl Node for Tree {
     }
 
     fn open(&self, _: OpenRequest) -> Answer<Box<dyn OpenFile>> {
-        let file = Opened { shared: Arc::clone(&self.shared), place: self.place };
+        let file = Opened {
+            shared: Arc::clone(&self.shared),
+            place: self.place,
+        };
         Box::pin(std::future::ready(Ok(Box::new(file) as Box<dyn OpenFile>)))
     }
 }
@@ -152,7 +166,10 @@ impl Session for Everybody {
         _: &str,
         _: Option<u32>,
     ) -> Result<Arc<dyn Node>, Refusal> {
-        Ok(Arc::new(Tree { shared: Arc::clone(&self.0), place: Place::Root }))
+        Ok(Arc::new(Tree {
+            shared: Arc::clone(&self.0),
+            place: Place::Root,
+        }))
     }
 
     fn fault(&self, fault: Fault) {
@@ -165,13 +182,26 @@ pub fn connection(limits: Limits) -> (std::os::unix::net::UnixStream, Arc<Shared
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     theirs.set_nonblocking(true).unwrap();
-    let shared = Arc::new(Shared { text: Mutex::new(b"hello, world\n".to_vec()), ..Shared::default() });
+    let shared = Arc::new(Shared {
+        text: Mutex::new(b"hello, world\n".to_vec()),
+        ..Shared::default()
+    });
     let session = Arc::new(Everybody(Arc::clone(&shared)));
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async move {
             let stream = tokio::net::UnixStream::from_std(theirs).unwrap();
-            serve(stream, session, Owner { uid: 1000, gid: 1000 }, limits, Hangup::default()).await;
+            serve(
+                stream,
+                session,
+                Owner { uid: 1000, gid: 1000 },
+                limits,
+                Hangup::default(),
+            )
+            .await;
         });
     });
     (ours, shared)

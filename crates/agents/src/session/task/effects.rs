@@ -30,7 +30,9 @@ impl Task {
                 Effect::Refuse(text) => refused = Some(refusal(text)),
                 Effect::Launch => Box::pin(self.launch(false)).await,
                 Effect::Relaunch { attempt } => {
-                    self.hub.events.emit(&self.shared.id, "Restart", json!({"attempt": attempt}));
+                    self.hub
+                        .events
+                        .emit(&self.shared.id, "Restart", json!({"attempt": attempt}));
                     Box::pin(self.launch(true)).await;
                 }
                 Effect::ReadScreen => {
@@ -61,8 +63,12 @@ impl Task {
             Effect::TurnBegan => {
                 self.shared.output.refresh();
                 let offset = self.shared.output.extent().end;
-                self.turn = Some(Turn { offset, began: self.hub.now() });
-                self.shared.change_record(|record| record.turn_start = Some(offset));
+                self.turn = Some(Turn {
+                    offset,
+                    began: self.hub.now(),
+                });
+                self.shared
+                    .change_record(|record| record.turn_start = Some(offset));
                 self.shared.status.send_modify(|status| status.begun += 1);
             }
             Effect::FinishTurn => self.collect_turn(),
@@ -78,7 +84,8 @@ impl Task {
                     to: id.clone(),
                     kind: "PROMPT_REQUEST".to_owned(),
                     subject: "continue".to_owned(),
-                    body: "The session was restarted after a crash. Go on with the interrupted work.".to_owned(),
+                    body: "The session was restarted after a crash. Go on with the interrupted work."
+                        .to_owned(),
                     metadata: serde_json::Map::new(),
                 };
                 if let Err(refused) = self.hub.post(USER, &id, draft) {
@@ -95,7 +102,8 @@ impl Task {
             record.idle_since = (new == State::Idle).then(unix_seconds);
             record.crashes = self.core.crashes;
             record.last_error.clone_from(&self.core.last_error);
-            if matches!(new, State::Stopped | State::Error | State::Exited) && !matches!(old, State::Stopped) {
+            if matches!(new, State::Stopped | State::Error | State::Exited) && !matches!(old, State::Stopped)
+            {
                 record.turn_start = None;
             }
         });
@@ -138,7 +146,9 @@ impl Task {
         let ms = self.hub.now().saturating_sub(turn.began);
         let data = json!({"turn": turns, "bytes": text.len(), "ms": ms, "reason": reason});
         self.hub.events.emit(&self.shared.id, "TurnEnd", data);
-        self.shared.status.send_modify(|status| status.finished = status.begun);
+        self.shared
+            .status
+            .send_modify(|status| status.finished = status.begun);
         if let Some(message) = self.answering.take() {
             let mut subject = format!("Re: {}", message.subject);
             while subject.len() > 200 {
@@ -161,7 +171,8 @@ impl Task {
     fn without_ready_line(&self, text: String) -> String {
         let start = text.rfind('\n').map_or(0, |at| at + 1);
         let last = text.get(start..).unwrap_or_default();
-        let is_ready = |regex: &Option<regex::Regex>| regex.as_ref().is_some_and(|regex| regex.is_match(last));
+        let is_ready =
+            |regex: &Option<regex::Regex>| regex.as_ref().is_some_and(|regex| regex.is_match(last));
         if !last.is_empty() && (is_ready(&self.backend.ready_regex) || is_ready(&self.backend.idle_regex)) {
             return text.get(..start).unwrap_or_default().to_owned();
         }
@@ -178,11 +189,18 @@ impl Task {
             self.shared.output.refresh();
             let text = clean(&self.shared.output.tail(offset, 4096));
             let last = text.rsplit('\n').next().unwrap_or_default();
-            let ready = self.backend.ready_regex.as_ref().is_some_and(|regex| regex.is_match(last));
+            let ready = self
+                .backend
+                .ready_regex
+                .as_ref()
+                .is_some_and(|regex| regex.is_match(last));
             if ready || (self.backend.ready_regex.is_none() && rested.elapsed() >= REST) {
                 return;
             }
-            if tokio::time::timeout(Duration::from_millis(20), signal.changed()).await.is_ok() {
+            if tokio::time::timeout(Duration::from_millis(20), signal.changed())
+                .await
+                .is_ok()
+            {
                 rested = tokio::time::Instant::now();
             }
         }
@@ -198,15 +216,23 @@ impl Task {
             return;
         }
         let text = clean(&self.shared.output.tail(self.launch_offset, 64 << 10));
-        let bad = self.backend.error_patterns.iter().find_map(|pattern| text.lines().find(|line| pattern.is_match(line)));
+        let bad = self
+            .backend
+            .error_patterns
+            .iter()
+            .find_map(|pattern| text.lines().find(|line| pattern.is_match(line)));
         if let Some(line) = bad {
             let line = line.to_owned();
             self.feed_quietly(Event::ErrorLine { line }).await;
             return;
         }
-        let window = self.shared.with_record(|record| record.window.clone()).unwrap_or_default();
+        let window = self
+            .shared
+            .with_record(|record| record.window.clone())
+            .unwrap_or_default();
         for (index, dialog) in self.backend.dialogs.iter().enumerate() {
-            let asked = dialog.pattern.is_match(&text) && !(dialog.once && self.dialogs_done.contains(&index));
+            let asked =
+                dialog.pattern.is_match(&text) && !(dialog.once && self.dialogs_done.contains(&index));
             if asked {
                 self.dialogs_done.push(index);
                 if let Err(error) = self.hub.tmux.keys(&window, &dialog.keys).await {
@@ -222,8 +248,13 @@ impl Task {
             _ => &self.backend.idle_regex,
         };
         let Some(regex) = regex else { return false };
-        let window = self.shared.with_record(|record| record.window.clone()).unwrap_or_default();
-        let Ok(raw) = self.hub.tmux.last_line(&window).await else { return false };
+        let window = self
+            .shared
+            .with_record(|record| record.window.clone())
+            .unwrap_or_default();
+        let Ok(raw) = self.hub.tmux.last_line(&window).await else {
+            return false;
+        };
         // tmux drops blanks at the end of a line, which a prompt often has.
         regex.is_match(&raw) || regex.is_match(&format!("{raw} "))
     }

@@ -36,7 +36,9 @@ pub(crate) fn stat_fields(pid: i32) -> Option<(char, i32, i32)> {
 /// Whether the recorded process still lives: signal 0, start time, not a zombie.
 pub(crate) fn is_alive(pid: Option<i32>, start: Option<u64>) -> bool {
     let Some(number) = pid else { return false };
-    let Some(handle) = Pid::from_raw(number) else { return false };
+    let Some(handle) = Pid::from_raw(number) else {
+        return false;
+    };
     if matches!(test_kill_process(handle), Err(rustix::io::Errno::SRCH)) {
         return false;
     }
@@ -51,8 +53,11 @@ impl Task {
     }
 
     pub(super) fn has_children(&self) -> bool {
-        let Some(pid) = self.shared.with_record(|record| record.pid) else { return false };
-        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).is_ok_and(|text| !text.trim().is_empty())
+        let Some(pid) = self.shared.with_record(|record| record.pid) else {
+            return false;
+        };
+        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+            .is_ok_and(|text| !text.trim().is_empty())
     }
 
     pub(super) fn note_pid(&self, pid: Option<i32>) {
@@ -72,7 +77,10 @@ impl Task {
         }
         match self.try_launch(&config, resume).await {
             Ok(()) => self.feed_quietly(Event::Launched { now }).await,
-            Err((reason, retry)) => self.feed_quietly(Event::LaunchFailed { now, reason, retry }).await,
+            Err((reason, retry)) => {
+                self.feed_quietly(Event::LaunchFailed { now, reason, retry })
+                    .await
+            }
         }
     }
 
@@ -82,7 +90,15 @@ impl Task {
         self.dialogs_done.clear();
         let token = new_token().map_err(|error| (error.to_string(), true))?;
         let record = self.shared.record();
-        let planned = launch::plan(config, &self.hub.places, &self.hub.kernel, &record, self.launches, &token, resume);
+        let planned = launch::plan(
+            config,
+            &self.hub.places,
+            &self.hub.kernel,
+            &record,
+            self.launches,
+            &token,
+            resume,
+        );
         let (launch, report) = planned.map_err(|refused| (refused.text.into_owned(), false))?;
         let io = |error: std::io::Error| (error.to_string(), true);
         files::make_directory(&launch.tmp).map_err(io)?;
@@ -116,7 +132,13 @@ impl Task {
             return Ok(window.to_owned());
         }
         let _one_at_a_time = self.hub.window_order.lock().await;
-        tmux.launch(&self.backend.name, &self.shared.id, cwd, (self.backend.size.rows, self.backend.size.cols)).await
+        tmux.launch(
+            &self.backend.name,
+            &self.shared.id,
+            cwd,
+            (self.backend.size.rows, self.backend.size.cols),
+        )
+        .await
     }
 
     /// Write the record, and what tmux has to know to adopt the window without it.
@@ -142,7 +164,10 @@ impl Task {
     /// Compare tmux with what we believe.
     pub(super) async fn check_window(&mut self) {
         let now = self.hub.now();
-        let (own, id) = (self.shared.with_record(|record| record.window.clone()), self.shared.id.clone());
+        let (own, id) = (
+            self.shared.with_record(|record| record.window.clone()),
+            self.shared.id.clone(),
+        );
         let windows = self.hub.tmux.windows().await;
         let Ok(windows) = windows else {
             if !self.is_alive() {
@@ -151,10 +176,15 @@ impl Task {
             }
             return;
         };
-        let found = windows.into_iter().find(|window| window.session_id == id || Some(&window.window) == own.as_ref());
+        let found = windows
+            .into_iter()
+            .find(|window| window.session_id == id || Some(&window.window) == own.as_ref());
         match found {
             Some(window) if window.dead => {
-                let ending = Ending { status: window.status, signal: window.signal };
+                let ending = Ending {
+                    status: window.status,
+                    signal: window.signal,
+                };
                 self.ended(now, ending).await;
             }
             Some(_) if self.core.state == State::Error && self.is_alive() => {
@@ -181,7 +211,12 @@ impl Task {
         match refused {
             Some(bytes) if self.core.state == State::Starting => {
                 let reason = String::from_utf8_lossy(&bytes).into_owned();
-                self.feed_quietly(Event::LaunchFailed { now, reason, retry: false }).await;
+                self.feed_quietly(Event::LaunchFailed {
+                    now,
+                    reason,
+                    retry: false,
+                })
+                .await;
             }
             _ => self.feed_quietly(Event::Ended { now, ending }).await,
         }
@@ -215,7 +250,11 @@ impl Task {
         if !self.is_alive() {
             return;
         }
-        if let Some(pid) = self.shared.with_record(|record| record.pid).and_then(Pid::from_raw) {
+        if let Some(pid) = self
+            .shared
+            .with_record(|record| record.pid)
+            .and_then(Pid::from_raw)
+        {
             // It may end between the check and the signal.
             kill_process_group(pid, signal).ok();
         }

@@ -15,7 +15,10 @@ fn buffer(start: &str, per_request: bool) -> (Buffer, Seen) {
         log.lock().unwrap().push(String::from_utf8(bytes).unwrap());
         Box::pin(std::future::ready(Ok(())))
     });
-    (Buffer::new(start.as_bytes().to_vec(), per_request, 10_000, 8168, commit), seen)
+    (
+        Buffer::new(start.as_bytes().to_vec(), per_request, 10_000, 8168, commit),
+        seen,
+    )
 }
 
 fn done(answer: WriteAnswer) -> Result<(), Refusal> {
@@ -43,7 +46,12 @@ fn what_waits_is_committed_by_an_empty_write_or_at_the_end() {
         let (mut document, seen) = buffer("", false);
         done(document.write(0, &[b'a'; 8168])).unwrap();
         assert!(seen.lock().unwrap().is_empty());
-        done(if by_write { document.write(8168, b"") } else { document.finish() }).unwrap();
+        done(if by_write {
+            document.write(8168, b"")
+        } else {
+            document.finish()
+        })
+        .unwrap();
         assert_eq!(seen.lock().unwrap().len(), 1);
     }
 }
@@ -54,7 +62,10 @@ fn writes_patch_the_current_content() {
     done(document.write(1, b"a")).unwrap();
     assert_eq!(seen.lock().unwrap()[0], "hallo");
     assert_eq!(done(document.write(6, b"x")).unwrap_err().text, "bad offset");
-    assert_eq!(done(document.write(0, &[0; 10_001])).unwrap_err().text, "too large");
+    assert_eq!(
+        done(document.write(0, &[0; 10_001])).unwrap_err().text,
+        "too large"
+    );
 }
 
 #[test]

@@ -31,7 +31,11 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) fn new(ending: Ending, message: impl Into<String>) -> Self {
-        Failure { ending, message: message.into(), broken_pipe: false }
+        Failure {
+            ending,
+            message: message.into(),
+            broken_pipe: false,
+        }
     }
 
     pub(super) fn plain(message: impl Into<String>) -> Self {
@@ -85,7 +89,11 @@ impl From<Door> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         let broken_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;
-        Failure { ending: Ending::Failed, message: error.to_string(), broken_pipe }
+        Failure {
+            ending: Ending::Failed,
+            message: error.to_string(),
+            broken_pipe,
+        }
     }
 }
 
@@ -105,9 +113,18 @@ impl Client {
             Some(_) => return Err(Failure::plain("timeout must be a number of seconds")),
             None => None,
         };
-        let namespaces = common.namespace.clone().map_or_else(candidates, |path| vec![path]);
+        let namespaces = common
+            .namespace
+            .clone()
+            .map_or_else(candidates, |path| vec![path]);
         let explicit = common.namespace.is_some();
-        Ok(Client { json: common.json, timeout, token_file: common.token_file.clone(), namespaces, explicit })
+        Ok(Client {
+            json: common.json,
+            timeout,
+            token_file: common.token_file.clone(),
+            namespaces,
+            explicit,
+        })
     }
 
     /// The namespace a daemon of this command would use.
@@ -142,8 +159,10 @@ impl Client {
             return Ok(found);
         }
         if name.len() >= 4 {
-            let matching: Vec<&Vec<&str>> =
-                rows.iter().filter(|row| row.first().is_some_and(|id| id.starts_with(name))).collect();
+            let matching: Vec<&Vec<&str>> = rows
+                .iter()
+                .filter(|row| row.first().is_some_and(|id| id.starts_with(name)))
+                .collect();
             if let [only] = matching.as_slice()
                 && let Some(found) = id(only)
             {

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use beamtalk_agents::{
-    AuthMode, DaemonOptions, Fatal, Instance, Kernel, NAME, Places, connect, drive as run_driver, probe_instance,
-    run_session as become_session, start_logging,
+    AuthMode, DaemonOptions, Fatal, Instance, Kernel, NAME, Places, connect, drive as run_driver,
+    probe_instance, run_session as become_session, start_logging,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -37,7 +37,9 @@ pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, F
     } else {
         start_logging(None)?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let auth = options.auth.map(|auth| match auth {
         Auth::Peer => AuthMode::Peer,
         Auth::Secret => AuthMode::Secret,
@@ -91,7 +93,11 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
         Some(Auth::Secret) => command.args(["--auth", "secret"]),
         None => &mut command,
     };
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
     let stderr = child.stderr.take();
     // Ends when the daemon is ready and lets go of its standard error, or when it dies.
     let reader = std::thread::spawn(move || {
@@ -107,7 +113,10 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(5));
     }
     if !reader.is_finished() {
-        return Err(Failure::plain(format!("{NAME} did not answer within {} s", START_LIMIT.as_secs())));
+        return Err(Failure::plain(format!(
+            "{NAME} did not answer within {} s",
+            START_LIMIT.as_secs()
+        )));
     }
     let said = reader.join().unwrap_or_default();
     if let Ok((stream, _)) = connect(&[client.namespace()], "agent") {
@@ -128,16 +137,27 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
     for line in lines {
         writeln!(std::io::stderr(), "{line}")?;
     }
-    Err(Failure::new(ending, last.strip_prefix("beamtalk agents: ").unwrap_or(last)))
+    Err(Failure::new(
+        ending,
+        last.strip_prefix("beamtalk agents: ").unwrap_or(last),
+    ))
 }
 
 /// Start the daemon unless it runs or must not be started.
 pub(super) fn ensure_started(client: &Client, no_start: bool) -> Result<(), Failure> {
-    let running = matches!(probe_instance(&client.living_namespace()), Instance::Running { .. });
+    let running = matches!(
+        probe_instance(&client.living_namespace()),
+        Instance::Running { .. }
+    );
     if running || no_start {
         return Ok(());
     }
-    let options = ServeArguments { workspace: None, no_workspace: false, auth: None, background: false };
+    let options = ServeArguments {
+        workspace: None,
+        no_workspace: false,
+        auth: None,
+        background: false,
+    };
     match launch(client, &options) {
         Err(failure) if failure.code() == Ending::AlreadyRunning as u8 => Ok(()),
         outcome => outcome,
@@ -150,7 +170,10 @@ pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
     if client.json {
         let value = match &instance {
             Instance::Running { pid } => {
-                let sessions = client.tree().and_then(|tree| Ok(tree.read_text("list")?.lines().count())).unwrap_or(0);
+                let sessions = client
+                    .tree()
+                    .and_then(|tree| Ok(tree.read_text("list")?.lines().count()))
+                    .unwrap_or(0);
                 serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
                     "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": null})
             }
@@ -158,7 +181,11 @@ pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
                 "namespace": namespace.display().to_string(), "sessions": 0, "workspace": null}),
         };
         client.print(&value)?;
-        return Ok(if matches!(instance, Instance::Running { .. }) { Exit::Success } else { Exit::Failure });
+        return Ok(if matches!(instance, Instance::Running { .. }) {
+            Exit::Success
+        } else {
+            Exit::Failure
+        });
     }
     match instance {
         Instance::Running { pid } => {
@@ -191,7 +218,9 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
         }
     }
     let number = pid.parse().ok().and_then(Pid::from_raw);
-    let Some(number) = number else { return Err(Failure::plain(format!("damaged PID file: {pid}"))) };
+    let Some(number) = number else {
+        return Err(Failure::plain(format!("damaged PID file: {pid}")));
+    };
     kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
     if !client.json {
         say(&format!("Stopping {NAME} (PID {pid})"))?;
@@ -199,7 +228,10 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
     let limit = Instant::now() + STOP_LIMIT;
     while probe_instance(&namespace) == instance {
         if Instant::now() > limit {
-            return Err(Failure::new(Ending::TimedOut, format!("{NAME} (PID {pid}) does not stop")));
+            return Err(Failure::new(
+                Ending::TimedOut,
+                format!("{NAME} (PID {pid}) does not stop"),
+            ));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

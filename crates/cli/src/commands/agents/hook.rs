@@ -45,7 +45,8 @@ fn install(backend: &str) -> Result<Exit, Failure> {
         return Err(Failure::plain(format!("no hooks known for backend {backend}")));
     }
     let home = || std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let directory = std::env::var_os("CLAUDE_CONFIG_DIR").map_or_else(|| home().join(".claude"), PathBuf::from);
+    let directory =
+        std::env::var_os("CLAUDE_CONFIG_DIR").map_or_else(|| home().join(".claude"), PathBuf::from);
     let path = directory.join("settings.json");
     let mut settings: Value = match std::fs::read_to_string(&path) {
         Ok(text) => serde_json::from_str(&text)
@@ -61,7 +62,8 @@ fn install(backend: &str) -> Result<Exit, Failure> {
     }
     if changed {
         std::fs::create_dir_all(&directory)?;
-        let text = serde_json::to_string_pretty(&settings).map_err(|error| Failure::plain(error.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(&settings).map_err(|error| Failure::plain(error.to_string()))?;
         let temporary = path.with_extension("json.tmp");
         let mut file = std::fs::File::create(&temporary)?;
         writeln!(file, "{text}")?;
@@ -74,8 +76,15 @@ fn install(backend: &str) -> Result<Exit, Failure> {
 
 /// Add a hook unless it is there; `None` if the file has another shape than expected.
 fn add_hook(settings: &mut Value, event: &str, command: &str) -> Option<bool> {
-    let hooks = settings.as_object_mut()?.entry("hooks").or_insert_with(|| Value::Object(Map::new()));
-    let list = hooks.as_object_mut()?.entry(event).or_insert_with(|| json!([])).as_array_mut()?;
+    let hooks = settings
+        .as_object_mut()?
+        .entry("hooks")
+        .or_insert_with(|| Value::Object(Map::new()));
+    let list = hooks
+        .as_object_mut()?
+        .entry(event)
+        .or_insert_with(|| json!([]))
+        .as_array_mut()?;
     let ours = |value: &Value| value.to_string().contains(&format!("agents hook {event}"));
     if list.iter().any(ours) {
         return Some(false);
@@ -94,7 +103,10 @@ mod tests {
     fn hooks_are_added_once_and_everything_else_is_kept() {
         let mut settings = json!({"model": "opus", "hooks": {"Stop": [{"hooks": [{"command": "other"}]}]}});
         assert_eq!(add_hook(&mut settings, "Stop", "bt agents hook Stop"), Some(true));
-        assert_eq!(add_hook(&mut settings, "Stop", "bt agents hook Stop"), Some(false));
+        assert_eq!(
+            add_hook(&mut settings, "Stop", "bt agents hook Stop"),
+            Some(false)
+        );
         assert_eq!(settings["model"], "opus");
         assert_eq!(settings["hooks"]["Stop"].as_array().unwrap().len(), 2);
         assert_eq!(add_hook(&mut json!([]), "Stop", "x"), None);

@@ -58,7 +58,13 @@ fn participant(client: &Client, tree: &Attachment, who: Option<&str>) -> Result<
 pub(super) fn run(client: &Client, command: MailCommand) -> Result<Exit, Failure> {
     let tree = client.tree()?;
     match command {
-        MailCommand::Send { to, kind, subject, from, body } => {
+        MailCommand::Send {
+            to,
+            kind,
+            subject,
+            from,
+            body,
+        } => {
             let body = match body {
                 Some(body) => body,
                 None => {
@@ -81,14 +87,21 @@ pub(super) fn run(client: &Client, command: MailCommand) -> Result<Exit, Failure
             }
             for message in &messages {
                 let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
-                say(&format!("{}  {}  {}  {}", text("id"), text("from"), text("type"), text("subject")))?;
+                say(&format!(
+                    "{}  {}  {}  {}",
+                    text("id"),
+                    text("from"),
+                    text("type"),
+                    text("subject")
+                ))?;
             }
             Ok(Exit::Success)
         }
         MailCommand::Read { message } => {
             let (path, _) = find(client, &tree, &message)?;
             let text = tree.read_text(&path)?;
-            let value: Value = serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?;
+            let value: Value =
+                serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?;
             if client.json {
                 client.print(&value)?;
                 return Ok(Exit::Success);
@@ -103,7 +116,12 @@ pub(super) fn run(client: &Client, command: MailCommand) -> Result<Exit, Failure
         }
         MailCommand::Complete { message } => {
             let (path, who) = find(client, &tree, &message)?;
-            let id = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
+            let id = path
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches(".json")
+                .to_owned();
             tree.write(&format!("{who}/ctl"), format!("complete {id}").as_bytes())?;
             client.done()
         }
@@ -129,7 +147,10 @@ fn find(client: &Client, tree: &Attachment, message: &str) -> Result<(String, St
     let who = participant(client, tree, None)?;
     for which in ["inbox", "completed"] {
         let directory = format!("{who}/{which}");
-        let found = tree.list(&directory)?.into_iter().find(|stat| stat.name.starts_with(message));
+        let found = tree
+            .list(&directory)?
+            .into_iter()
+            .find(|stat| stat.name.starts_with(message));
         if let Some(stat) = found {
             return Ok((format!("{directory}/{}", stat.name), who));
         }
@@ -146,14 +167,23 @@ fn history(
     pattern: Option<&regex::Regex>,
 ) -> Result<Exit, Failure> {
     let who = participant(client, tree, Some(who))?;
-    let directory = Places::of(&client.living_namespace()).state.join("mail/history").join(&who);
+    let directory = Places::of(&client.living_namespace())
+        .state
+        .join("mail/history")
+        .join(&who);
     let mut names: Vec<String> = match std::fs::read_dir(&directory) {
-        Ok(entries) => entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect(),
+        Ok(entries) => entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error.into()),
     };
     names.sort();
-    for name in names.iter().filter(|name| date.is_none_or(|date| name.starts_with(date))) {
+    for name in names
+        .iter()
+        .filter(|name| date.is_none_or(|date| name.starts_with(date)))
+    {
         for line in std::fs::read_to_string(directory.join(name))?.lines() {
             if pattern.is_none_or(|pattern| pattern.is_match(line)) {
                 emit(format!("{line}\n").as_bytes())?;

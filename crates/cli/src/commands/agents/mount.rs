@@ -23,8 +23,14 @@ pub(super) fn mount(client: &Client, directory: &Path) -> Result<Exit, Failure> 
              cache=none,msize=65536"
         );
         let options = std::ffi::CString::new(options).map_err(std::io::Error::from)?;
-        rustix::mount::mount("beamtalk", directory, "9p", MountFlags::NODEV | MountFlags::NOSUID, options.as_c_str())
-            .map_err(|error| Failure::plain(format!("mount: {}", std::io::Error::from(error))))?;
+        rustix::mount::mount(
+            "beamtalk",
+            directory,
+            "9p",
+            MountFlags::NODEV | MountFlags::NOSUID,
+            options.as_c_str(),
+        )
+        .map_err(|error| Failure::plain(format!("mount: {}", std::io::Error::from(error))))?;
         return client.done();
     }
     let socket = Places::of(&client.living_namespace()).socket();

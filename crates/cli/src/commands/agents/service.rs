@@ -35,7 +35,9 @@ pub(super) fn unit(client: &Client, install: bool) -> Result<Exit, Failure> {
         emit(text.as_bytes())?;
         return Ok(Exit::Success);
     }
-    let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| Failure::plain("HOME is not set"))?;
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .ok_or_else(|| Failure::plain("HOME is not set"))?;
     let config = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
     let directory = config.join("systemd/user");
     std::fs::create_dir_all(&directory)?;
@@ -62,7 +64,10 @@ pub(super) fn doctor(client: &Client) -> Result<Exit, Failure> {
     let places = Places::of(&namespace);
     let mut lines: Vec<(&str, String)> = Vec::new();
     match std::fs::symlink_metadata(&namespace) {
-        Err(_) => lines.push(("ok", format!("name space {} will be created", namespace.display()))),
+        Err(_) => lines.push((
+            "ok",
+            format!("name space {} will be created", namespace.display()),
+        )),
         Ok(metadata) => {
             use std::os::unix::fs::MetadataExt;
             let own = metadata.uid() == rustix::process::geteuid().as_raw();
@@ -71,7 +76,11 @@ pub(super) fn doctor(client: &Client) -> Result<Exit, Failure> {
                 (true, _) => "warn",
                 (false, _) => "fail",
             };
-            let shown = format!("name space {} mode {:04o}", namespace.display(), metadata.mode() & 0o7777);
+            let shown = format!(
+                "name space {} mode {:04o}",
+                namespace.display(),
+                metadata.mode() & 0o7777
+            );
             lines.push((word, shown));
         }
     }
@@ -82,14 +91,26 @@ pub(super) fn doctor(client: &Client) -> Result<Exit, Failure> {
     });
     lines.push(match tmux_version() {
         Some(version) => ("ok", format!("tmux {version}")),
-        None => ("fail", format!("tmux not found (version {TMUX_MINIMUM} or later is needed)")),
+        None => (
+            "fail",
+            format!("tmux not found (version {TMUX_MINIMUM} or later is needed)"),
+        ),
     });
     let kernel = Kernel::probe();
     lines.push(match kernel.landlock_abi {
-        0 => ("warn", "kernel has no Landlock; strict sandboxes are refused".to_owned()),
+        0 => (
+            "warn",
+            "kernel has no Landlock; strict sandboxes are refused".to_owned(),
+        ),
         abi => ("ok", format!("Landlock ABI {abi}")),
     });
-    let or_warn = |got: bool, what: &str| if got { ("ok", what.to_owned()) } else { ("warn", format!("no {what}")) };
+    let or_warn = |got: bool, what: &str| {
+        if got {
+            ("ok", what.to_owned())
+        } else {
+            ("warn", format!("no {what}"))
+        }
+    };
     lines.push(or_warn(kernel.mount_namespace, "mount namespaces"));
     lines.push(or_warn(kernel.net_namespace, "network namespaces"));
     match Config::load(&places.config) {
@@ -104,8 +125,10 @@ pub(super) fn doctor(client: &Client) -> Result<Exit, Failure> {
     }
     let failed = lines.iter().any(|(word, _)| *word == "fail");
     if client.json {
-        let values: Vec<serde_json::Value> =
-            lines.iter().map(|(word, text)| serde_json::json!({"result": word, "what": text})).collect();
+        let values: Vec<serde_json::Value> = lines
+            .iter()
+            .map(|(word, text)| serde_json::json!({"result": word, "what": text}))
+            .collect();
         client.print(&serde_json::Value::Array(values))?;
     } else {
         for (word, text) in &lines {

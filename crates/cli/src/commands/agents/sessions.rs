@@ -25,7 +25,10 @@ pub(super) fn absolute(directory: &str) -> Result<String, Failure> {
     if directory.starts_with('/') {
         return Ok(directory.to_owned());
     }
-    Ok(clean_path(&format!("{}/{directory}", std::env::current_dir()?.display())))
+    Ok(clean_path(&format!(
+        "{}/{directory}",
+        std::env::current_dir()?.display()
+    )))
 }
 
 /// `@FILE` stands for the content of a file.
@@ -71,7 +74,11 @@ pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failur
         let state = wait_state(client, &tree, &id, "")?;
         if state != "idle" {
             let record = parse(&tree.read_text(&format!("{id}/info"))?)?;
-            let reason = record.get("last_error").and_then(Value::as_str).unwrap_or(&state).to_owned();
+            let reason = record
+                .get("last_error")
+                .and_then(Value::as_str)
+                .unwrap_or(&state)
+                .to_owned();
             return Err(Failure::plain(format!("session failed: {reason}")));
         }
     }
@@ -99,7 +106,12 @@ pub(super) fn spawn(
     let directory = clean_path(&absolute(&directory.unwrap_or_else(|| ".".to_owned()))?);
     let alias = directory_alias(&directory, role);
     let tree = client.tree()?;
-    let line = format!("new {} {} role={} alias={alias}", quote(backend), quote(&directory), quote(role));
+    let line = format!(
+        "new {} {} role={} alias={alias}",
+        quote(backend),
+        quote(&directory),
+        quote(role)
+    );
     let id = create(&tree, &line)?;
     if client.json {
         client.print(&parse(&tree.read_text(&format!("{id}/info"))?)?)?;
@@ -124,7 +136,12 @@ pub(super) fn list(client: &Client) -> Result<Exit, Failure> {
 /// Columns as wide as their widest cell.
 fn table(rows: &[Vec<&str>]) -> Result<Exit, Failure> {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+    };
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     for row in rows {
         let mut line = String::new();
@@ -198,7 +215,9 @@ pub(super) fn prompt(
         let record = parse(&tree.read_text(&format!("{id}/info"))?)?;
         let output = String::from_utf8_lossy(&output).into_owned();
         let turn = record.get("turns").cloned().unwrap_or_default();
-        client.print(&json!({"id": id, "turn": turn, "output": output, "ms": began.elapsed().as_millis() as u64}))?;
+        client.print(
+            &json!({"id": id, "turn": turn, "output": output, "ms": began.elapsed().as_millis() as u64}),
+        )?;
     } else {
         emit(&output)?;
     }
@@ -206,7 +225,12 @@ pub(super) fn prompt(
 }
 
 /// Wait on the `wait` file, for the words if there are any.
-pub(super) fn wait_state(client: &Client, tree: &Attachment, id: &str, words: &str) -> Result<String, Failure> {
+pub(super) fn wait_state(
+    client: &Client,
+    tree: &Attachment,
+    id: &str,
+    words: &str,
+) -> Result<String, Failure> {
     let mut file = tree.open(&format!("{id}/wait"), 2)?;
     if !words.is_empty() {
         file.write_document(words.as_bytes())?;
@@ -219,7 +243,11 @@ pub(super) fn wait(client: &Client, name: &str, states: Option<String>) -> Resul
     let (tree, id) = client.session(name)?;
     let words = states.unwrap_or_default().replace(',', " ");
     let state = wait_state(client, &tree, &id, &words)?;
-    if client.json { client.print(&json!({"id": id, "state": state}))? } else { say(&state)? }
+    if client.json {
+        client.print(&json!({"id": id, "state": state}))?
+    } else {
+        say(&state)?
+    }
     Ok(Exit::Success)
 }
 
@@ -234,7 +262,9 @@ pub(super) fn output(
     if !follow {
         let mut bytes = tree.read(&format!("{id}/output"))?;
         if let Some(tail) = tail {
-            let excess = bytes.len().saturating_sub(usize::try_from(tail).unwrap_or(usize::MAX));
+            let excess = bytes
+                .len()
+                .saturating_sub(usize::try_from(tail).unwrap_or(usize::MAX));
             bytes.drain(..excess);
         }
         emit(&if raw { bytes } else { clean(&bytes).into_bytes() })?;
@@ -309,7 +339,12 @@ pub(super) fn state(client: &Client, name: &str, state: Option<String>) -> Resul
     }
 }
 
-pub(super) fn context(client: &Client, name: &str, text: Option<String>, clear: bool) -> Result<Exit, Failure> {
+pub(super) fn context(
+    client: &Client,
+    name: &str,
+    text: Option<String>,
+    clear: bool,
+) -> Result<Exit, Failure> {
     match text {
         _ if clear => write_file(client, name, "context", ""),
         None => print_file(client, name, "context"),
@@ -400,7 +435,12 @@ pub(super) fn shelf(client: &Client, shelf: &str) -> Result<Exit, Failure> {
     let tree = client.tree()?;
     let mut names: Vec<String> = Vec::new();
     for stat in tree.list(shelf)? {
-        names.push(stat.name.trim_end_matches(".md").trim_end_matches(".sh").to_owned());
+        names.push(
+            stat.name
+                .trim_end_matches(".md")
+                .trim_end_matches(".sh")
+                .to_owned(),
+        );
     }
     if client.json {
         client.print(&json!(names))?;

@@ -22,25 +22,42 @@ impl Order {
     }
 }
 
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
 const HALF_A_YEAR: u64 = 182 * 86_400;
 
 fn quoted(name: &str) -> String {
-    let plain = !name.is_empty() && !name.chars().any(|c| c.is_whitespace() || c == '\'' || c.is_control());
-    if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
+    let plain = !name.is_empty()
+        && !name
+            .chars()
+            .any(|c| c.is_whitespace() || c == '\'' || c.is_control());
+    if plain {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "''"))
+    }
 }
 
 fn type_letters(stat: &Stat) -> String {
-    [(mode::DIRECTORY, 'd'), (mode::APPEND, 'a'), (mode::EXCLUSIVE, 'l'), (mode::AUTH, 'A')]
-        .iter()
-        .filter(|(bit, _)| stat.mode & bit != 0)
-        .map(|(_, letter)| letter)
-        .collect()
+    [
+        (mode::DIRECTORY, 'd'),
+        (mode::APPEND, 'a'),
+        (mode::EXCLUSIVE, 'l'),
+        (mode::AUTH, 'A'),
+    ]
+    .iter()
+    .filter(|(bit, _)| stat.mode & bit != 0)
+    .map(|(_, letter)| letter)
+    .collect()
 }
 
 fn date(seconds: u64, now: u64) -> String {
     let (year, month, day, hour, minute, _) = timestamp(seconds);
-    let name = usize::try_from(month - 1).ok().and_then(|index| MONTHS.get(index)).unwrap_or(&"???");
+    let name = usize::try_from(month - 1)
+        .ok()
+        .and_then(|index| MONTHS.get(index))
+        .unwrap_or(&"???");
     if now.saturating_sub(seconds) > HALF_A_YEAR {
         format!("{name} {day:>2}  {year}")
     } else {
@@ -53,14 +70,30 @@ fn long_line(stat: &Stat, now: u64) -> String {
     let mut permissions = String::new();
     for shift in [6, 3, 0] {
         for (bit, letter) in [(4, 'r'), (2, 'w'), (1, 'x')] {
-            permissions.push(if stat.mode >> shift & bit == 0 { '-' } else { letter });
+            permissions.push(if stat.mode >> shift & bit == 0 {
+                '-'
+            } else {
+                letter
+            });
         }
     }
     let when = date(u64::from(stat.mtime), now);
-    format!("{kind}-{permissions} M {} {} {} {} {when} {}", stat.device, stat.uid, stat.gid, stat.length, quoted(&stat.name))
+    format!(
+        "{kind}-{permissions} M {} {} {} {} {when} {}",
+        stat.device,
+        stat.uid,
+        stat.gid,
+        stat.length,
+        quoted(&stat.name)
+    )
 }
 
-pub(super) fn print(out: &mut impl Write, mut stats: Vec<Stat>, order: Order, long: bool) -> std::io::Result<()> {
+pub(super) fn print(
+    out: &mut impl Write,
+    mut stats: Vec<Stat>,
+    order: Order,
+    long: bool,
+) -> std::io::Result<()> {
     match order {
         Order::Name => stats.sort_by(|one, other| one.name.cmp(&other.name)),
         Order::Time => stats.sort_by(|one, other| other.mtime.cmp(&one.mtime)),
@@ -105,7 +138,11 @@ mod tests {
 
     fn user() -> Stat {
         Stat {
-            qid: Qid { kind: 0x80, version: 1, path: 0x1f },
+            qid: Qid {
+                kind: 0x80,
+                version: 1,
+                path: 0x1f,
+            },
             mode: mode::DIRECTORY | 0o700,
             mtime: 1_767_225_661,
             atime: 1_767_225_661,
@@ -119,9 +156,18 @@ mod tests {
 
     #[test]
     fn long_lines_look_like_the_guide() {
-        assert_eq!(long_line(&user(), 1_767_225_700), "d-rwx------ M 0 ana ana 0 Jan  1 00:01 user");
-        assert_eq!(long_line(&user(), 1_800_000_000), "d-rwx------ M 0 ana ana 0 Jan  1  2026 user");
-        let odd = Stat { name: "it's here".to_owned(), ..user() };
+        assert_eq!(
+            long_line(&user(), 1_767_225_700),
+            "d-rwx------ M 0 ana ana 0 Jan  1 00:01 user"
+        );
+        assert_eq!(
+            long_line(&user(), 1_800_000_000),
+            "d-rwx------ M 0 ana ana 0 Jan  1  2026 user"
+        );
+        let odd = Stat {
+            name: "it's here".to_owned(),
+            ..user()
+        };
         assert!(long_line(&odd, 1_767_225_700).ends_with("'it''s here'"));
     }
 

@@ -91,7 +91,8 @@ pub(super) struct Model {
 impl Model {
     /// The rows that pass the filter.
     pub(super) fn visible(&self) -> Vec<&Row> {
-        let passes = |row: &&Row| self.filter.is_empty() || row.cells.iter().any(|cell| cell.contains(&self.filter));
+        let passes =
+            |row: &&Row| self.filter.is_empty() || row.cells.iter().any(|cell| cell.contains(&self.filter));
         self.rows.iter().filter(passes).collect()
     }
 
@@ -108,22 +109,40 @@ impl Model {
                 self.pane = text;
                 Action::None
             }
-            Pane::Field { purpose, label, text } => self.press_in_field(key.code, control, purpose, label, text),
-            Pane::Kill(id) => {
-                if key.code == KeyCode::Char('y') { Action::Ctl(id, "kill") } else { Action::None }
+            Pane::Field { purpose, label, text } => {
+                self.press_in_field(key.code, control, purpose, label, text)
             }
-            Pane::Inbox { folder, messages, selected } => self.press_in_inbox(key.code, folder, messages, selected),
+            Pane::Kill(id) => {
+                if key.code == KeyCode::Char('y') {
+                    Action::Ctl(id, "kill")
+                } else {
+                    Action::None
+                }
+            }
+            Pane::Inbox {
+                folder,
+                messages,
+                selected,
+            } => self.press_in_inbox(key.code, folder, messages, selected),
         }
     }
 
     fn field(&mut self, purpose: Purpose, label: &str) -> Action {
-        self.pane = Pane::Field { purpose, label: label.to_owned(), text: String::new() };
+        self.pane = Pane::Field {
+            purpose,
+            label: label.to_owned(),
+            text: String::new(),
+        };
         Action::None
     }
 
     fn step(&mut self, down: bool) -> Action {
         let last = self.visible().len().saturating_sub(1);
-        self.selected = if down { (self.selected + 1).min(last) } else { self.selected.saturating_sub(1) };
+        self.selected = if down {
+            (self.selected + 1).min(last)
+        } else {
+            self.selected.saturating_sub(1)
+        };
         Action::Refresh
     }
 
@@ -137,19 +156,27 @@ impl Model {
             KeyCode::Char('q') => return Action::Quit,
             KeyCode::Char('s') => return self.field(Purpose::Start, "backend [directory] [level=L]"),
             KeyCode::Char('/') => return self.field(Purpose::Filter, "filter"),
-            KeyCode::Char('m') => return self.field(Purpose::Mail, "to TYPE subject — then the body on the next lines"),
+            KeyCode::Char('m') => {
+                return self.field(Purpose::Mail, "to TYPE subject — then the body on the next lines");
+            }
             KeyCode::Char('i') => return Action::OpenBox("inbox"),
             KeyCode::Char('a') => return Action::OpenBox("completed"),
             KeyCode::Char('e') => return Action::Events,
             KeyCode::Char('r') => return Action::Refresh,
             KeyCode::Char('d') => return Action::Daemon,
             KeyCode::Char('?') => {
-                self.pane = Pane::Text { title: "help".to_owned(), path: None, text: HELP.to_owned() };
+                self.pane = Pane::Text {
+                    title: "help".to_owned(),
+                    path: None,
+                    text: HELP.to_owned(),
+                };
                 return Action::None;
             }
             _ => {}
         }
-        let Some(id) = self.current() else { return Action::None };
+        let Some(id) = self.current() else {
+            return Action::None;
+        };
         match code {
             KeyCode::Char(' ') | KeyCode::Enter => self.field(Purpose::Prompt(id), "prompt (C-d sends)"),
             KeyCode::Char('c') => self.field(Purpose::Context(id), "context (C-d saves)"),
@@ -217,7 +244,13 @@ impl Model {
         selected: usize,
     ) -> Action {
         let current = messages.get(selected).cloned();
-        let text = |message: &Value, key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |message: &Value, key: &str| {
+            message
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let last = messages.len().saturating_sub(1);
         let selected = match code {
             KeyCode::Esc | KeyCode::Char('q') => return Action::None,
@@ -226,20 +259,35 @@ impl Model {
             _ => selected,
         };
         if let Some(message) = current {
-            let asks = matches!(text(&message, "type").as_str(), "APPROVAL_REQUEST" | "REVIEW_REQUEST");
+            let asks = matches!(
+                text(&message, "type").as_str(),
+                "APPROVAL_REQUEST" | "REVIEW_REQUEST"
+            );
             match code {
                 KeyCode::Enter => {
                     let title = format!("{} from {}", text(&message, "subject"), text(&message, "from"));
-                    self.pane = Pane::Text { title, path: None, text: text(&message, "body") };
+                    self.pane = Pane::Text {
+                        title,
+                        path: None,
+                        text: text(&message, "body"),
+                    };
                     return Action::None;
                 }
-                KeyCode::Char('a') if asks => return Action::Answer(Box::new(message), "approved", String::new()),
-                KeyCode::Char('x') if asks => return self.field(Purpose::Reject(Box::new(message)), "reason"),
+                KeyCode::Char('a') if asks => {
+                    return Action::Answer(Box::new(message), "approved", String::new());
+                }
+                KeyCode::Char('x') if asks => {
+                    return self.field(Purpose::Reject(Box::new(message)), "reason");
+                }
                 KeyCode::Char('d') => return Action::Complete(text(&message, "id")),
                 _ => {}
             }
         }
-        self.pane = Pane::Inbox { folder, messages, selected };
+        self.pane = Pane::Inbox {
+            folder,
+            messages,
+            selected,
+        };
         Action::None
     }
 }
@@ -252,8 +300,16 @@ mod tests {
     use super::{Action, Model, Pane, Row};
 
     fn model() -> Model {
-        let row = |id: &str| Row { id: id.to_owned(), cells: [id, "echo", "idle", "-", "-", "/tmp"].map(str::to_owned), pid: None };
-        Model { rows: vec![row("aaaaaaaa"), row("bbbbbbbb")], connected: true, ..Model::default() }
+        let row = |id: &str| Row {
+            id: id.to_owned(),
+            cells: [id, "echo", "idle", "-", "-", "/tmp"].map(str::to_owned),
+            pid: None,
+        };
+        Model {
+            rows: vec![row("aaaaaaaa"), row("bbbbbbbb")],
+            connected: true,
+            ..Model::default()
+        }
     }
 
     fn press(model: &mut Model, keys: &str) -> Action {
@@ -273,7 +329,10 @@ mod tests {
     fn a_prompt_has_several_lines_and_is_sent_by_control_d() {
         let mut model = model();
         let action = press(&mut model, "j one\ntwo\u{4}");
-        assert_eq!(action, Action::Write("bbbbbbbb".to_owned(), "in", "one\ntwo".to_owned()));
+        assert_eq!(
+            action,
+            Action::Write("bbbbbbbb".to_owned(), "in", "one\ntwo".to_owned())
+        );
         assert_eq!(press(&mut model, " never\u{1b}"), Action::None);
         assert_eq!(model.pane, Pane::Sessions);
     }
@@ -282,7 +341,10 @@ mod tests {
     fn killing_asks_first() {
         let mut model = model();
         assert_eq!(press(&mut model, "Kn"), Action::None);
-        assert_eq!(press(&mut model, "Ky"), Action::Ctl("aaaaaaaa".to_owned(), "kill"));
+        assert_eq!(
+            press(&mut model, "Ky"),
+            Action::Ctl("aaaaaaaa".to_owned(), "kill")
+        );
     }
 
     #[test]
@@ -296,12 +358,29 @@ mod tests {
     #[test]
     fn only_requests_can_be_approved() {
         let mut model = model();
-        let messages = vec![json!({"id": "m1", "type": "QUERY_REQUEST"}), json!({"id": "m2", "type": "REVIEW_REQUEST"})];
-        model.pane = Pane::Inbox { folder: "inbox", messages: messages.clone(), selected: 0 };
+        let messages = vec![
+            json!({"id": "m1", "type": "QUERY_REQUEST"}),
+            json!({"id": "m2", "type": "REVIEW_REQUEST"}),
+        ];
+        model.pane = Pane::Inbox {
+            folder: "inbox",
+            messages: messages.clone(),
+            selected: 0,
+        };
         assert_eq!(press(&mut model, "a"), Action::None);
-        assert_eq!(press(&mut model, "ja"), Action::Answer(Box::new(messages[1].clone()), "approved", String::new()));
-        model.pane = Pane::Inbox { folder: "inbox", messages: messages.clone(), selected: 1 };
+        assert_eq!(
+            press(&mut model, "ja"),
+            Action::Answer(Box::new(messages[1].clone()), "approved", String::new())
+        );
+        model.pane = Pane::Inbox {
+            folder: "inbox",
+            messages: messages.clone(),
+            selected: 1,
+        };
         let action = press(&mut model, "xtoo big\n");
-        assert_eq!(action, Action::Answer(Box::new(messages[1].clone()), "rejected", "too big".to_owned()));
+        assert_eq!(
+            action,
+            Action::Answer(Box::new(messages[1].clone()), "rejected", "too big".to_owned())
+        );
     }
 }

@@ -25,7 +25,11 @@ pub(super) struct Remote<'a> {
 
 impl<'a> Remote<'a> {
     pub(super) fn new(client: &'a Client) -> Self {
-        Remote { client, tree: None, news: Arc::new(AtomicBool::new(false)) }
+        Remote {
+            client,
+            tree: None,
+            news: Arc::new(AtomicBool::new(false)),
+        }
     }
 
     pub(super) fn has_news(&self) -> bool {
@@ -39,7 +43,9 @@ impl<'a> Remote<'a> {
             let events = self.client.tree()?;
             let news = Arc::clone(&self.news);
             std::thread::spawn(move || {
-                let Ok(mut stream) = events.open("events", 0) else { return };
+                let Ok(mut stream) = events.open("events", 0) else {
+                    return;
+                };
                 while stream.read_next(None).is_ok_and(|piece| !piece.is_empty()) {
                     news.store(true, Ordering::Relaxed);
                 }
@@ -63,7 +69,8 @@ impl<'a> Remote<'a> {
     fn try_refresh(&mut self, model: &mut Model) -> Result<(), Failure> {
         let tree = self.connect()?;
         let text = tree.read_text("list.json")?;
-        let records: Vec<Value> = serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?;
+        let records: Vec<Value> =
+            serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?;
         model.rows = records.iter().map(row).collect();
         model.selected = model.selected.min(model.visible().len().saturating_sub(1));
         for row in &model.rows {
@@ -79,7 +86,12 @@ impl<'a> Remote<'a> {
             Some(id) => tree.read_text(&format!("{id}/screen")).unwrap_or_default(),
             None => String::new(),
         };
-        if let Pane::Text { path: Some(path), text, .. } = &mut model.pane {
+        if let Pane::Text {
+            path: Some(path),
+            text,
+            ..
+        } = &mut model.pane
+        {
             *text = show(tree, path)?;
         }
         Ok(())
@@ -115,17 +127,29 @@ impl<'a> Remote<'a> {
             }
             Action::ShowFile(title, path) => {
                 let text = show(tree, &path)?;
-                model.pane = Pane::Text { title, path: Some(path), text };
+                model.pane = Pane::Text {
+                    title,
+                    path: Some(path),
+                    text,
+                };
                 Ok(String::new())
             }
             Action::Events => {
                 let text = show(tree, "events.json")?;
-                model.pane = Pane::Text { title: "events".to_owned(), path: Some("events.json".to_owned()), text };
+                model.pane = Pane::Text {
+                    title: "events".to_owned(),
+                    path: Some("events.json".to_owned()),
+                    text,
+                };
                 Ok(String::new())
             }
             Action::OpenBox(folder) => {
                 let messages = messages(tree, &format!("user/{folder}"))?;
-                model.pane = Pane::Inbox { folder, messages, selected: 0 };
+                model.pane = Pane::Inbox {
+                    folder,
+                    messages,
+                    selected: 0,
+                };
                 Ok(String::new())
             }
             Action::SendMail(text) => {
@@ -139,7 +163,11 @@ impl<'a> Remote<'a> {
             Action::Answer(message, verdict, reason) => {
                 let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
                 let kind = text("type").replace("_REQUEST", "_RESPONSE");
-                let body = if reason.is_empty() { verdict.to_owned() } else { format!("{verdict}: {reason}") };
+                let body = if reason.is_empty() {
+                    verdict.to_owned()
+                } else {
+                    format!("{verdict}: {reason}")
+                };
                 let subject: String = format!("Re: {}", text("subject")).chars().take(150).collect();
                 let answer = json!({"to": text("from"), "type": kind, "subject": subject, "body": body});
                 tree.write("user/mail", answer.to_string().as_bytes())?;
@@ -150,7 +178,9 @@ impl<'a> Remote<'a> {
                 tree.write("user/ctl", format!("complete {id}").as_bytes())?;
                 Ok("completed".to_owned())
             }
-            Action::None | Action::Quit | Action::Attach(_) | Action::Refresh | Action::Daemon => Ok(String::new()),
+            Action::None | Action::Quit | Action::Attach(_) | Action::Refresh | Action::Daemon => {
+                Ok(String::new())
+            }
         }
     }
 }
@@ -160,7 +190,10 @@ fn row(record: &Value) -> Row {
     Row {
         id: text("id"),
         cells: ["id", "backend", "state", "alias", "role", "cwd"].map(text),
-        pid: record.get("pid").and_then(Value::as_i64).and_then(|pid| i32::try_from(pid).ok()),
+        pid: record
+            .get("pid")
+            .and_then(Value::as_i64)
+            .and_then(|pid| i32::try_from(pid).ok()),
     }
 }
 
@@ -177,7 +210,8 @@ fn new_line(words: &str) -> Result<String, Failure> {
     for (index, word) in words.split_whitespace().enumerate() {
         if index == 1 && !word.contains('=') {
             let path = clean_path(&absolute(word)?);
-            let metadata = std::fs::metadata(&path).map_err(|_| Failure::plain(format!("path does not exist: {path}")))?;
+            let metadata = std::fs::metadata(&path)
+                .map_err(|_| Failure::plain(format!("path does not exist: {path}")))?;
             if !metadata.is_dir() {
                 return Err(Failure::plain(format!("path is not a directory: {path}")));
             }
