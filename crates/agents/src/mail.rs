@@ -332,7 +332,10 @@ mod tests {
         let message = mail.send("user", "5e1fa0c2", draft("5e1fa0c2")).unwrap();
         assert_eq!(message.from, "user");
         assert_eq!(mail.list("user", Box::Outbox).len(), 0);
-        assert_eq!(mail.list("5e1fa0c2", Box::Inbox), [message.id.clone()]);
+        assert_eq!(
+            mail.list("5e1fa0c2", Box::Inbox),
+            std::slice::from_ref(&message.id)
+        );
         mail.complete("5e1fa0c2", &message.id).unwrap();
         assert_eq!(
             mail.complete("5e1fa0c2", &message.id).unwrap_err().text,

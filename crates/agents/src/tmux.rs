@@ -27,7 +27,7 @@ pub(crate) enum TmuxError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) session_id: String,
-    pub(crate) window: String,
+    pub(crate) number: String,
     pub(crate) pid: Option<i32>,
     pub(crate) dead: bool,
     pub(crate) status: Option<i32>,
@@ -306,8 +306,8 @@ impl Tmux {
         let text = self.call(&["list-windows", "-a", "-F", FORMAT]).await?;
         let mut windows: Vec<Window> = text.lines().filter_map(parse_window).collect();
         // Sessions grouped for attaching show the same window again.
-        windows.sort_by(|one, other| one.window.cmp(&other.window));
-        windows.dedup_by(|one, other| one.window == other.window);
+        windows.sort_by(|one, other| one.number.cmp(&other.number));
+        windows.dedup_by(|one, other| one.number == other.number);
         Ok(windows)
     }
 
@@ -372,7 +372,7 @@ fn parse_window(line: &str) -> Option<Window> {
     }
     Some(Window {
         session_id,
-        window: next(),
+        number: next(),
         pid: next().parse().ok().filter(|pid| *pid > 0),
         dead: next() == "1",
         status: next().parse().ok(),

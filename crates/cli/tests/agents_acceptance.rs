@@ -1,5 +1,7 @@
 //! The acceptance examples of the guide, against the real binary and real tmux.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "agents/support.rs"]
 mod support;
 

@@ -1,5 +1,7 @@
 //! Faults and attacks against the daemon: other users, hostile files, kills at random, bad rights.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "agents/support.rs"]
 mod support;
 

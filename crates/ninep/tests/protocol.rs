@@ -1,5 +1,7 @@
 //! The protocol on the wire: traces, exact bytes, abuse, and a client none of us wrote.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "memory/tree.rs"]
 mod tree;
 

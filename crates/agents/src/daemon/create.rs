@@ -38,7 +38,9 @@ impl NewArguments {
     fn parse(words: &[String]) -> Result<Self, Refusal> {
         let mut arguments = NewArguments::default();
         let mut words = words.iter();
-        arguments.backend = words.next().ok_or_else(|| refusal(NEW_USAGE))?.clone();
+        arguments
+            .backend
+            .clone_from(words.next().ok_or_else(|| refusal(NEW_USAGE))?);
         for word in words {
             let slot = match word.split_once('=') {
                 Some(("sandbox", value)) => (&mut arguments.sandbox, value),
@@ -98,7 +100,7 @@ impl Hub {
         record.level = arguments.level;
         record.sandbox = arguments.sandbox.unwrap_or_else(|| backend.sandbox.clone());
         // A sandbox that cannot be made is an error of `new`; nothing exists yet.
-        let (_, report) = launch::plan(&config, &self.places, &self.kernel, &record, 0, "", false)?;
+        let (_, report) = launch::plan(&config, &self.places, self.kernel, &record, 0, "", false)?;
         record.sandbox_report = report;
         let shared = self.open_session(record).map_err(broken)?;
         if let Some(context) = &arguments.context {

@@ -112,7 +112,13 @@ fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
     match hub.open_session(record) {
         Ok((shared, queue)) => {
             hub.add(&shared);
-            Task::spawn(Arc::clone(hub), shared, backend, queue, Start::Adopt(window));
+            Task::spawn(
+                Arc::clone(hub),
+                shared,
+                backend,
+                queue,
+                Start::Adopt(window.map(Box::new)),
+            );
             true
         }
         Err(error) => {

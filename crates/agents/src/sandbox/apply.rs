@@ -21,7 +21,7 @@ pub(super) fn enter(launch: &Launch) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| error.to_string())?;
     let tty = terminal();
     // Resolved before mounts change what the paths mean.
-    let mut rules = granted(launch)?;
+    let mut rules = granted(launch);
     if let Some(tty) = &tty {
         rules.extend(rule(path_of(tty), Access::Rw));
     }
@@ -113,12 +113,12 @@ fn rule(path: &Path, access: Access) -> Option<Rule> {
     PathFd::new(path).ok().map(|fd| (fd, path.to_owned(), access))
 }
 
-fn granted(launch: &Launch) -> Result<Vec<Rule>, String> {
-    Ok(launch
+fn granted(launch: &Launch) -> Vec<Rule> {
+    launch
         .paths
         .iter()
         .filter_map(|(path, access)| rule(Path::new(path), *access))
-        .collect())
+        .collect()
 }
 
 fn restrict(launch: &Launch, rules: Vec<Rule>) -> Result<(), landlock::RulesetError> {

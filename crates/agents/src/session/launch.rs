@@ -40,7 +40,7 @@ pub(crate) struct Launch {
 pub(crate) fn plan(
     config: &Config,
     places: &Places,
-    kernel: &Kernel,
+    kernel: Kernel,
     record: &Record,
     number: u64,
     token: &str,
@@ -143,7 +143,7 @@ pub(crate) fn plan(
 }
 
 /// What the kernel cannot give: an error in strict mode, a line in the report otherwise.
-fn check(launch: &Launch, kernel: &Kernel, mut missing: Vec<String>) -> Result<SandboxReport, Refusal> {
+fn check(launch: &Launch, kernel: Kernel, mut missing: Vec<String>) -> Result<SandboxReport, Refusal> {
     let mut weak: Vec<String> = Vec::new();
     if kernel.landlock_abi == 0 {
         weak.push("kernel has no Landlock".to_owned());
@@ -235,7 +235,7 @@ mod tests {
             "command: [/bin/sh, '{SESSION_ID}']\nenvironment: {WHERE: '{CWD}'}\nenv: ['MODE=strict']\n",
         );
         let record = Record::new("5e1fa0c2", "b", "/tmp", 1);
-        let (launch, report) = plan(&config, &places, &kernel(7, true), &record, 1, "bt9_x", false).unwrap();
+        let (launch, report) = plan(&config, &places, kernel(7, true), &record, 1, "bt9_x", false).unwrap();
         assert_eq!(launch.argv, ["/bin/sh", "5e1fa0c2"]);
         let value = |name: &str| launch.environment.get(name).map(String::as_str);
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
             (kernel(3, false), "sandbox: network limits need Landlock ABI 4"),
             (kernel(7, false), "sandbox: cannot hide the tmux socket"),
         ] {
-            let refused = plan(&config, &places, &kernel, &record, 1, "t", false).unwrap_err();
+            let refused = plan(&config, &places, kernel, &record, 1, "t", false).unwrap_err();
             assert_eq!(refused.text, reason);
         }
         let inside = Record::new(
@@ -269,7 +269,7 @@ mod tests {
             places.state.parent().unwrap().to_str().unwrap(),
             1,
         );
-        let refused = plan(&config, &places, &kernel(9, false), &inside, 1, "t", false).unwrap_err();
+        let refused = plan(&config, &places, kernel(9, false), &inside, 1, "t", false).unwrap_err();
         assert!(
             refused.text.ends_with("would expose the daemon's files"),
             "{}",
@@ -281,7 +281,7 @@ mod tests {
     fn best_effort_reports_instead() {
         let (_base, config, places) = setup("command: [/bin/sh]\nbest_effort: true\n");
         let record = Record::new("5e1fa0c2", "b", "/tmp", 1);
-        let (_, report) = plan(&config, &places, &kernel(0, false), &record, 1, "t", false).unwrap();
+        let (_, report) = plan(&config, &places, kernel(0, false), &record, 1, "t", false).unwrap();
         assert!(
             report.missing.contains(&"kernel has no Landlock".to_owned()),
             "{report:?}"
@@ -292,7 +292,7 @@ mod tests {
     fn an_undefined_template_in_a_command_is_an_error() {
         let (_base, config, places) = setup("command: [/bin/sh, '{NO_SUCH_VARIABLE_HERE}']\n");
         let record = Record::new("5e1fa0c2", "b", "/tmp", 1);
-        let refused = plan(&config, &places, &kernel(7, true), &record, 1, "t", false).unwrap_err();
+        let refused = plan(&config, &places, kernel(7, true), &record, 1, "t", false).unwrap_err();
         assert_eq!(refused.text, "undefined template {NO_SUCH_VARIABLE_HERE}");
     }
 }

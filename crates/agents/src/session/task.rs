@@ -22,7 +22,7 @@ use crate::tmux::Window;
 pub(crate) enum Start {
     New,
     /// Take over what a former daemon left; `None` if there is no window any more.
-    Adopt(Option<Window>),
+    Adopt(Option<Box<Window>>),
 }
 
 /// A turn under way.
@@ -186,7 +186,7 @@ impl Task {
     }
 
     /// Take over what is there.
-    async fn adopt(&mut self, window: Option<Window>) {
+    async fn adopt(&mut self, window: Option<Box<Window>>) {
         let now = self.hub.now();
         let Some(window) = window else {
             self.shared.change_record(|record| {
@@ -197,7 +197,7 @@ impl Task {
             return;
         };
         self.shared
-            .change_record(|record| record.window = Some(window.window.clone()));
+            .change_record(|record| record.window = Some(window.number.clone()));
         if window.dead {
             self.check_window().await;
             if self.core.state == State::Error {
@@ -208,7 +208,7 @@ impl Task {
         self.note_pid(window.pid);
         self.feed_quietly(Event::Adopted { now }).await;
         if !window.piped
-            && let Err(error) = self.hub.tmux.capture(&window.window, &self.shared.id).await
+            && let Err(error) = self.hub.tmux.capture(&window.number, &self.shared.id).await
         {
             tracing::warn!(%error, session = %self.shared.id, "output is not captured");
         }

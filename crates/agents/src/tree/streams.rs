@@ -46,7 +46,7 @@ impl Feed for EventFeed {
         match line.split_once(' ') {
             Some(("since", seq)) => self.next = number(seq)?.saturating_add(1),
             Some(("type", kinds)) => {
-                self.kinds = kinds.split(',').map(|kind| kind.trim().to_owned()).collect()
+                self.kinds = kinds.split(',').map(|kind| kind.trim().to_owned()).collect();
             }
             Some(("source", source)) => {
                 let name = source.trim();

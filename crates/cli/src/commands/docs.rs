@@ -11,8 +11,11 @@ pub(crate) struct Arguments {
 }
 
 /// The user pages: topic, one line about it, text.
-const PAGES: &[(&str, &str, &str)] =
-    &[("agents", "Sessions in tmux, everything as files.", include_str!("../../../../docs/agents.md"))];
+const PAGES: &[(&str, &str, &str)] = &[(
+    "agents",
+    "Sessions in tmux, everything as files.",
+    include_str!("../../../../docs/agents.md"),
+)];
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut out = std::io::stdout().lock();

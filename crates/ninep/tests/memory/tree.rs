@@ -11,16 +11,16 @@ use beamtalk_ninep::{
 use tokio::sync::Notify;
 
 #[derive(Default)]
-pub struct Shared {
-    pub text: Mutex<Vec<u8>>,
-    pub stream: Mutex<Vec<u8>>,
-    pub fed: Notify,
-    pub faults: Mutex<Vec<&'static str>>,
-    pub release: Notify,
+pub(crate) struct Shared {
+    pub(crate) text: Mutex<Vec<u8>>,
+    pub(crate) stream: Mutex<Vec<u8>>,
+    pub(crate) fed: Notify,
+    pub(crate) faults: Mutex<Vec<&'static str>>,
+    pub(crate) release: Notify,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     Root,
     Directory,
     Text,
@@ -38,9 +38,9 @@ const ALL: &[(Place, &str, u32, u64)] = &[
     (Place::Text, "text", 0o600, 6),
 ];
 
-pub struct Tree {
-    pub shared: Arc<Shared>,
-    pub place: Place,
+pub(crate) struct Tree {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) place: Place,
 }
 
 impl Tree {
@@ -152,7 +152,7 @@ impl OpenFile for Opened {
     }
 }
 
-pub struct Everybody(pub Arc<Shared>);
+pub(crate) struct Everybody(pub(crate) Arc<Shared>);
 
 impl Session for Everybody {
     fn auth(&self, _: &str, _: &str, _: Option<u32>) -> Result<Arc<dyn AuthFile>, Refusal> {
@@ -178,7 +178,7 @@ impl Session for Everybody {
 }
 
 /// A served connection; the server runs on a thread of its own.
-pub fn connection(limits: Limits) -> (std::os::unix::net::UnixStream, Arc<Shared>) {
+pub(crate) fn connection(limits: Limits) -> (std::os::unix::net::UnixStream, Arc<Shared>) {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     theirs.set_nonblocking(true).unwrap();

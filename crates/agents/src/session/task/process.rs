@@ -79,7 +79,7 @@ impl Task {
             Ok(()) => self.feed_quietly(Event::Launched { now }).await,
             Err((reason, retry)) => {
                 self.feed_quietly(Event::LaunchFailed { now, reason, retry })
-                    .await
+                    .await;
             }
         }
     }
@@ -93,7 +93,7 @@ impl Task {
         let planned = launch::plan(
             config,
             &self.hub.places,
-            &self.hub.kernel,
+            self.hub.kernel,
             &record,
             self.launches,
             &token,
@@ -178,7 +178,7 @@ impl Task {
         };
         let found = windows
             .into_iter()
-            .find(|window| window.session_id == id || Some(&window.window) == own.as_ref());
+            .find(|window| window.session_id == id || Some(&window.number) == own.as_ref());
         match found {
             Some(window) if window.dead => {
                 let ending = Ending {

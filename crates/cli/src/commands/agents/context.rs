@@ -149,6 +149,7 @@ impl Client {
     }
 
     /// The id a name stands for: id, alias, or unique prefix of at least 4 digits.
+    #[expect(clippy::unused_self, reason = "reads as something the client does")]
     pub(super) fn resolve(&self, tree: &Attachment, name: &str) -> Result<String, Failure> {
         let list = tree.read_text("list")?;
         let rows: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
@@ -187,6 +188,7 @@ impl Client {
         Ok(Exit::Success)
     }
 
+    #[expect(clippy::unused_self, reason = "reads as something the client does")]
     pub(super) fn print(&self, value: &Value) -> Result<(), Failure> {
         say(&value.to_string())
     }

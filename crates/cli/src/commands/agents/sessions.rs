@@ -244,9 +244,9 @@ pub(super) fn wait(client: &Client, name: &str, states: Option<String>) -> Resul
     let words = states.unwrap_or_default().replace(',', " ");
     let state = wait_state(client, &tree, &id, &words)?;
     if client.json {
-        client.print(&json!({"id": id, "state": state}))?
+        client.print(&json!({"id": id, "state": state}))?;
     } else {
-        say(&state)?
+        say(&state)?;
     }
     Ok(Exit::Success)
 }

@@ -96,7 +96,7 @@ pub(super) fn print(
 ) -> std::io::Result<()> {
     match order {
         Order::Name => stats.sort_by(|one, other| one.name.cmp(&other.name)),
-        Order::Time => stats.sort_by(|one, other| other.mtime.cmp(&one.mtime)),
+        Order::Time => stats.sort_by_key(|stat| std::cmp::Reverse(stat.mtime)),
         Order::AsSent => {}
     }
     let now = unix_seconds();
