@@ -71,6 +71,11 @@ enum Command {
     Docs(commands::docs::Arguments),
     /// Watch files, supervise processes, run workflows.
     Loop(commands::loop_command::Arguments),
+    /// Run agents in tmux and serve them as files.
+    Agents(commands::agents::Arguments),
+    /// Read and write files of a 9P server.
+    #[command(name = "9p")]
+    Ninep(commands::ninep::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
     /// Run programs for a node, which starts it.
@@ -83,7 +88,7 @@ fn main() -> ExitCode {
         return code;
     }
     std::panic::set_hook(Box::new(report_panic));
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(commands::agents::by_name(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error).into(),
     };
@@ -120,6 +125,8 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(arguments),
+        Command::Agents(arguments) => commands::agents::run(arguments),
+        Command::Ninep(arguments) => commands::ninep::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
         Command::PortHelper(arguments) => commands::port_helper::run(terminal, &arguments),
     }
