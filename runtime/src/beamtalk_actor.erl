@@ -71,9 +71,11 @@ is_native(Class) ->
 send_here({_, Class, _, _} = Actor, Sel, Args) ->
     case beamtalk_dispatch:method(Class, Sel) of
         none ->
-            case is_native(Class) of
-                true -> beamtalk_dispatch:not_found(Class, Actor, Sel, Args);
-                false -> request(Actor, Sel, Args, limit(Class))
+            case {is_native(Class), beamtalk_dispatch:info(Class)} of
+                {true, _} -> beamtalk_dispatch:not_found(Class, Actor, Sel, Args);
+                %% The class is gone, and its actors with it: they are as dead as any.
+                {false, none} -> beamtalk_dispatch:call_local('Actor', Actor, Sel, Args);
+                {false, _} -> request(Actor, Sel, Args, limit(Class))
             end;
         Method ->
             case is_native(Class) orelse beamtalk_actor_protocol:is_base_method(Method) of

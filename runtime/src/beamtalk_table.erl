@@ -77,7 +77,9 @@ external(Module, Function, #{arity := Arity}) ->
 -spec instance_methods(class_record()) -> #{atom() => fun()}.
 instance_methods(#{method_info := Infos, code := Code} = Record) ->
     patched(Record, instance,
-            maps:map(fun(Sel, Info) -> external(Code, Sel, Info) end, Infos)).
+            maps:map(fun(module_info, Info) -> external(Code, 'module_info:', Info);
+                        (Sel, Info) -> external(Code, Sel, Info)
+                     end, Infos)).
 
 -spec class_methods(class_record()) -> #{atom() => fun()}.
 class_methods(#{class_method_info := Infos, code := Code} = Record) ->

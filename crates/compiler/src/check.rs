@@ -1,5 +1,6 @@
 //! Checks of declarations and sends that need the class table but no type inference.
 
+mod annotation;
 mod declaration;
 mod instantiation;
 mod walk;

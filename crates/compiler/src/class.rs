@@ -255,7 +255,7 @@ impl<'a> Module<'a> {
                 ];
                 Erl::case(line, own(), clauses)
             };
-            self.add_expression(name, vec![own()], vec![body], line);
+            self.add_expression(&names::instance_function(name), vec![own()], vec![body], line);
         }
         let setter = setter_selector(name);
         if accessors.contains(&setter) {

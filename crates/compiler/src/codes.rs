@@ -43,6 +43,7 @@ codes! {
     NATIVE_RESERVED_WORD = "E0233", "A native method's function is an Erlang reserved word.";
     NATIVE_NEW = "E0234", "A native class without fields is sent `new`.";
     ROOT_CLASS = "E0235", "A class has no superclass.";
+    SELF_PARAMETER = "E0236", "A parameter has the type `Self`.";
     WRONG_SELECTOR = "E0701", "The source given for a method defines another one.";
     UNRESOLVED_CLASS = "W0201", "A class name is not known.";
     UNUSED = "W0202", "A variable or parameter is never read.";
@@ -56,4 +57,6 @@ codes! {
     UNKNOWN_FIELD_KEY = "W0210", "A literal map for `new:` or `spawnWith:` has a key that is no slot.";
     UNANNOTATED_DELEGATE = "W0211", "`self delegate` stands in a method without return annotation.";
     UNKNOWN_TYPE = "W0212", "An annotation names an unknown type.";
+    MISSING_ANNOTATION = "W0213", "A typed class leaves out an annotation.";
+    IMPROPER_LIST = "W0214", "The tail of a list is no List.";
 }

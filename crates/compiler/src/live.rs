@@ -181,7 +181,7 @@ pub(crate) fn replace_method(
     with_text(&old_file, eco_format!("{before}{modifier}{new}{after}"))
 }
 
-fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
+pub(crate) fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
     file.unit.items.iter().find_map(|item| match item {
         ast::Item::Class(class) if class.name.text == name => Some(class),
         _ => None,

@@ -43,12 +43,16 @@ pub(crate) fn snake_case(name: &str) -> String {
 
 /// The Erlang function of an instance method.
 pub(crate) fn instance_function(selector: &str) -> EcoString {
-    atom(selector.into())
+    match selector {
+        // Every module has a `module_info/1` already; no keyword method has this name with one argument.
+        "module_info" => "module_info:".into(),
+        _ => atom(selector.into()),
+    }
 }
 
 /// The Erlang function of a class method.
 pub(crate) fn class_function(selector: &str) -> EcoString {
-    atom(eco_format!("class {selector}"))
+    atom(eco_format!("class {}", atom(selector.into())))
 }
 
 /// The Erlang function of an extension.

@@ -328,7 +328,7 @@ impl<'a> Resolver<'a> {
             return NodeKind::Variable(variable);
         }
         let known = self.table.class(name).is_some() || self.table.protocol(name).is_some();
-        if !known && self.file.origin != Origin::Session && !is_workspace_global(name) {
+        if !known && !is_workspace_global(name) {
             let suggestion = crate::suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
             let mut diagnostic = Diagnostic::warning(
                 codes::UNRESOLVED_CLASS,

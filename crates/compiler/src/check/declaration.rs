@@ -6,7 +6,9 @@ use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
 use super::Checker;
+use super::annotation::{is_primitive, type_parameters};
 use crate::codes;
+use crate::live::class_of;
 use crate::suggest;
 use crate::table::{Kind, Origin};
 
@@ -218,7 +220,11 @@ impl Checker<'_> {
     }
 
     fn method(&mut self, class: &ast::Class, method: &ast::Method) {
-        self.any_method(&class.name.text, method);
+        let parameters = type_parameters(class);
+        self.any_method(&class.name.text, method, &parameters);
+        if class.modifiers.is_typed && !self.is_library() {
+            self.typed_method(&class.name.text, method);
+        }
         let selector = &method.head.selector;
         let superclass = class
             .superclass
@@ -245,7 +251,7 @@ impl Checker<'_> {
         }
     }
 
-    fn any_method(&mut self, class: &str, method: &ast::Method) {
+    fn any_method(&mut self, class: &str, method: &ast::Method, parameters: &[&str]) {
         let selector = &method.head.selector;
         if matches!(selector.as_str(), "==" | "/=" | "=:=" | "=/=") && !self.is_library() {
             let message = eco_format!(
@@ -253,27 +259,26 @@ impl Checker<'_> {
             );
             self.error(codes::EQUALITY_METHOD, method.head.span, message);
         }
-        let is_primitive = method
-            .body
-            .first()
-            .is_some_and(|statement| matches!(statement.expression.kind, ExpressionKind::Primitive { .. }));
-        if is_primitive && !self.is_library() {
+        if is_primitive(method) && !self.is_library() {
             let message = "Primitives can only be declared in the standard library";
             self.error(codes::PRIMITIVE_OUTSIDE_LIBRARY, method.head.span, message)
                 .hint = Some(eco_format!(
                 "Write the body of `{class}>>{selector}` in Beamtalk, or use `native:`."
             ));
         }
-        for parameter in &method.head.parameters {
-            parameter
-                .annotation
-                .iter()
-                .for_each(|annotation| self.annotation(annotation, &[]));
+        for annotation in method
+            .head
+            .parameters
+            .iter()
+            .filter_map(|p| p.annotation.as_ref())
+        {
+            self.annotation(annotation, parameters);
+            self.self_as_parameter(annotation);
         }
         method
             .result
             .iter()
-            .for_each(|annotation| self.annotation(annotation, &[]));
+            .for_each(|annotation| self.annotation(annotation, parameters));
     }
 
     fn sealed_override(&mut self, superclass: Option<&str>, method: &ast::Method) {
@@ -336,15 +341,14 @@ impl Checker<'_> {
     // ---- annotations ----
 
     fn class_annotations(&mut self, class: &ast::Class) {
-        let parameters: Vec<&str> = class
-            .type_parameters
-            .iter()
-            .map(|p| p.name.text.as_str())
-            .collect();
+        let parameters = type_parameters(class);
         for slot in &class.slots {
             slot.annotation
                 .iter()
                 .for_each(|annotation| self.annotation(annotation, &parameters));
+            if class.modifiers.is_typed && !self.is_library() {
+                self.typed_slot(&class.name.text, slot);
+            }
         }
     }
 
@@ -394,7 +398,12 @@ impl Checker<'_> {
         let target = &extension.target.name.text;
         let method = &extension.method;
         let selector = &method.head.selector;
-        self.any_method(target, method);
+        let source = self.table.class(target).and_then(|entry| entry.source.clone());
+        let parameters = source
+            .as_deref()
+            .and_then(|source| class_of(source, target))
+            .map(type_parameters);
+        self.any_method(target, method, &parameters.unwrap_or_default());
         if self.file.origin == Origin::Session {
             return;
         }

@@ -12,6 +12,7 @@ use crate::table::{ClassEntry, Kind, Origin};
 impl Checker<'_> {
     /// Check every send inside an expression.
     pub(super) fn sends(&mut self, expression: &ast::Expression) {
+        self.improper_list(expression);
         if let ExpressionKind::Send(send) = &expression.kind
             && let ExpressionKind::ClassName(class) = &send.receiver.kind
         {
