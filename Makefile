@@ -69,7 +69,7 @@ test-language: build
 	$(BEAMTALK) fmt --check lib
 	$(BEAMTALK) test --quiet lib
 	$(BEAMTALK) test --quiet tests/lang
-	$(BEAMTALK) test-docs README.md docs/tour.md
+	$(BEAMTALK) test-docs README.md docs
 
 bench: build
 	python3 bench/lang/run.py target/release/beamtalk

@@ -64,16 +64,8 @@ send_list({beamtalk_object, _, _, X} = R, Sel, Args) when not is_atom(X), X =/= 
 send_list(R, Sel, Args) ->
     call_local(class_name(R), R, Sel, Args).
 
-%% The receiver is statically known to be of class `Class', which its term does
-%% not tell: what is asked about the class is answered here.
+%% The receiver is statically known to be of class `Class'.
 -spec send_as(atom(), term(), atom(), [term()]) -> term().
-send_as(Class, _, class, []) -> beamtalk_class:named(Class);
-send_as(Class, _, 'respondsTo:', [Sel]) when is_atom(Sel) -> method(Class, Sel) =/= none;
-send_as(Class, _, 'isKindOf:', [{beamtalk_object, Tag, _, Name}]) when is_atom(Name), Tag =/= 'Metaclass' ->
-    beamtalk_class:inherits(Class, Name);
-send_as(Class, R, 'perform:', [Sel]) when is_atom(Sel) -> send_as(Class, R, Sel, []);
-send_as(Class, R, 'perform:withArguments:', [Sel, Args]) when is_atom(Sel), is_list(Args) ->
-    send_as(Class, R, Sel, Args);
 send_as(Class, R, Sel, Args) ->
     call_local(Class, R, Sel, Args).
 

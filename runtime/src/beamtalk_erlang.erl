@@ -190,8 +190,11 @@ delegate(Module, Side, Self, Selector, Arguments) ->
         Result -> convert_result(Result)
     catch
         error:Reason:Stack when not is_map(Reason) ->
-            Class = beamtalk_dispatch:class_name(Self),
             Exception = beamtalk_error:from_caught(error, Reason, Stack),
             #{error := {beamtalk_error, Kind, _, _, Message, Hint, Details}} = Exception,
-            beamtalk_error:raise(Kind, Class, Selector, Message, Hint, Details)
+            beamtalk_error:raise(Kind, declared_name(Self), Selector, Message, Hint, Details)
     end.
+
+%% The class as it is written, on both sides.
+declared_name({beamtalk_object, _, _, Name}) when is_atom(Name) -> Name;
+declared_name(Self) -> beamtalk_dispatch:class_name(Self).

@@ -33,7 +33,9 @@ loosely_different(Self, Other) -> Self /= Other.
 'respondsTo:'(Self, _) -> not_a_symbol(Self, 'respondsTo:').
 
 -spec 'perform:'(term(), term()) -> term().
-'perform:'(Self, Selector) when is_atom(Selector) -> beamtalk_dispatch:send_list(Self, Selector, []);
+'perform:'(Self, Selector)
+  when is_atom(Selector), Selector =/= nil, not is_boolean(Selector) ->
+    beamtalk_dispatch:send_list(Self, Selector, []);
 'perform:'(Self, _) -> not_a_symbol(Self, 'perform:').
 
 %%% Fields by name

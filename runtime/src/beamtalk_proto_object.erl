@@ -35,7 +35,8 @@ limit(Self, _) ->
     type_error(Self, 'perform:withArguments:timeout:',
                <<"A limit is a number of milliseconds, a Duration or #infinity">>).
 
-check(Self, Operation, Selector, _) when not is_atom(Selector) ->
+check(Self, Operation, Selector, _)
+  when not is_atom(Selector); Selector =:= nil; is_boolean(Selector) ->
     type_error(Self, Operation, <<"A selector is a Symbol">>);
 check(Self, Operation, _, Args) when not is_list(Args) ->
     type_error(Self, Operation, <<"The arguments must be a List">>);

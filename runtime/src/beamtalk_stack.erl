@@ -21,6 +21,7 @@ is_visible({Module, Function, _, Location}) ->
         {ok, _} -> Function =/= '__beamtalk_meta';
         none ->
             case atom_to_list(Module) of
+                "bt@eval@" ++ _ -> false;
                 "bt@" ++ _ -> true;
                 "beamtalk_" ++ _ -> false;
                 _ -> Location =/= [] andalso not is_otp(Module)

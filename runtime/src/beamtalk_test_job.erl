@@ -59,14 +59,19 @@ compile_all(Modules, Jobs) ->
 
 %% All together; when one is refused, one by one, so that the others are there.
 load(Modules) ->
-    case beamtalk_class:load_all(Modules) of
+    case try_load(Modules) of
         ok -> ok;
         {error, _} -> load_each(Modules, length(Modules))
     end.
 
+try_load(Modules) ->
+    try beamtalk_class:load_all(Modules)
+    catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
+    end.
+
 load_each(Modules, Before) ->
     Refused = [{Module, Beam, Reason} || {Module, Beam} <- Modules,
-                                         {error, Reason} <- [beamtalk_class:load(Module, Beam)]],
+                                         {error, Reason} <- [try_load([{Module, Beam}])]],
     case length(Refused) of
         0 -> ok;
         Count when Count < Before ->

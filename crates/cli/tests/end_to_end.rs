@@ -1,5 +1,7 @@
 //! The real binary on a real node, each test in a home and a directory of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 #[path = "end_to_end/environment.rs"]
 mod environment;
 #[path = "end_to_end/formatting.rs"]

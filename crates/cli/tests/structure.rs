@@ -1,5 +1,7 @@
 //! The shape of the repository: which crate may use which, and how large files get.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +14,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("loop", &["process"]),
     ("agents", &["ninep", "process"]),
     ("client", &["wire"]),
-    ("workspace", &["wire", "node", "compiler", "syntax", "etf", "loop", "agents", "ninep"]),
+    (
+        "workspace",
+        &[
+            "wire", "node", "compiler", "syntax", "etf", "loop", "agents", "ninep",
+        ],
+    ),
     ("lsp", &["client", "wire", "compiler", "syntax"]),
     ("mcp", &["client", "wire"]),
 ];
@@ -21,7 +28,10 @@ const LAYERS: &[(&str, &[&str])] = &[
 const LARGEST: usize = 1_200;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 #[test]
@@ -41,7 +51,9 @@ fn crates_use_only_the_layers_below_them() {
         }
         for dependency in package["dependencies"].as_array().unwrap() {
             let is_test = dependency["kind"] == "dev";
-            let Some(used) = dependency["name"].as_str().unwrap().strip_prefix("beamtalk-") else { continue };
+            let Some(used) = dependency["name"].as_str().unwrap().strip_prefix("beamtalk-") else {
+                continue;
+            };
             if !is_test && !allowed.get(name).is_some_and(|allowed| allowed.contains(&used)) {
                 faults.push(format!("{name} must not use {used}"));
             }
@@ -73,13 +85,20 @@ fn no_file_grows_past_the_limit() {
 }
 
 fn collect(directory: &Path, sizes: &mut Vec<(usize, PathBuf)>) {
-    for entry in std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
+    for entry in std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+    {
         let path = entry.path();
         if path.is_dir() {
             if !path.ends_with("target") && !path.ends_with("fixtures") {
                 collect(&path, sizes);
             }
-        } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "erl" || kind == "bt") {
+        } else if path
+            .extension()
+            .is_some_and(|kind| kind == "rs" || kind == "erl" || kind == "bt")
+        {
             let lines = std::fs::read_to_string(&path).unwrap_or_default().lines().count();
             sizes.push((lines, path.strip_prefix(root()).unwrap_or(&path).to_owned()));
         }

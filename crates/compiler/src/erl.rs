@@ -5,6 +5,8 @@ use ecow::EcoString;
 use num_bigint::BigInt;
 use rustc_hash::FxHashSet;
 
+use crate::names;
+
 /// An Erlang expression, pattern or guard.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Erl {
@@ -343,7 +345,7 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
     let line = erl.line;
     match &erl.kind {
         ErlKind::Var(name) => node("var", line, [Term::Atom(name.clone())]),
-        ErlKind::Atom(name) => node("atom", line, [Term::Atom(name.clone())]),
+        ErlKind::Atom(name) => node("atom", line, [Term::Atom(names::atom(name.clone()))]),
         ErlKind::Integer(value) => match i64::try_from(value) {
             Ok(small) => node("integer", line, [Term::Integer(small)]),
             Err(_) => node("integer", line, [Term::BigInteger(value.clone())]),
@@ -394,7 +396,7 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
             "call",
             line,
             [
-                node("atom", line, [Term::Atom(function.clone())]),
+                node("atom", line, [Term::Atom(names::atom(function.clone()))]),
                 terms(arguments),
             ],
         ),
@@ -407,77 +409,102 @@ pub(crate) fn to_term(erl: &Erl) -> Term {
         ErlKind::Fun(clauses) => node(
             "fun",
             line,
-            [Term::tuple([Term::atom("clauses"), function_clauses(clauses)])],
+            [Term::tuple([
+                Term::atom("clauses"),
+                function_clauses(clauses, None),
+            ])],
         ),
         ErlKind::NamedFun(name, clauses) => node(
             "named_fun",
             line,
-            [Term::Atom(name.clone()), function_clauses(clauses)],
+            [Term::Atom(name.clone()), function_clauses(clauses, None)],
         ),
     }
 }
 
-/// The last expression of a function. A send there would be a tail call and the frame of its sender would be gone when
-/// it fails: its value is looked at, so that the call is not the last thing. A self-send to a known method stays a
-/// tail call: recursion needs no stack, and the method called has a frame of its own.
-fn last_term(erl: &Erl) -> Term {
+/// The last expression of a function. A call there would be a tail call and the frame of its sender would be gone when
+/// it fails: its value is looked at, so that the call is not the last thing. Only what a method does to run itself
+/// again, or its own loops, stays a tail call, so that recursion needs no stack.
+fn last_term(erl: &Erl, method: Option<&str>) -> Term {
     let line = erl.line;
     match &erl.kind {
-        ErlKind::Call { module, .. } if keeps_frame(module) => {
-            let value = || Erl::var(line, "Answer");
-            let clauses = [
-                Clause::new(
-                    line,
-                    Erl::atom(line, "$bt_no_answer"),
-                    vec![Erl::atom(line, "nil")],
-                ),
-                Clause::new(line, value(), vec![value()]),
-            ];
-            node("case", line, [to_term(erl), clause_terms(&clauses)])
-        }
-        ErlKind::Case { value, clauses } if !is_self_send(value, clauses) => {
-            node("case", line, [to_term(value), function_clauses(clauses)])
+        ErlKind::Call { module, function, .. } if keeps_frame(module, function) => kept(erl),
+        ErlKind::LocalCall { function, .. } if method != Some(names::method_of(function)) => kept(erl),
+        ErlKind::Case { value, clauses } if !is_recursion(value, clauses, method) => {
+            node("case", line, [to_term(value), function_clauses(clauses, method)])
         }
         _ => to_term(erl),
     }
 }
 
-fn keeps_frame(module: &str) -> bool {
-    matches!(
-        module,
-        "beamtalk_dispatch" | "beamtalk_erlang" | "beamtalk_block" | "beamtalk_class"
-    )
+fn kept(call: &Erl) -> Term {
+    let line = call.line;
+    let value = || Erl::var(line, "Answer");
+    let clauses = [
+        Clause::new(
+            line,
+            Erl::atom(line, "$bt_no_answer"),
+            vec![Erl::atom(line, "nil")],
+        ),
+        Clause::new(line, value(), vec![value()]),
+    ];
+    node("case", line, [to_term(call), clause_terms(&clauses)])
 }
 
-/// `case Self of Exact -> local(…); _ -> send(Self, …) end`.
-fn is_self_send(value: &Erl, clauses: &[Clause]) -> bool {
+/// Sends as the compiler emits them; the primitive of a library method has no frame of its own.
+fn keeps_frame(module: &str, function: &str) -> bool {
+    match module {
+        "beamtalk_dispatch" => true,
+        "beamtalk_erlang" => function == "call",
+        "beamtalk_block" => matches!(function, "on_do" | "ensure"),
+        "beamtalk_class" => function == "named",
+        _ => false,
+    }
+}
+
+/// `case Self of Exact -> method(…); _ -> send(Self, …) end`: the method sends its own selector to `self`.
+fn is_recursion(value: &Erl, clauses: &[Clause], method: Option<&str>) -> bool {
     let [direct, sent] = clauses else { return false };
-    let is_direct = matches!(
-        direct.body.as_slice(),
-        [Erl {
-            kind: ErlKind::LocalCall { .. },
-            ..
-        }]
-    );
-    is_direct
-        && match sent.body.as_slice() {
-            [
-                Erl {
-                    kind: ErlKind::Call { arguments, .. },
-                    ..
-                },
-            ] => arguments
-                .first()
-                .is_some_and(|receiver| receiver.kind == value.kind),
-            _ => false,
-        }
+    let ([direct], [sent]) = (direct.body.as_slice(), sent.body.as_slice()) else {
+        return false;
+    };
+    let is_own = match &direct.kind {
+        ErlKind::LocalCall { function, .. } => method == Some(names::method_of(function)),
+        _ => false,
+    };
+    let is_sent = match &sent.kind {
+        ErlKind::Call { arguments, .. } => arguments
+            .first()
+            .is_some_and(|receiver| receiver.kind == value.kind),
+        _ => false,
+    };
+    is_own && is_sent
 }
 
-fn function_clauses(clauses: &[Clause]) -> Term {
+fn is_answered(named: &Erl, last: &Erl) -> bool {
+    matches!(&named.kind, ErlKind::Match(name, _) if matches!(name.kind, ErlKind::Var(_)) && name.kind == last.kind)
+}
+
+fn value_of(named: &Erl) -> &Erl {
+    match &named.kind {
+        ErlKind::Match(_, value) => value,
+        _ => named,
+    }
+}
+
+fn body_term(before: &[Erl], last: &Erl, method: Option<&str>) -> Term {
+    Term::list(before.iter().map(to_term).chain([last_term(last, method)]))
+}
+
+fn function_clauses(clauses: &[Clause], method: Option<&str>) -> Term {
     Term::list(clauses.iter().map(|clause| {
-        let body = match clause.body.split_last() {
-            Some((last, before)) => Term::list(before.iter().map(to_term).chain([last_term(last)])),
-            None => Term::nil(),
+        let body = match clause.body.as_slice() {
+            // A value that is named only to be answered.
+            [before @ .., named, last] if is_answered(named, last) => {
+                body_term(before, value_of(named), method)
+            }
+            [before @ .., last] => body_term(before, last, method),
+            [] => Term::nil(),
         };
         clause_term(clause, body)
     }))
@@ -548,9 +575,9 @@ pub(crate) fn function_term(function: &Function) -> Term {
         "function",
         function.line,
         [
-            Term::Atom(function.name.clone()),
+            Term::Atom(names::atom(function.name.clone())),
             Term::Integer(function.arity as i64),
-            function_clauses(&function.clauses),
+            function_clauses(&function.clauses, Some(names::method_of(&function.name))),
         ],
     )
 }

@@ -270,8 +270,10 @@ impl<'a> Lowerer<'a> {
     }
 
     fn fresh(&mut self, name: &str) -> EcoString {
+        // The name is there to be read; the number tells variables apart.
+        let shown = name.get(..name.len().min(100)).unwrap_or("");
         self.next += 1;
-        eco_format!("V{}@{}", self.next, name)
+        eco_format!("V{}@{}", self.next, shown)
     }
 
     fn variable(&self, id: VariableId) -> &'a Variable {
@@ -621,14 +623,14 @@ impl<'a> Lowerer<'a> {
             }
             NodeKind::SuperSend { selector, arguments } => {
                 let values = self.operand_expressions(arguments);
-                let side = if self.target.is_class_side {
-                    "class"
-                } else {
-                    "instance"
-                };
+                let (class, is_class_side) = self
+                    .built
+                    .clone()
+                    .unwrap_or_else(|| (self.target.class.clone(), self.target.is_class_side));
+                let side = if is_class_side { "class" } else { "instance" };
                 let arguments = vec![
                     self.own(line),
-                    Erl::atom(line, self.target.class.clone()),
+                    Erl::atom(line, class),
                     Erl::atom(line, side),
                     Erl::atom(line, selector.clone()),
                     Erl::list(line, values),

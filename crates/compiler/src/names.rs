@@ -72,9 +72,17 @@ pub(crate) fn patch_module(extension: &beamtalk_syntax::ast::Extension) -> EcoSt
     )
 }
 
+/// The function of the method that a function belongs to: its own, or the method's whose loop or rest it is.
+pub(crate) fn method_of(function: &str) -> &str {
+    [" loop ", " rest ", " fast "]
+        .iter()
+        .find_map(|part| function.rfind(part).and_then(|at| function.get(..at)))
+        .unwrap_or(function)
+}
+
 /// Atoms hold 255 characters; a longer name becomes its hash.
-fn atom(name: EcoString) -> EcoString {
-    if name.len() <= 255 {
+pub(crate) fn atom(name: EcoString) -> EcoString {
+    if name.chars().count() <= 255 {
         name
     } else {
         eco_format!("kw_{:016x}", fnv1a(name.as_bytes()))

@@ -89,6 +89,7 @@ codes! {
     SEGMENT_SIZE = "E0174", "a binary segment size that is no integer or name";
     SEGMENT_NOT_LAST = "E0175", "a `binary` segment without size that is not the last";
     SOURCE_TOO_LONG = "E0176", "a source text over four gigabytes";
+    NAME_TOO_LONG = "E0177", "a name over 255 characters";
     DETACHED_DOC_COMMENT = "W0101", "a doc comment above nothing that can be documented";
 }
 

@@ -358,6 +358,7 @@ impl<'s> Lexer<'s> {
             let message = ecow::eco_format!("name `{text}` uses the reserved `__` prefix");
             self.error(codes::RESERVED_PREFIX, start, self.at, message);
         }
+        self.check_name_length(start, text);
         if self.peek(0) == Some(b':') && !matches!(self.peek(1), Some(b'=' | b':')) {
             self.at += 1;
             self.push(TokenKind::Keyword, start);
@@ -373,6 +374,16 @@ impl<'s> Lexer<'s> {
             _ => TokenKind::Lower,
         };
         self.push(kind, start);
+    }
+
+    /// Names and symbols are atoms of the engine, which hold this many characters.
+    fn check_name_length(&mut self, start: usize, text: &str) {
+        const LONGEST: usize = 255;
+        let length = text.chars().count();
+        if length > LONGEST {
+            let message = ecow::eco_format!("a name has at most {LONGEST} characters, this one has {length}");
+            self.error(codes::NAME_TOO_LONG, start, start + text.len(), message);
+        }
     }
 
     fn lex_at(&mut self) {

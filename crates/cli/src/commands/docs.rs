@@ -32,6 +32,21 @@ const PAGES: &[(&str, &str, &str)] = &[
         include_str!("../../../../docs/tour.md"),
     ),
     (
+        "language",
+        "messages, literals, classes, control flow",
+        include_str!("../../../../docs/language.md"),
+    ),
+    (
+        "actors",
+        "processes with state",
+        include_str!("../../../../docs/actors.md"),
+    ),
+    (
+        "errors",
+        "raising, handling, Result",
+        include_str!("../../../../docs/errors.md"),
+    ),
+    (
         "testing",
         "test classes, scripts and examples",
         include_str!("../../../../docs/testing.md"),
@@ -40,6 +55,11 @@ const PAGES: &[(&str, &str, &str)] = &[
         "packages",
         "the manifest, building, dependencies",
         include_str!("../../../../docs/packages.md"),
+    ),
+    (
+        "repl",
+        "the terminal session",
+        include_str!("../../../../docs/repl.md"),
     ),
     (
         "cli",

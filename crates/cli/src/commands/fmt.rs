@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use beamtalk_syntax::FormatError;
+use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+use beamtalk_syntax::span::Span;
 
 use crate::diff;
 use crate::exit::{Exit, Fault};
@@ -12,6 +14,8 @@ use crate::findings::{self, Counts, FileFindings, Finding, Policy};
 use crate::project::Project;
 use crate::source::Text;
 use crate::terminal::Terminal;
+use crate::testing::expectation::Expectation;
+use crate::testing::script::{self, Style};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -121,7 +125,7 @@ fn sources(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Scripts are checked for syntax but never rewritten.
 fn format(text: &Text) -> Outcome {
-    let faulty = |diagnostics: &[beamtalk_syntax::diagnostic::Diagnostic]| {
+    let faulty = |diagnostics: &[Diagnostic]| {
         Outcome::Faulty(FileFindings {
             path: text.shown.clone(),
             text: text.content.clone(),
@@ -132,7 +136,12 @@ fn format(text: &Text) -> Outcome {
         return faulty(std::slice::from_ref(fault));
     }
     if files::has_extension(&text.path, &["btscript"]) {
-        return Outcome::Unchanged;
+        let diagnostics = script_errors(&text.content);
+        return if diagnostics.is_empty() {
+            Outcome::Unchanged
+        } else {
+            faulty(&diagnostics)
+        };
     }
     match beamtalk_syntax::format(&text.content) {
         Ok(formatted) if formatted == text.content => Outcome::Unchanged,
@@ -140,6 +149,38 @@ fn format(text: &Text) -> Outcome {
         Err(FormatError::Syntax(diagnostics)) => faulty(&diagnostics),
         Err(FormatError::Changed) => Outcome::Refused,
     }
+}
+
+/// Syntax errors of a script's inputs, except where the script expects an error.
+fn script_errors(text: &str) -> Vec<Diagnostic> {
+    let script = script::parse(text, Style::Script, 1);
+    let wanted = script
+        .inputs
+        .iter()
+        .filter(|input| !matches!(input.expectation, Some(Expectation::Error(_))));
+    wanted
+        .flat_map(|input| {
+            let offset = text
+                .lines()
+                .take(input.line - 1)
+                .map(|line| line.len() + 1)
+                .sum::<usize>() as u32;
+            let moved = move |span: Span| Span::new(span.start + offset, span.end + offset);
+            beamtalk_syntax::parse_input(&input.text)
+                .diagnostics
+                .into_iter()
+                .filter(|diagnostic| diagnostic.severity == Severity::Error)
+                .map(move |diagnostic| Diagnostic {
+                    span: moved(diagnostic.span),
+                    notes: diagnostic
+                        .notes
+                        .into_iter()
+                        .map(|(span, text)| (moved(span), text))
+                        .collect(),
+                    ..diagnostic
+                })
+        })
+        .collect()
 }
 
 fn format_input(terminal: &mut Terminal, is_check: bool) -> anyhow::Result<Exit> {

@@ -119,6 +119,9 @@ impl Expectation {
 /// is itself.
 fn matches(pattern: &str, text: &str) -> bool {
     let text = text.trim();
+    if pattern.trim() == text {
+        return true;
+    }
     let parts = fixed_parts(pattern.trim());
     let [first, middle @ .., last] = parts.as_slice() else {
         return parts.first().is_some_and(|only| only.trim() == text);

@@ -34,3 +34,13 @@ fn a_file_with_syntax_errors_is_left_alone() {
     assert_eq!(place.read("src/Bad.bt"), "Object subclass: Bad\n  run => [1 +\n");
     assert_ne!(place.read("src/Ugly.bt"), UGLY);
 }
+
+#[test]
+fn scripts_are_checked_but_never_rewritten() {
+    let place = Place::with_project();
+    place.write("test/a.btscript", "1   +   2\n// => 3\n[1 +\n// => ERROR: _\n");
+    place.run(&["fmt", "--check"]).expect_code(0);
+    place.write("test/b.btscript", "1\n// => 1\n\n(1 +\n// => 1\n");
+    let done = place.run(&["fmt"]).expect_code(1);
+    assert!(done.stderr.contains("test/b.btscript:4:"), "{}", done.stderr);
+}

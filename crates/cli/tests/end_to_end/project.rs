@@ -205,3 +205,50 @@ fn a_single_file_builds_beside_itself() {
     assert!(done.stdout.contains("1 modules in build/"), "{}", done.stdout);
     assert!(place.directory().join("build/bt@lone.beam").exists());
 }
+
+#[test]
+fn any_bytes_give_diagnostics() {
+    let place = Place::with_project();
+    let mut state: u32 = 7;
+    let mut noise = |length: usize| -> Vec<u8> {
+        (0..length)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            })
+            .collect()
+    };
+    let deep = format!(
+        "Object subclass: Deep\n  run => {}1{}\n",
+        "(".repeat(100_000),
+        ")".repeat(100_000)
+    );
+    for (name, bytes) in [
+        ("Noise", noise(5_000)),
+        ("Text", noise(5_000).iter().map(|byte| byte % 95 + 32).collect()),
+        ("Deep", deep.into_bytes()),
+        ("Empty", Vec::new()),
+        ("Nul", b"Object subclass: Nul\n  run => \0\n".to_vec()),
+    ] {
+        fs::write(place.directory().join(format!("src/{name}.bt")), bytes).unwrap();
+    }
+    for command in ["check", "build", "fmt"] {
+        let done = place.run(&[command]).expect_code(1);
+        assert!(done.stderr.contains("src/Noise.bt:"), "{}", done.stderr);
+        assert!(done.stderr.contains("src/Deep.bt:"), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn ten_errors_are_ten_reports_and_many_are_cut() {
+    let place = Place::with_project();
+    let methods =
+        |count: usize| -> String { (0..count).map(|at| format!("  m{at} => gone{at}\n\n")).collect() };
+    place.write("src/Ten.bt", &format!("Object subclass: Ten\n\n{}", methods(10)));
+    let done = place.run(&["check"]).expect_code(1);
+    assert_eq!(done.stderr.matches("error[").count(), 10, "{}", done.stderr);
+    place.write("src/Ten.bt", &format!("Object subclass: Ten\n\n{}", methods(62)));
+    let done = place.run(&["check"]).expect_code(1);
+    assert_eq!(done.stderr.matches("error[").count(), 50, "{}", done.stderr);
+    assert!(done.stderr.contains("src/Ten.bt: … 12 more"), "{}", done.stderr);
+}

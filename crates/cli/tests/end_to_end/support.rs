@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// No command of a test takes longer.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// How long processes may take to end after their parent did.
 const GRACE: Duration = Duration::from_secs(5);

@@ -123,6 +123,8 @@ impl Lexer<'_> {
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
                 self.at += 1;
                 self.skip_symbol_part();
+                let name = self.source.get(start + 1..self.at).unwrap_or("");
+                self.check_name_length(start + 1, name);
                 while self.skip_symbol_colon() && self.next_part_has_colon() {
                     self.skip_symbol_part();
                 }
@@ -202,6 +204,11 @@ impl Lexer<'_> {
                 Some(_) => self.at += 1,
             }
         }
+        let text = self
+            .source
+            .get(start + 2..self.at.saturating_sub(1))
+            .unwrap_or("");
+        self.check_name_length(start, text);
         self.push(TokenKind::Symbol, start);
     }
 
