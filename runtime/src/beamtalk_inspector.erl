@@ -185,7 +185,7 @@ evaluate(Source, Subject) ->
         true ->
             Ask = fun() ->
                           Request = {evaluate, Source, Subject},
-                          beamtalk_result:ok(beamtalk_compiler_port:request(Request, ?CLASS, 'evaluate:'))
+                          beamtalk_result:ok(beamtalk_compiler_port:request(?CLASS, 'evaluate:', Request))
                   end,
             beamtalk_block:on_do(Ask, nil, fun(E) -> eval_failed(beamtalk_error:field(E, message)) end);
         false ->
