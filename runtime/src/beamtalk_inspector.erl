@@ -60,7 +60,7 @@ collection(Target) ->
     end.
 
 value_fields(#{'$beamtalk_class' := _} = Value) ->
-    [{Name, map_get(Name, Value)} || Name <- lists:sort(maps:keys(Value)), is_field(Name)];
+    [{Name, maps:get(Name, Value, nil)} || Name <- beamtalk_dispatch:send(Value, fieldNames)];
 value_fields(_) ->
     [].
 
