@@ -261,6 +261,8 @@ ensure_started() ->
 
 -spec init([]) -> {ok, map()}.
 init([]) ->
+    %% Whoever starts the server first, it does not belong to that one's output.
+    group_leader(whereis(init), self()),
     ets:new(?MODULE, [named_table, public, {keypos, #subscription.id}, {read_concurrency, true}]),
     {ok, #{}}.
 

@@ -276,6 +276,8 @@ ensure_started() ->
 
 -spec init([]) -> {ok, none}.
 init([]) ->
+    %% Whoever starts the server first, it does not belong to that one's output.
+    group_leader(whereis(init), self()),
     Options = [named_table, public, {write_concurrency, true}],
     ets:new(?EVENTS, [ordered_set | Options]),
     ets:new(?MODULE, [set, {keypos, #row.key} | Options]),
