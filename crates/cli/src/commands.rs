@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
+pub(crate) mod loop_command;
 pub(crate) mod new;
 pub(crate) mod port_helper;
 pub(crate) mod repl;

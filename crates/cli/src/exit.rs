@@ -12,10 +12,16 @@ pub(crate) enum Exit {
     Failure,
     /// Wrong usage, bad configuration, refused by a rule.
     Usage,
+    /// What was asked about is not running.
+    NotRunning,
+    /// Somebody else owns what was asked for.
+    Owned,
     /// Erlang missing or too old, storage not acceptable, permission.
     Environment,
     /// A fault of Beamtalk itself.
     Internal,
+    /// A second signal forced the end.
+    Forced,
     /// Status of the program that was run.
     Program(u8),
 }
@@ -26,8 +32,11 @@ impl Exit {
             Exit::Success => 0,
             Exit::Failure => 1,
             Exit::Usage => 2,
+            Exit::NotRunning => 3,
+            Exit::Owned => 4,
             Exit::Environment => 5,
             Exit::Internal => 70,
+            Exit::Forced => 130,
             Exit::Program(status) => status,
         }
     }

@@ -69,6 +69,8 @@ enum Command {
     Doctor(commands::doctor::Arguments),
     /// Show a page of the user guide, a class, a method or an error code.
     Docs(commands::docs::Arguments),
+    /// Watch files, supervise processes, run workflows.
+    Loop(commands::loop_command::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
     /// Run programs for a node, which starts it.
@@ -77,6 +79,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = beamtalk_process::run_guard_if_asked() {
+        return code;
+    }
     std::panic::set_hook(Box::new(report_panic));
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -114,6 +119,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
+        Command::Loop(arguments) => commands::loop_command::run(arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
         Command::PortHelper(arguments) => commands::port_helper::run(terminal, &arguments),
     }

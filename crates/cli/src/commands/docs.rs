@@ -71,6 +71,11 @@ const PAGES: &[(&str, &str, &str)] = &[
         "what Beamtalk protects and what it does not",
         include_str!("../../../../docs/security.md"),
     ),
+    (
+        "loop",
+        "watch files, supervise processes, run workflows",
+        include_str!("../../../../docs/loop.md"),
+    ),
 ];
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {

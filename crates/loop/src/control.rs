@@ -1,0 +1,157 @@
+//! The control socket: where it lies and what is said on it.
+//!
+//! One JSON object per line each way. The operations are [`Ask`]'s and nothing else; in
+//! particular nothing here runs a workflow by name or writes a key.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Longer paths do not fit the address of a socket everywhere.
+const PATH_LIMIT: usize = 100;
+
+/// A question to a running loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Ask {
+    Status,
+    /// One key, or all of them.
+    State {
+        key: Option<String>,
+    },
+    /// Post a value to a declared event.
+    Trigger {
+        event: String,
+        value: String,
+        wait: bool,
+    },
+    Stop,
+    /// The status, again and again, whenever it changes.
+    Follow,
+}
+
+/// An answer of a running loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    Status(Box<crate::core::Status>),
+    State(serde_json::Map<String, Value>),
+    Accepted { changed: bool },
+    Finished { error: Option<String> },
+    Stopping,
+    Error(String),
+}
+
+/// Where the control socket of a loop lies.
+pub fn socket_path(state_file: &Path) -> PathBuf {
+    let beside = state_file.with_file_name("loop.sock");
+    if beside.as_os_str().len() <= PATH_LIMIT {
+        return beside;
+    }
+    let digest = Sha256::digest(state_file.as_os_str().as_encoded_bytes());
+    let hash = digest
+        .iter()
+        .take(8)
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    let directory = match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(directory) => PathBuf::from(directory).join("beamtalk"),
+        None => std::env::temp_dir().join(format!("beamtalk-{}", rustix::process::getuid().as_raw())),
+    };
+    directory.join(format!("loop-{hash}.sock"))
+}
+
+/// A connection to a running loop.
+pub struct Client {
+    stream: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connect; none when no loop runs there.
+    pub fn connect(state_file: &Path) -> Option<Self> {
+        let stream = UnixStream::connect(socket_path(state_file)).ok()?;
+        Some(Self {
+            stream: BufReader::new(stream),
+        })
+    }
+
+    /// Give up waiting for an answer after this time.
+    pub fn set_limit(&self, limit: Option<Duration>) -> std::io::Result<()> {
+        self.stream.get_ref().set_read_timeout(limit)
+    }
+
+    pub fn ask(&mut self, ask: &Ask) -> std::io::Result<Answer> {
+        let mut line = serde_json::to_vec(ask)?;
+        line.push(b'\n');
+        self.stream.get_mut().write_all(&line)?;
+        self.receive()?
+            .ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// The next answer; none when the loop has closed the connection.
+    pub fn receive(&mut self) -> std::io::Result<Option<Answer>> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_str(&line)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_socket_lies_beside_the_state_unless_the_path_is_long() {
+        assert_eq!(
+            socket_path(Path::new("/a/.devloop/state.json")),
+            Path::new("/a/.devloop/loop.sock")
+        );
+        let long = PathBuf::from(format!("/{}/state.json", "x".repeat(120)));
+        let path = socket_path(&long);
+        assert!(path.as_os_str().len() <= PATH_LIMIT, "{path:?}");
+        assert_ne!(
+            path,
+            socket_path(Path::new(&format!("/{}/state.json", "y".repeat(120))))
+        );
+    }
+
+    #[test]
+    fn only_the_five_operations_are_understood() {
+        for text in [
+            r#"{"op":"status"}"#,
+            r#"{"op":"state","key":null}"#,
+            r#"{"op":"trigger","event":"a","value":"b","wait":false}"#,
+            r#"{"op":"stop"}"#,
+            r#"{"op":"follow"}"#,
+        ] {
+            assert!(serde_json::from_str::<Ask>(text).is_ok(), "{text}");
+        }
+        for text in [
+            r#"{"op":"run","workflow":"x"}"#,
+            r#"{"op":"write","key":"x","value":"y"}"#,
+            r#"{"op":"trigger","event":"a","value":"b","wait":false,"workflow":"w"}"#,
+            r#"{"op":"trigger","event":"a","value":1,"wait":false}"#,
+            "[]",
+            "",
+        ] {
+            assert!(serde_json::from_str::<Ask>(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_a_question_or_an_error(line in ".{0,80}") {
+            if let Ok(ask) = serde_json::from_str::<Ask>(&line) {
+                prop_assert!(line.contains("op"), "{ask:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,632 @@
+//! The core: events in, effects out.
+//!
+//! A plain value that carries every decision of the loop: when a window closes, what runs next in
+//! the lane, which step follows, when a process is started again, whether an event is accepted,
+//! when the run may end. It has no clock (time comes with each event), no channel and no file.
+//! The shell performs its effects and feeds back what came of them.
+
+mod execution;
+mod health;
+mod lane;
+mod polls;
+mod posts;
+mod process;
+mod state;
+mod status;
+mod supervise;
+mod window;
+mod workflows;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use regex::Regex;
+use serde_json::Value;
+
+use self::execution::Execution;
+use self::health::Ids;
+use self::lane::{Lane, Request};
+use self::polls::Polls;
+use self::state::State;
+use self::status::Counts;
+use self::supervise::Supervised;
+use self::window::Window;
+use crate::config::Config;
+use crate::pattern::Groups;
+use crate::report::{Exit, Level, Part, Report, Source};
+
+pub(crate) use execution::Execution as Foresight;
+pub use posts::{Post, Verdict};
+pub use status::{GroupStatus, Servers, Status, WatchStatus};
+pub use window::Change;
+
+/// Milliseconds since the run began.
+pub type Ms = u64;
+
+/// How the run is meant to go.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Run the workflows, then end; no watching, no polls.
+    pub once: bool,
+    /// These instead of the startup workflows.
+    pub workflows: Option<Vec<String>>,
+    /// The change list of those.
+    pub changed: Vec<String>,
+    /// The wall clock when the run began, in milliseconds since 1970.
+    pub epoch_ms: u64,
+}
+
+/// What a successful hook brought.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Captured {
+    Nothing,
+    Text(String),
+    Json(serde_json::Map<String, Value>),
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Everything is in place: processes may start.
+    Begin,
+    /// A deadline has passed.
+    Tick,
+    Changed(Vec<Change>),
+    /// The answer to [`Effect::CheckWindow`]: those that do not exist.
+    WindowChecked {
+        missing: BTreeSet<String>,
+    },
+    ConfigChanged,
+    Spawned {
+        process: String,
+        generation: u64,
+        pid: u32,
+    },
+    SpawnFailed {
+        process: String,
+        generation: u64,
+        reason: String,
+    },
+    Exited {
+        process: String,
+        generation: u64,
+        exit: Exit,
+        leftovers: bool,
+    },
+    Gone {
+        process: String,
+        generation: u64,
+    },
+    /// An output rule found a value.
+    Matched {
+        process: String,
+        generation: u64,
+        key: String,
+        value: String,
+    },
+    Probed {
+        id: u64,
+        answer: Result<(), String>,
+    },
+    HookDone {
+        id: u64,
+        result: Result<Captured, String>,
+    },
+    Saved {
+        why: Save,
+        result: Result<(), String>,
+    },
+    Posted(Post),
+    /// A host asks for a declared workflow.
+    Requested {
+        workflow: String,
+        changed: Vec<String>,
+        waiter: u64,
+    },
+    Shutdown {
+        line: String,
+        reason: String,
+    },
+    /// The time of a single run is over.
+    TimedOut {
+        limit: Ms,
+    },
+    Fatal {
+        part: Part,
+        text: String,
+    },
+}
+
+/// Why the state is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Save {
+    /// Because it changed, or before a child starts.
+    Due,
+    /// A `write_state` step waits for it.
+    Step,
+    /// A posted event waits for it.
+    Post,
+}
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Report(Report),
+    /// Write the state; answered by [`Event::Saved`].
+    Save(Save),
+    Spawn {
+        process: String,
+        generation: u64,
+    },
+    /// Stop the group; answered by [`Event::Gone`].
+    Stop {
+        process: String,
+        generation: u64,
+    },
+    /// Ask an address; answered by [`Event::Probed`].
+    Probe {
+        id: u64,
+        url: String,
+        limit: Ms,
+    },
+    /// Run a hook; answered by [`Event::HookDone`].
+    RunHook {
+        id: u64,
+        hook: String,
+        workflow: String,
+        changed: Vec<String>,
+        limit: Option<Ms>,
+    },
+    /// Stop a running hook, which then reports its end.
+    StopHook {
+        id: u64,
+    },
+    /// See which of the paths exist; answered by [`Event::WindowChecked`].
+    CheckWindow(Vec<String>),
+    Reload,
+    /// Answer a post.
+    Answer {
+        post: u64,
+        verdict: Verdict,
+    },
+    /// The workflow a waiter asked for has ended.
+    Finished {
+        waiter: u64,
+        result: Result<(), String>,
+    },
+    Ready,
+    /// No new work is taken from here on.
+    Closing,
+    /// Everything is down: end with this code.
+    End {
+        code: u8,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Starting,
+    Running,
+    Stopping,
+    Ended,
+}
+
+/// What the execution under way waits for.
+#[derive(Debug)]
+enum Wait {
+    Nothing,
+    Process,
+    Hook(u64),
+    Sleep {
+        until: Ms,
+    },
+    Ready {
+        process: String,
+        deadline: Ms,
+        next: Ms,
+        flight: Option<u64>,
+    },
+    Save,
+}
+
+/// A poll under way.
+#[derive(Debug)]
+struct RunningPoll {
+    id: u64,
+    hook: String,
+}
+
+pub struct Core {
+    config: Arc<Config>,
+    plan: Plan,
+    groups: Groups,
+    patterns: BTreeMap<String, Regex>,
+    state: State,
+    phase: Phase,
+    autostart: VecDeque<String>,
+    startup: VecDeque<Request>,
+    lane: Lane,
+    running: Option<Execution>,
+    wait: Wait,
+    poll: Option<RunningPoll>,
+    polls: Polls,
+    window: Window,
+    /// The paths of a closed window, until it is known which of them exist.
+    closed: Option<BTreeMap<String, bool>>,
+    processes: BTreeMap<String, Supervised>,
+    /// In the order they were last started.
+    started: Vec<String>,
+    posts: VecDeque<posts::Saving>,
+    counts: Counts,
+    ids: Ids,
+    revision: u64,
+    code: u8,
+    reason: String,
+    hinted: Option<Ms>,
+}
+
+impl Core {
+    pub fn new(config: Arc<Config>, plan: Plan, values: BTreeMap<String, Value>) -> Self {
+        let patterns = config
+            .event
+            .iter()
+            .filter_map(|(name, event)| Some((name.clone(), Regex::new(event.pattern.as_ref()?).ok()?)))
+            .collect();
+        let processes = config
+            .process
+            .iter()
+            .map(|(name, process)| (name.clone(), Supervised::new(name, process)))
+            .collect();
+        let autostart = config
+            .process
+            .iter()
+            .filter(|(_, process)| process.autostart)
+            .map(|(name, _)| name.clone());
+        let names = plan.workflows.as_ref().unwrap_or(&config.startup_workflows);
+        let startup = names
+            .iter()
+            .map(|name| Request::new(name, Source::Startup, plan.changed.clone()))
+            .collect();
+        Self {
+            groups: Groups::new(&config),
+            patterns,
+            state: State::new(values),
+            phase: Phase::Waiting,
+            autostart: autostart.collect(),
+            startup,
+            lane: Lane::default(),
+            running: None,
+            wait: Wait::Nothing,
+            poll: None,
+            polls: Polls::new(&config),
+            window: Window::new(config.debounce_ms),
+            closed: None,
+            processes,
+            started: Vec::new(),
+            posts: VecDeque::new(),
+            counts: Counts::new(&config),
+            ids: Ids::default(),
+            revision: 0,
+            code: 0,
+            reason: "done".into(),
+            hinted: None,
+            config,
+            plan,
+        }
+    }
+
+    /// The values to write when a save is asked for.
+    pub fn values(&self) -> &BTreeMap<String, Value> {
+        self.state.values()
+    }
+
+    /// Grows with everything a status shows.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        matches!(self.phase, Phase::Stopping | Phase::Ended)
+    }
+
+    /// Set a key before the run begins.
+    pub fn preset(&mut self, key: &str, value: Value) {
+        self.state.set(0, key, value);
+    }
+
+    /// When the core wants to hear a [`Event::Tick`], if nothing else happens.
+    pub fn deadline(&self) -> Option<Ms> {
+        let processes = self.processes.values().filter_map(Supervised::deadline);
+        let wait = match &self.wait {
+            Wait::Sleep { until } => Some(*until),
+            Wait::Ready {
+                next, flight: None, ..
+            } => Some(*next),
+            Wait::Ready { flight: Some(_), .. }
+            | Wait::Nothing
+            | Wait::Process
+            | Wait::Hook(_)
+            | Wait::Save => None,
+        };
+        let poll = if self.is_lane_free() {
+            self.polls.deadline()
+        } else {
+            None
+        };
+        // A window that is open when the end begins never closes.
+        let window = if self.is_stopping() {
+            None
+        } else {
+            self.window.deadline()
+        };
+        let others = [self.state.save_at(), window, wait, poll];
+        processes.chain(others.into_iter().flatten()).min()
+    }
+
+    pub fn handle(&mut self, now: Ms, event: Event) -> Vec<Effect> {
+        let mut out = Vec::new();
+        self.counts.at(now);
+        match event {
+            Event::Begin => {
+                self.phase = Phase::Starting;
+                self.start_next_process(now, &mut out);
+            }
+            Event::Tick => {}
+            Event::Changed(changes) => {
+                if !self.is_stopping() {
+                    self.window.add(now, changes);
+                }
+            }
+            Event::WindowChecked { missing } => self.window_checked(&missing),
+            Event::ConfigChanged => self.config_changed(now, &mut out),
+            Event::Spawned {
+                process,
+                generation,
+                pid,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::Spawned { generation, pid },
+                    &mut out,
+                );
+            }
+            Event::SpawnFailed {
+                process,
+                generation,
+                reason,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::SpawnFailed { generation, reason },
+                    &mut out,
+                );
+            }
+            Event::Exited {
+                process,
+                generation,
+                exit,
+                leftovers,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::Exited {
+                        generation,
+                        exit,
+                        leftovers,
+                    },
+                    &mut out,
+                );
+            }
+            Event::Gone { process, generation } => {
+                self.process(now, &process, process::Input::Gone { generation }, &mut out);
+            }
+            Event::Matched {
+                process,
+                generation,
+                key,
+                value,
+            } => {
+                if self
+                    .processes
+                    .get(&process)
+                    .is_some_and(|found| found.generation() == generation)
+                {
+                    self.state.set(now, &key, Value::String(value));
+                }
+            }
+            Event::Probed { id, answer } => self.probed(now, id, answer, &mut out),
+            Event::HookDone { id, result } => self.hook_done(now, id, result, &mut out),
+            Event::Saved { why, result } => self.saved(now, why, result, &mut out),
+            Event::Posted(post) => self.posted(now, post, &mut out),
+            Event::Requested {
+                workflow,
+                changed,
+                waiter,
+            } => {
+                self.requested(&workflow, changed, waiter, &mut out);
+            }
+            Event::Shutdown { line, reason } => {
+                out.push(log(Level::Info, Part::Engine, line));
+                self.shut_down(now, reason, &mut out);
+            }
+            Event::TimedOut { limit } => {
+                self.code = 1;
+                out.push(log(
+                    Level::Error,
+                    Part::Engine,
+                    format!("the run did not end within {limit} ms"),
+                ));
+                self.shut_down(now, "timeout".into(), &mut out);
+            }
+            Event::Fatal { part, text } => {
+                self.code = 1;
+                out.push(log(Level::Error, part, text.clone()));
+                self.shut_down(now, text, &mut out);
+            }
+        }
+        self.advance(now, &mut out);
+        out
+    }
+
+    /// Everything that may be due or possible now.
+    fn advance(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        self.tick_processes(now, out);
+        self.tick_wait(now, out);
+        self.close_window(now, out);
+        self.run_lane(now, out);
+        if self.state.save_at().is_some_and(|due| now >= due) {
+            out.push(Effect::Save(Save::Due));
+            // The answer follows; until then the write is not due again.
+            self.state.tried(false);
+        }
+        self.end_if_down(out);
+    }
+
+    fn close_window(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        if self.closed.is_none()
+            && !self.is_stopping()
+            && let Some(paths) = self.window.take(now)
+        {
+            let doubtful = paths
+                .iter()
+                .filter(|(_, known)| !**known)
+                .map(|(path, _)| path.clone())
+                .collect();
+            self.closed = Some(paths);
+            out.push(Effect::CheckWindow(doubtful));
+        }
+    }
+
+    fn window_checked(&mut self, missing: &BTreeSet<String>) {
+        let Some(paths) = self.closed.take() else { return };
+        if self.is_stopping() {
+            return;
+        }
+        let mut requests: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        // A path nobody knew before and that is gone again was scratch.
+        let real = paths
+            .into_iter()
+            .filter(|(path, known)| *known || !missing.contains(path));
+        for (path, _) in real {
+            let workflows: BTreeSet<&str> = self
+                .groups
+                .matching(&path)
+                .into_iter()
+                .map(|(_, workflow)| workflow)
+                .collect();
+            for workflow in workflows {
+                requests.entry(workflow).or_default().push(path.clone());
+            }
+        }
+        for (workflow, changed) in requests {
+            self.lane.push(Request::new(workflow, Source::Watch, changed));
+            self.revision += 1;
+        }
+    }
+
+    fn config_changed(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        // One save of the file is several changes; one hint is enough.
+        if self.hinted.is_none_or(|last| now >= last + 1000) {
+            let text = format!(
+                "{} changed; restart the loop to apply it",
+                self.config.file.display()
+            );
+            out.push(log(Level::Info, Part::Engine, text));
+        }
+        self.hinted = Some(now);
+    }
+
+    fn saved(&mut self, now: Ms, why: Save, result: Result<(), String>, out: &mut Vec<Effect>) {
+        self.state.tried(result.is_ok());
+        match why {
+            Save::Due => {
+                if let Err(reason) = result {
+                    out.push(log(Level::Warn, Part::State, reason));
+                }
+            }
+            Save::Step => {
+                if matches!(self.wait, Wait::Save) {
+                    self.wait = Wait::Nothing;
+                    self.step_result(now, result, out);
+                }
+            }
+            Save::Post => self.post_saved(result, out),
+        }
+    }
+
+    /// Before a child starts, the file holds what memory holds.
+    fn save_before_child(&mut self, out: &mut Vec<Effect>) {
+        if self.state.is_dirty() {
+            out.push(Effect::Save(Save::Due));
+        }
+    }
+
+    fn shut_down(&mut self, now: Ms, reason: String, out: &mut Vec<Effect>) {
+        if self.is_stopping() {
+            return;
+        }
+        self.phase = Phase::Stopping;
+        self.reason = reason;
+        self.revision += 1;
+        out.push(Effect::Closing);
+        self.autostart.clear();
+        self.startup.clear();
+        self.polls.stop();
+        for request in self.lane.clear() {
+            finish(&request, &Err("the loop is shutting down".into()), out);
+        }
+        self.cancel_running(now, out);
+        if let Some(poll) = &self.poll {
+            out.push(Effect::StopHook { id: poll.id });
+        }
+        let never: Vec<String> = self
+            .processes
+            .keys()
+            .filter(|name| !self.started.contains(name))
+            .cloned()
+            .collect();
+        for name in self.started.clone().into_iter().rev().chain(never) {
+            self.process(now, &name, process::Input::Shutdown, out);
+        }
+    }
+
+    fn end_if_down(&mut self, out: &mut Vec<Effect>) {
+        let down = self.phase == Phase::Stopping
+            && self.running.is_none()
+            && self.poll.is_none()
+            && self.posts.is_empty()
+            && self.processes.values().all(Supervised::is_settled);
+        if down {
+            self.phase = Phase::Ended;
+            if self.state.is_dirty() {
+                out.push(Effect::Save(Save::Due));
+            }
+            out.push(Effect::Report(Report::Stop {
+                reason: self.reason.clone(),
+                exit: self.code,
+            }));
+            out.push(Effect::End { code: self.code });
+        }
+    }
+}
+
+fn log(level: Level, part: Part, text: impl Into<String>) -> Effect {
+    Effect::Report(Report::log(level, part, text))
+}
+
+/// Tell everybody who waits for the request.
+fn finish(request: &Request, result: &Result<(), String>, out: &mut Vec<Effect>) {
+    for &waiter in &request.waiters {
+        out.push(Effect::Finished {
+            waiter,
+            result: result.clone(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

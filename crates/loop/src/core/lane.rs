@@ -1,0 +1,109 @@
+//! The queue of requests: first in, first out, at most one waiting per workflow.
+
+use std::collections::VecDeque;
+
+use crate::report::Source;
+
+/// A workflow somebody wants to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) workflow: String,
+    pub(crate) source: Source,
+    pub(crate) changed: Vec<String>,
+    /// Who wants to hear how it ended.
+    pub(crate) waiters: Vec<u64>,
+}
+
+impl Request {
+    pub(crate) fn new(workflow: &str, source: Source, changed: Vec<String>) -> Self {
+        Self {
+            workflow: workflow.to_owned(),
+            source,
+            changed,
+            waiters: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    queue: VecDeque<Request>,
+}
+
+impl Lane {
+    /// Queue a request, or unite it with the one already waiting for the same workflow.
+    pub(crate) fn push(&mut self, request: Request) {
+        if let Some(waiting) = self
+            .queue
+            .iter_mut()
+            .find(|waiting| waiting.workflow == request.workflow)
+        {
+            waiting.changed.extend(request.changed);
+            waiting.changed.sort();
+            waiting.changed.dedup();
+            waiting.waiters.extend(request.waiters);
+        } else {
+            self.queue.push_back(request);
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Request> {
+        self.queue.pop_front()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Request> {
+        self.queue.iter()
+    }
+
+    pub(crate) fn clear(&mut self) -> Vec<Request> {
+        self.queue.drain(..).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(workflow: &str, changed: &[&str]) -> Request {
+        Request::new(
+            workflow,
+            Source::Watch,
+            changed.iter().map(|path| (*path).to_owned()).collect(),
+        )
+    }
+
+    #[test]
+    fn a_second_request_merges_and_keeps_the_place() {
+        let mut lane = Lane::default();
+        lane.push(request("a", &["x"]));
+        lane.push(request("b", &[]));
+        lane.push(request("a", &["c", "x"]));
+        assert_eq!(lane.pop(), Some(request("a", &["c", "x"])));
+        assert_eq!(lane.pop(), Some(request("b", &[])));
+        assert_eq!(lane.pop(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn each_workflow_waits_at_most_once_and_no_path_is_lost(
+            pushes in proptest::collection::vec(("[a-d]", "[a-z]"), 0..40),
+        ) {
+            let mut lane = Lane::default();
+            for (workflow, path) in &pushes {
+                lane.push(request(workflow, &[path]));
+            }
+            let waiting: Vec<_> = std::iter::from_fn(|| lane.pop()).collect();
+            for (workflow, path) in &pushes {
+                let found: Vec<_> = waiting.iter().filter(|request| request.workflow == *workflow).collect();
+                prop_assert_eq!(found.len(), 1);
+                prop_assert!(found[0].changed.contains(path));
+            }
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! The core against a world made of plain values.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::config::{RemoteBind, check};
+use crate::report::WorkflowPhase;
+
+/// Answers the core as the shell does, and checks what must always hold.
+struct World {
+    core: Core,
+    now: Ms,
+    disk: BTreeMap<String, Value>,
+    disk_fails: bool,
+    spawn_fails: bool,
+    missing: BTreeSet<String>,
+    alive: BTreeMap<String, u64>,
+    stopping: BTreeMap<String, u64>,
+    hooks: BTreeMap<u64, String>,
+    probes: BTreeSet<u64>,
+    running: usize,
+    closing: bool,
+    answered: BTreeMap<u64, Verdict>,
+    finished: BTreeMap<u64, Result<(), String>>,
+    said: Vec<String>,
+    ended: Option<u8>,
+    reloads: usize,
+}
+
+impl World {
+    fn with(text: &str, plan: Plan) -> Self {
+        let config = check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse)
+            .valid()
+            .unwrap();
+        let mut world = Self {
+            core: Core::new(Arc::new(config), plan, BTreeMap::new()),
+            now: 0,
+            disk: BTreeMap::new(),
+            disk_fails: false,
+            spawn_fails: false,
+            missing: BTreeSet::new(),
+            alive: BTreeMap::new(),
+            stopping: BTreeMap::new(),
+            hooks: BTreeMap::new(),
+            probes: BTreeSet::new(),
+            running: 0,
+            closing: false,
+            answered: BTreeMap::new(),
+            finished: BTreeMap::new(),
+            said: Vec::new(),
+            ended: None,
+            reloads: 0,
+        };
+        world.feed(Event::Begin);
+        world
+    }
+
+    fn new(text: &str) -> Self {
+        Self::with(text, Plan::default())
+    }
+
+    fn feed(&mut self, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for effect in self.core.handle(self.now, event) {
+                assert!(self.ended.is_none(), "nothing happens after the end: {effect:?}");
+                events.extend(self.perform(effect));
+            }
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Report(Report::Said { text }) => self.said.push(text),
+            Effect::Report(Report::Log { text, .. }) => self.said.push(text),
+            Effect::Report(Report::Workflow {
+                phase: WorkflowPhase::Start,
+                ..
+            }) => {
+                self.running += 1;
+                assert_eq!(self.running, 1, "one execution at a time");
+            }
+            Effect::Report(Report::Workflow { .. }) => self.running -= 1,
+            Effect::Report(_) | Effect::Ready => {}
+            Effect::Save(why) => {
+                let result = if self.disk_fails {
+                    Err("disk full".to_owned())
+                } else {
+                    Ok(())
+                };
+                if result.is_ok() {
+                    self.disk = self.core.values().clone();
+                }
+                return Some(Event::Saved { why, result });
+            }
+            Effect::Spawn { process, generation } => {
+                assert!(!self.closing, "no start once shutdown has begun");
+                assert!(
+                    !self.alive.contains_key(&process),
+                    "no start while the last one is there"
+                );
+                self.check_disk();
+                if self.spawn_fails {
+                    return Some(Event::SpawnFailed {
+                        process,
+                        generation,
+                        reason: "no".into(),
+                    });
+                }
+                self.alive.insert(process.clone(), generation);
+                return Some(Event::Spawned {
+                    process,
+                    generation,
+                    pid: 9,
+                });
+            }
+            Effect::Stop { process, generation } => {
+                if self.alive.get(&process) == Some(&generation) {
+                    self.stopping.insert(process, generation);
+                } else {
+                    return Some(Event::Gone { process, generation });
+                }
+            }
+            Effect::Probe { id, .. } => drop(self.probes.insert(id)),
+            Effect::RunHook { id, hook, .. } => {
+                assert!(!self.closing && self.hooks.is_empty(), "hooks run one at a time");
+                self.check_disk();
+                self.hooks.insert(id, hook);
+            }
+            Effect::StopHook { id } => {
+                self.hooks.remove(&id);
+                return Some(Event::HookDone {
+                    id,
+                    result: Err("stopped".into()),
+                });
+            }
+            Effect::CheckWindow(paths) => {
+                let missing = paths
+                    .into_iter()
+                    .filter(|path| self.missing.contains(path))
+                    .collect();
+                return Some(Event::WindowChecked { missing });
+            }
+            Effect::Reload => self.reloads += 1,
+            Effect::Answer { post, verdict } => {
+                assert!(
+                    self.answered.insert(post, verdict).is_none(),
+                    "one answer for each post"
+                );
+                if verdict == (Verdict::Accepted { changed: true }) {
+                    assert_eq!(
+                        self.disk.get("k"),
+                        self.core.values().get("k"),
+                        "saved before it is answered"
+                    );
+                }
+            }
+            Effect::Finished { waiter, result } => drop(self.finished.insert(waiter, result)),
+            Effect::Closing => {
+                self.closing = true;
+                // A cancelled execution ends without a report.
+                self.running = 0;
+            }
+            Effect::End { code } => self.ended = Some(code),
+        }
+        None
+    }
+
+    /// Before a child is started or an event answered, the file equals memory.
+    fn check_disk(&self) {
+        if !self.disk_fails {
+            assert_eq!(&self.disk, self.core.values());
+        }
+    }
+
+    /// Let time pass, with a tick at every deadline.
+    fn pass(&mut self, time: Ms) {
+        let until = self.now + time;
+        let mut ticks = 0;
+        while let Some(due) = self.core.deadline().filter(|due| *due <= until) {
+            ticks += 1;
+            assert!(
+                ticks < 10_000,
+                "a deadline that is never met: {due} at {}",
+                self.now
+            );
+            self.now = self.now.max(due);
+            self.feed(Event::Tick);
+        }
+        self.now = until;
+        self.feed(Event::Tick);
+    }
+
+    fn change(&mut self, path: &str) {
+        self.feed(Event::Changed(vec![Change {
+            path: path.into(),
+            known: true,
+        }]));
+    }
+
+    fn post(&mut self, id: u64, event: &str, value: &str) {
+        self.feed(Event::Posted(Post {
+            id,
+            event: event.into(),
+            value: value.into(),
+            waits: true,
+        }));
+    }
+
+    fn finish_hook(&mut self, result: Result<Captured, String>) {
+        if let Some((id, _)) = self.hooks.pop_first() {
+            self.feed(Event::HookDone { id, result });
+        }
+    }
+
+    fn all_gone(&mut self) {
+        while let Some((process, generation)) = self.stopping.pop_first() {
+            self.alive.remove(&process);
+            self.feed(Event::Gone { process, generation });
+        }
+    }
+
+    fn exit(&mut self, process: &str, code: i32) {
+        if let Some(generation) = self.alive.get(process).copied()
+            && !self.stopping.contains_key(process)
+        {
+            self.alive.remove(process);
+            let process = process.to_owned();
+            self.feed(Event::Exited {
+                process,
+                generation,
+                exit: Exit::Code(code),
+                leftovers: false,
+            });
+        }
+    }
+
+    fn runs(&self, workflow: &str) -> usize {
+        self.said
+            .iter()
+            .filter(|line| **line == format!("running workflow {workflow}"))
+            .count()
+    }
+}
+
+const SLEEPY: &str = "debounce_ms = 100\nwatch.go.paths = [\"*\"]\n\
+    workflow.go.steps = [{ action = \"sleep_ms\", duration_ms = 1000 }, { action = \"log\", message = \"{{last_changed_files}}\" }]\n";
+
+#[test]
+fn a_change_during_a_run_becomes_exactly_one_more_run() {
+    let mut world = World::new(SLEEPY);
+    world.change("a");
+    world.pass(150);
+    world.change("b");
+    world.pass(300);
+    world.change("c");
+    world.pass(5000);
+    assert_eq!(world.runs("go"), 2);
+    let lists: Vec<&String> = world.said.iter().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(lists, ["[\"a\"]", "[\"b\",\"c\"]"]);
+}
+
+#[test]
+fn scratch_files_request_nothing() {
+    let mut world = World::new(SLEEPY);
+    world.missing.insert("scratch".into());
+    world.feed(Event::Changed(vec![Change {
+        path: "scratch".into(),
+        known: false,
+    }]));
+    world.pass(5000);
+    assert_eq!(world.runs("go"), 0);
+    world.missing.insert("removed".into());
+    world.change("removed");
+    world.pass(5000);
+    assert_eq!(world.runs("go"), 1);
+}
+
+#[test]
+fn a_failed_step_ends_the_execution_and_nothing_else() {
+    let mut world = World::new(
+        "watch.go.paths = [\"*\"]\nhook.h.command = [\"x\"]\n\
+         workflow.go = { steps = [{ action = \"run_hook\", hook = \"h\" }, { action = \"log\", message = \"never\" }], triggers = [\"t\"] }\n\
+         workflow.t.steps = [{ action = \"log\", message = \"never\" }]\n",
+    );
+    world.change("a");
+    world.pass(300);
+    world.finish_hook(Err("hook 'h' failed with exit status: 7".into()));
+    assert!(world.said.contains(
+        &"workflow failed; continuing runtime workflow=go error=go step 1 run_hook: hook 'h' failed with exit status: 7"
+            .to_owned()
+    ));
+    world.change("b");
+    world.pass(300);
+    world.finish_hook(Ok(Captured::Nothing));
+    assert_eq!(world.runs("go"), 2);
+    assert_eq!(world.said.iter().filter(|line| *line == "never").count(), 2);
+}
+
+const EVENTS: &str = "watch.go.paths = [\"x\"]\n\
+    event.e = { state_key = \"k\", workflow = \"go\", pattern = \"^[a-z]+$\" }\n\
+    workflow.go.steps = [{ action = \"log\", message = \"got {{k}}\" }]\n";
+
+#[test]
+fn posts_are_judged_saved_and_answered() {
+    let mut world = World::new(EVENTS);
+    world.post(1, "e", "abc");
+    world.post(2, "e", "abc");
+    world.post(3, "e", "ABC");
+    world.post(4, "nope", "abc");
+    assert_eq!(world.answered[&1], Verdict::Accepted { changed: true });
+    assert_eq!(world.answered[&2], Verdict::Accepted { changed: false });
+    assert_eq!(world.answered[&3], Verdict::Pattern);
+    assert_eq!(world.answered[&4], Verdict::Unknown);
+    assert_eq!(world.runs("go"), 1);
+    assert_eq!(world.finished[&1], Ok(()));
+    assert_eq!(world.disk["k"], json!("abc"));
+    world.disk_fails = true;
+    world.post(5, "e", "xyz");
+    assert_eq!(world.answered[&5], Verdict::State);
+    assert_eq!(world.core.values()["k"], json!("abc"));
+    assert_eq!(world.runs("go"), 1);
+    world.disk_fails = false;
+    world.feed(Event::Shutdown {
+        line: "end".into(),
+        reason: "test".into(),
+    });
+    assert_eq!(world.ended, Some(0));
+}
+
+#[test]
+fn polls_wait_for_the_lane_and_fire_on_change() {
+    let mut world = World::new(
+        "watch.go.paths = [\"*\"]\n\
+         hook.h = { command = [\"x\"], capture = \"text\", state_key = \"k\", observe = { workflow = \"seen\", interval_ms = 300 } }\n\
+         workflow.go.steps = [{ action = \"sleep_ms\", duration_ms = 1000 }]\n\
+         workflow.seen.steps = [{ action = \"log\", message = \"{{k}}\" }]\n",
+    );
+    assert_eq!(world.hooks.len(), 1);
+    world.finish_hook(Ok(Captured::Text("one".into())));
+    assert_eq!(world.runs("seen"), 1);
+    world.change("a");
+    world.pass(280);
+    assert_eq!(world.runs("go"), 1);
+    world.pass(500);
+    assert!(world.hooks.is_empty(), "no poll while an execution runs");
+    world.pass(600);
+    assert_eq!(world.hooks.len(), 1);
+    world.finish_hook(Ok(Captured::Text("one".into())));
+    world.pass(299);
+    assert!(world.hooks.is_empty());
+    assert_eq!(world.runs("seen"), 1);
+}
+
+#[test]
+fn a_single_run_ends_with_what_came_of_it() {
+    let text = "startup_workflows = [\"bad\", \"ok\"]\nwatch.go = { paths = [\"x\"], workflow = \"ok\" }\n\
+        process.p.command = [\"x\"]\nhook.h.command = [\"x\"]\n\
+        workflow.bad.steps = [{ action = \"run_hook\", hook = \"h\" }]\n\
+        workflow.ok.steps = [{ action = \"log\", message = \"ok {{last_changed_files}}\" }]\n";
+    let plan = Plan {
+        once: true,
+        changed: vec!["go".into()],
+        ..Plan::default()
+    };
+    let mut world = World::with(text, plan);
+    world.finish_hook(Err("no".into()));
+    assert!(world.said.contains(&"ok [\"go\"]".to_owned()));
+    assert_eq!(world.ended, None);
+    world.all_gone();
+    assert_eq!(world.ended, Some(1));
+}
+
+#[test]
+fn a_process_that_cannot_start_ends_the_startup() {
+    let text = "watch.go = { paths = [\"x\"], workflow = \"ok\" }\nprocess.p.command = [\"x\"]\n\
+        workflow.ok.steps = [{ action = \"log\", message = \"ok\" }]\n";
+    let config = check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse)
+        .valid()
+        .unwrap();
+    let mut core = Core::new(Arc::new(config), Plan::default(), BTreeMap::new());
+    core.handle(0, Event::Begin);
+    let failed = Event::SpawnFailed {
+        process: "p".into(),
+        generation: 1,
+        reason: "no".into(),
+    };
+    assert_eq!(core.handle(0, failed).last(), Some(&Effect::End { code: 1 }));
+}
+
+#[test]
+fn many_steps_that_need_no_waiting_do_not_pile_up() {
+    let steps = vec!["{ action = \"start_process\", process = \"p\" }"; 20_000].join(", ");
+    let mut world = World::new(&format!(
+        "watch.go.paths = [\"x\"]\nprocess.p.command = [\"x\"]\nworkflow.go.steps = [{steps}]\n"
+    ));
+    world.change("x");
+    world.pass(300);
+    assert_eq!(
+        world
+            .core
+            .status(0, 1, WatchStatus::default(), Servers::default())
+            .workflows[0]
+            .runs,
+        1
+    );
+}
+
+#[test]
+fn a_workflow_that_triggers_itself_is_named_once() {
+    let mut world = World::new(
+        "debounce_ms = 10\nwatch.go.paths = [\"x\"]\nworkflow.go.steps = [{ action = \"log\", message = \"go\" }]\n",
+    );
+    for _ in 0..30 {
+        world.change("x");
+        world.pass(20);
+    }
+    let warning = "workflow 'go' appears to trigger itself through 'x'";
+    assert_eq!(world.said.iter().filter(|line| *line == warning).count(), 1);
+}
+
+const EVERYTHING: &str = r#"
+debounce_ms = 50
+startup_workflows = ["boot"]
+watch.go = { paths = ["*"], workflow = "go" }
+watch.other = { paths = ["b*"], workflow = "other" }
+process.p = { command = ["x"], restart = "always", readiness = { kind = "http", url = "http://x", timeout_ms = 2000 }, liveness = { kind = "state_key", key = "k" }, output.rules = [{ state_key = "port", pattern = "x" }] }
+process.q = { command = ["x"], autostart = false, restart = "on_failure" }
+hook.h = { command = ["x"], capture = "text", state_key = "t" }
+hook.o = { command = ["x"], capture = "json", observe = { workflow = "other", interval_ms = 400 } }
+event.e = { state_key = "k", workflow = "go" }
+workflow.boot.steps = [{ action = "run_hook", hook = "h" }, { action = "wait_for_process", process = "p" }]
+workflow.go = { steps = [{ action = "write_state", key = "w", value = "{{k}}" }, { action = "run_hook", hook = "h" }, { action = "restart_process", process = "q" }, { action = "sleep_ms", duration_ms = 30 }], triggers = ["other"] }
+workflow.other.steps = [{ action = "stop_process", process = "q" }, { action = "start_process", process = "p" }, { action = "notify_reload" }]
+"#;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    /// Whatever happens in whatever order: one execution at a time, the file right before every
+    /// child, no start after the end has begun, every post answered, and a shutdown that ends.
+    #[test]
+    fn any_sequence_of_events_keeps_the_promises(
+        events in proptest::collection::vec((0u8..13, 0u64..700, any::<bool>()), 0..80),
+    ) {
+        let mut world = World::new(EVERYTHING);
+        let mut posts = 0;
+        for (kind, time, flag) in events {
+            match kind {
+                0 => world.change(if flag { "a" } else { "b" }),
+                1 => world.pass(time),
+                2 => world.finish_hook(if flag { Ok(Captured::Text(time.to_string())) } else { Err("no".into()) }),
+                3 => {
+                    let Value::Object(members) = json!({ "o": time, "k": "v" }) else { unreachable!() };
+                    world.finish_hook(Ok(Captured::Json(members)));
+                }
+                4 => world.exit("p", i32::from(flag)),
+                5 => world.exit("q", i32::from(flag)),
+                6 => world.all_gone(),
+                7 => {
+                    posts += 1;
+                    world.post(posts, "e", &(time % 3).to_string());
+                }
+                8 => {
+                    if let Some(id) = world.probes.pop_first() {
+                        world.feed(Event::Probed { id, answer: if flag { Ok(()) } else { Err("no".into()) } });
+                    }
+                }
+                9 => {
+                    let generation = world.alive.get("p").copied().unwrap_or(0);
+                    world.feed(Event::Matched {
+                        process: "p".into(), generation, key: "port".into(), value: time.to_string(),
+                    });
+                }
+                10 => world.disk_fails = flag,
+                11 => world.spawn_fails = flag && time < 100,
+                _ => world.pass(10),
+            }
+            if world.ended.is_some() {
+                break;
+            }
+        }
+        if world.ended.is_none() {
+            world.disk_fails = false;
+            if !world.closing {
+                world.feed(Event::Shutdown { line: "end".into(), reason: "test".into() });
+            }
+            for _ in 0..10 {
+                if world.ended.is_none() {
+                    world.all_gone();
+                    world.pass(1000);
+                }
+            }
+        }
+        prop_assert!(world.ended.is_some(), "the run did not end");
+        prop_assert_eq!(world.answered.len() as u64, posts);
+        prop_assert!(world.alive.is_empty());
+    }
+}

@@ -1,0 +1,35 @@
+//! The loop: watches files, supervises processes, runs hooks and workflows, takes narrow events.
+//!
+//! Three layers. `config` and `pattern` say what is wanted. `core` decides: a plain value that
+//! takes events and gives effects, without clock, channel or file. The shell waits on the world,
+//! feeds the core and performs its effects. The command line and, later, a hosting workspace
+//! start the shell with [`run`] and talk to it through its control socket.
+
+pub mod config;
+pub mod control;
+pub mod core;
+mod dry_run;
+mod error;
+mod events;
+mod graph_text;
+mod http;
+mod manual;
+mod output;
+mod pattern;
+mod reload;
+pub mod report;
+mod shell;
+mod state_file;
+mod template;
+mod terminal;
+pub mod time;
+mod watch;
+
+pub use dry_run::{Foreseen, dry_run};
+pub use error::Fatal;
+pub use graph_text::{graph_dot, graph_text};
+pub use manual::{TOPICS, plain};
+pub use output::Style;
+pub use shell::{Options, Outcome, run};
+pub use state_file::{is_free, read as read_state};
+pub use terminal::Colour;

@@ -1,0 +1,302 @@
+//! Where the loop and its children write.
+//!
+//! Each stream has a thread of its own, so that a terminal that does not read never stops the
+//! loop. Children wait when too much is queued; the loop's own lines never do. A stream that is
+//! closed swallows what is written to it.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::config::BodyStyle;
+use crate::report::{ChildKind, Exit, Level, Part, Report, Stream};
+use crate::terminal::{Colour, child_line, label};
+use crate::time::{now_micros, timestamp};
+
+/// How many bytes of children's output may wait to be written to one stream.
+const BACKLOG: usize = 1024 * 1024;
+/// How much is written at once.
+const BATCH: usize = 64 * 1024;
+
+/// How output looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// JSON lines on standard output instead of text.
+    pub json: bool,
+    pub level: Level,
+    pub stdout: Colour,
+    pub stderr: Colour,
+}
+
+/// Who a child is in its output.
+#[derive(Clone, Debug)]
+pub(crate) struct Speaker {
+    pub(crate) kind: ChildKind,
+    pub(crate) name: String,
+    /// `EXE NAME`.
+    pub(crate) label: String,
+    pub(crate) style: BodyStyle,
+}
+
+enum Message {
+    Text(Vec<u8>, u32),
+    Flush(oneshot::Sender<()>),
+}
+
+#[derive(Clone)]
+struct Lane {
+    queue: Sender<Message>,
+    room: Arc<Semaphore>,
+}
+
+/// A handle to both streams.
+#[derive(Clone)]
+pub(crate) struct Output {
+    style: Style,
+    stdout: Lane,
+    stderr: Lane,
+}
+
+impl Lane {
+    fn new(name: &str, stream: impl Write + Send + 'static) -> std::io::Result<Self> {
+        let (queue, messages) = channel();
+        let room = Arc::new(Semaphore::new(BACKLOG));
+        let freed = Arc::clone(&room);
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(128 * 1024)
+            .spawn(move || write_all(&messages, stream, &freed))?;
+        Ok(Self { queue, room })
+    }
+
+    fn put(&self, text: Vec<u8>, permits: u32) {
+        // The thread ends only with the program.
+        drop(self.queue.send(Message::Text(text, permits)));
+    }
+}
+
+fn write_all(messages: &Receiver<Message>, mut stream: impl Write, room: &Semaphore) {
+    while let Ok(message) = messages.recv() {
+        let mut waiting = vec![];
+        let (mut bytes, mut permits) = match message {
+            Message::Text(bytes, permits) => (bytes, permits as usize),
+            Message::Flush(done) => {
+                waiting.push(done);
+                (Vec::new(), 0)
+            }
+        };
+        while waiting.is_empty() && bytes.len() < BATCH {
+            match messages.try_recv() {
+                Ok(Message::Text(more, freed)) => {
+                    bytes.extend_from_slice(&more);
+                    permits += freed as usize;
+                }
+                Ok(Message::Flush(done)) => waiting.push(done),
+                Err(_) => break,
+            }
+        }
+        // A reader that is gone is no reason to stop the run.
+        drop(stream.write_all(&bytes).and_then(|()| stream.flush()));
+        room.add_permits(permits);
+        for done in waiting {
+            let _ = done.send(());
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn new(style: Style) -> std::io::Result<Self> {
+        Ok(Self {
+            style,
+            stdout: Lane::new("stdout", std::io::stdout())?,
+            stderr: Lane::new("stderr", std::io::stderr())?,
+        })
+    }
+
+    /// Show one line of a child, waiting for room when much is queued.
+    pub(crate) async fn child(&self, speaker: &Speaker, stream: Stream, line: &str) {
+        let (lane, text) = if self.style.json {
+            let object = json!({
+                "source": speaker.kind, "name": speaker.name, "stream": stream, "line": line,
+            });
+            (&self.stdout, json_line("output", object))
+        } else {
+            let (lane, colour) = match stream {
+                Stream::Stdout => (&self.stdout, self.style.stdout),
+                Stream::Stderr => (&self.stderr, self.style.stderr),
+            };
+            (lane, child_line(&speaker.label, line, colour, speaker.style))
+        };
+        let permits = u32::try_from(text.len().min(BACKLOG)).expect("the backlog is smaller than that");
+        if let Ok(room) = lane.room.acquire_many(permits).await {
+            room.forget();
+        }
+        lane.put(text.into_bytes(), permits);
+    }
+
+    /// Show a report, at once.
+    pub(crate) fn report(&self, report: &Report) {
+        if self.style.json {
+            if let Some(line) = as_json(report, self.style.level) {
+                self.stdout.put(line.into_bytes(), 0);
+            }
+            return;
+        }
+        let (level, part, text) = match report {
+            Report::Log { level, part, text } if *level <= self.style.level => (*level, *part, text),
+            Report::Said { text } => (Level::Info, Part::Engine, text),
+            Report::Log { .. }
+            | Report::Ready { .. }
+            | Report::Process { .. }
+            | Report::Workflow { .. }
+            | Report::Step { .. }
+            | Report::Event(_)
+            | Report::Stop { .. } => return,
+        };
+        let name = label(
+            &format!("loop {}", part.label()),
+            self.style.stderr,
+            BodyStyle::Plain,
+        );
+        let line = format!(
+            "{name}{} {} {}\n",
+            level.label(),
+            timestamp(now_micros()),
+            one_line(text)
+        );
+        self.stderr.put(line.into_bytes(), 0);
+    }
+
+    /// Resolves when everything queued so far is written, or a stream seems stuck.
+    pub(crate) async fn flush(&self) {
+        for lane in [&self.stdout, &self.stderr] {
+            let (done, flushed) = oneshot::channel();
+            if lane.queue.send(Message::Flush(done)).is_ok() {
+                drop(tokio::time::timeout(Duration::from_secs(2), flushed).await);
+            }
+        }
+    }
+}
+
+/// A line stays a line, whatever a path or a message holds.
+fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.chars().any(char::is_control) {
+        text.chars()
+            .map(|letter| if letter.is_control() { ' ' } else { letter })
+            .collect::<String>()
+            .into()
+    } else {
+        text.into()
+    }
+}
+
+fn json_line(kind: &str, members: Value) -> String {
+    let mut object = Map::new();
+    object.insert("ts".into(), Value::String(timestamp(now_micros())));
+    object.insert("kind".into(), Value::String(kind.to_owned()));
+    if let Value::Object(members) = members {
+        object.extend(members);
+    }
+    format!("{}\n", Value::Object(object))
+}
+
+fn as_json(report: &Report, limit: Level) -> Option<String> {
+    let (kind, members) = match report {
+        Report::Ready {
+            config,
+            root,
+            events_url,
+            browser_url,
+        } => (
+            "ready",
+            json!({ "config": config, "root": root, "events_url": events_url, "browser_url": browser_url }),
+        ),
+        Report::Process {
+            name,
+            state,
+            pid,
+            exit,
+        } => {
+            let exit = exit.map(|exit| match exit {
+                Exit::Code(code) => json!({ "code": code, "signal": null }),
+                Exit::Signal(signal) => json!({ "code": null, "signal": signal }),
+            });
+            (
+                "process",
+                json!({ "name": name, "state": state, "pid": pid, "exit": exit }),
+            )
+        }
+        Report::Workflow {
+            name,
+            phase,
+            source,
+            changed,
+            error,
+            ms,
+        } => (
+            "workflow",
+            json!({
+                "name": name, "phase": phase, "source": source, "changed": changed, "error": error, "ms": ms,
+            }),
+        ),
+        Report::Step {
+            workflow,
+            index,
+            action,
+            ms,
+            ok,
+        } => (
+            "step",
+            json!({ "workflow": workflow, "index": index, "action": action, "ms": ms, "ok": ok }),
+        ),
+        Report::Event(audit) => ("event", serde_json::to_value(audit).ok()?),
+        Report::Log { level, .. } if *level > limit => return None,
+        Report::Log { level, part, text } => ("log", json!({ "level": level, "part": part, "text": text })),
+        Report::Said { text } => (
+            "log",
+            json!({ "level": Level::Info, "part": Part::Engine, "text": text }),
+        ),
+        Report::Stop { reason, exit } => ("stop", json!({ "reason": reason, "exit": exit })),
+    };
+    Some(json_line(kind, members))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_reports_have_their_members() {
+        let line = as_json(
+            &Report::Process {
+                name: "p".into(),
+                state: "exited",
+                pid: None,
+                exit: Some(Exit::Signal(9)),
+            },
+            Level::Info,
+        )
+        .unwrap();
+        let value: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["kind"], "process");
+        assert_eq!(value["exit"]["signal"], 9);
+        assert!(value["ts"].as_str().unwrap().ends_with('Z'));
+    }
+
+    #[test]
+    fn quiet_levels_are_left_out() {
+        let log = |level| Report::log(level, Part::Engine, "x");
+        assert!(as_json(&log(Level::Debug), Level::Info).is_none());
+        assert!(as_json(&log(Level::Error), Level::Warn).is_some());
+    }
+
+    #[test]
+    fn lines_of_the_loop_cannot_be_broken() {
+        assert_eq!(one_line("a\nb\x1b[2J"), "a b [2J");
+        assert_eq!(one_line("plain"), "plain");
+    }
+}

@@ -1,0 +1,188 @@
+//! The serving side of the control socket.
+
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+use std::time::Instant;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{oneshot, watch};
+
+use super::Inbound;
+use crate::control::{Answer, Ask, socket_path};
+use crate::events::gate::{BODY_LIMIT, Caller, Rejection};
+use crate::events::server::{Desk, Waits};
+
+/// The longest question, in bytes: the largest value, fully escaped, and its frame.
+const LINE_LIMIT: u64 = (BODY_LIMIT as u64) * 6 + 4096;
+
+/// Bind the control socket, private to the user. The lock is held, so an old socket is stale.
+pub(crate) fn bind(state_file: &Path) -> std::io::Result<UnixListener> {
+    let path = socket_path(state_file);
+    if let Some(directory) = path.parent()
+        && Some(directory) != state_file.parent()
+    {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        let found = std::fs::symlink_metadata(directory)?;
+        if !found.is_dir() || found.uid() != rustix::process::getuid().as_raw() {
+            return Err(std::io::Error::other("the directory belongs to somebody else"));
+        }
+    }
+    drop(std::fs::remove_file(&path));
+    // The mode must be right from the first moment.
+    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+    let listener = UnixListener::bind(&path);
+    rustix::process::umask(before);
+    listener
+}
+
+pub(crate) fn unbind(state_file: &Path) {
+    drop(std::fs::remove_file(socket_path(state_file)));
+}
+
+/// Serve until dropped. `revision` changes whenever the status does.
+pub(crate) async fn run(listener: UnixListener, desk: Desk, revision: watch::Receiver<u64>) {
+    let mut open = tokio::task::JoinSet::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            continue;
+        };
+        while open.try_join_next().is_some() {}
+        let same_user = stream
+            .peer_cred()
+            .is_ok_and(|peer| peer.uid() == rustix::process::getuid().as_raw());
+        if same_user {
+            open.spawn(converse(stream, desk.clone(), revision.clone()));
+        }
+    }
+}
+
+async fn converse(stream: UnixStream, desk: Desk, revision: watch::Receiver<u64>) {
+    let (read, mut write) = stream.into_split();
+    let mut lines = BufReader::new(read);
+    while let Some(line) = read_line(&mut lines).await {
+        let answered = match serde_json::from_slice(&line) {
+            Ok(ask) => answer(ask, &desk, &revision, &mut write).await,
+            Err(_) => say(&mut write, &Answer::Error("not understood".into())).await,
+        };
+        if answered.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read_line(lines: &mut BufReader<OwnedReadHalf>) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let count = lines.take(LINE_LIMIT).read_until(b'\n', &mut line).await.ok()?;
+    (count > 0 && line.ends_with(b"\n")).then_some(line)
+}
+
+async fn say(write: &mut OwnedWriteHalf, answer: &Answer) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    write.write_all(&line).await
+}
+
+async fn answer(
+    ask: Ask,
+    desk: &Desk,
+    revision: &watch::Receiver<u64>,
+    write: &mut OwnedWriteHalf,
+) -> std::io::Result<()> {
+    let gone = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+    match ask {
+        Ask::Status => say(write, &status(desk).await.ok_or_else(gone)?).await,
+        Ask::Follow => {
+            let mut revision = revision.clone();
+            loop {
+                revision.borrow_and_update();
+                say(write, &status(desk).await.ok_or_else(gone)?).await?;
+                revision.changed().await.map_err(|_| gone())?;
+            }
+        }
+        Ask::State { key } => {
+            let (reply, values) = oneshot::channel();
+            desk.inbox
+                .send(Inbound::State { key, reply })
+                .map_err(|_| gone())?;
+            say(write, &Answer::State(values.await.map_err(|_| gone())?)).await
+        }
+        Ask::Stop => {
+            desk.inbox.send(Inbound::Stop).map_err(|_| gone())?;
+            say(write, &Answer::Stopping).await
+        }
+        Ask::Trigger { event, value, wait } => {
+            trigger(
+                desk,
+                &event,
+                &value,
+                if wait { Waits::Yes } else { Waits::No },
+                write,
+            )
+            .await
+        }
+    }
+}
+
+async fn status(desk: &Desk) -> Option<Answer> {
+    let (reply, status) = oneshot::channel();
+    desk.inbox.send(Inbound::Status { reply }).ok()?;
+    status.await.ok().map(|status| Answer::Status(Box::new(status)))
+}
+
+async fn trigger(
+    desk: &Desk,
+    event: &str,
+    value: &str,
+    waits: Waits,
+    write: &mut OwnedWriteHalf,
+) -> std::io::Result<()> {
+    let declared = desk.gate().is_declared(event);
+    let caller = Caller {
+        event: declared.then(|| event.to_owned()),
+        by: "cli".into(),
+    };
+    let refused = if !declared {
+        Some(Rejection::NotFound)
+    } else if !desk.gate().take(event, Instant::now()) {
+        Some(Rejection::Rate)
+    } else if value.len() > BODY_LIMIT {
+        Some(Rejection::TooLarge)
+    } else {
+        None
+    };
+    if let Some(rejection) = refused {
+        desk.record(&caller, "cli", Some(value), Err(rejection));
+        desk.refuse(&caller, rejection);
+        return say(write, &Answer::Error(rejection.kind().into())).await;
+    }
+    match desk.post(event, value, waits).await {
+        Err(rejection) => {
+            desk.record(&caller, "cli", Some(value), Err(rejection));
+            say(write, &Answer::Error(rejection.kind().into())).await
+        }
+        Ok(posted) => {
+            desk.record(&caller, "cli", Some(value), Ok(posted.changed));
+            say(
+                write,
+                &Answer::Accepted {
+                    changed: posted.changed,
+                },
+            )
+            .await?;
+            if let Some(finished) = posted.finished.filter(|_| posted.changed) {
+                let error = finished
+                    .await
+                    .unwrap_or_else(|_| Err("the loop ended".into()))
+                    .err();
+                say(write, &Answer::Finished { error }).await?;
+            }
+            Ok(())
+        }
+    }
+}

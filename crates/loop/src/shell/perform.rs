@@ -1,0 +1,307 @@
+//! Effects to deeds, one by one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use beamtalk_process::{Error, Spec, Stdin, find_program};
+
+use super::children::{self, CompiledRule, Start, stop_of};
+use super::environment::{EventAccess, Given, environment};
+use super::hooks::{self, Run};
+use super::{Holder, Shell};
+use crate::core::{Effect, Event, Ms};
+use crate::events::gate::Token;
+use crate::output::Speaker;
+use crate::report::{ChildKind, Report};
+use crate::state_file;
+
+impl Shell {
+    /// Do what the core wants; gives the answer when there is one at once.
+    pub(super) fn perform(&mut self, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Report(report) => self.output.report(&report),
+            Effect::Save(why) => {
+                let result = state_file::write(&self.config.state_file, self.core.values());
+                return Some(Event::Saved {
+                    why,
+                    result: result.map_err(|error| error.to_string()),
+                });
+            }
+            Effect::Spawn { process, generation } => return Some(self.spawn(process, generation)),
+            Effect::Stop { process, generation } => {
+                // A job that has ended already has said, or is saying, that it is gone.
+                match self.jobs.remove(&(process.clone(), generation)) {
+                    Some(job) => {
+                        let _ = job.stop.send(());
+                    }
+                    None => return Some(Event::Gone { process, generation }),
+                }
+            }
+            Effect::Probe { id, url, limit } => self.prober.ask(id, url, limit, self.inbox.clone()),
+            Effect::RunHook {
+                id,
+                hook,
+                workflow,
+                changed,
+                limit,
+            } => {
+                if let Err(reason) = self.run_hook(id, &hook, &workflow, &changed, limit) {
+                    return Some(Event::HookDone {
+                        id,
+                        result: Err(reason),
+                    });
+                }
+            }
+            Effect::StopHook { id } => {
+                if let Some(stop) = self.hooks.remove(&id) {
+                    let _ = stop.send(());
+                }
+            }
+            Effect::CheckWindow(paths) => {
+                let is_missing = |path: &String| self.config.root.join(path).symlink_metadata().is_err();
+                let missing: BTreeSet<String> = paths.into_iter().filter(is_missing).collect();
+                return Some(Event::WindowChecked { missing });
+            }
+            // Nobody listening is fine.
+            Effect::Reload => drop(self.reloads.send(())),
+            Effect::Answer { post, verdict } => {
+                if let Some(poster) = self.posts.get_mut(&post) {
+                    if let Some(reply) = poster.verdict.take() {
+                        let _ = reply.send(verdict);
+                    }
+                    if poster.done.is_none() || verdict != (crate::core::Verdict::Accepted { changed: true })
+                    {
+                        self.posts.remove(&post);
+                    }
+                }
+            }
+            Effect::Finished { waiter, result } => {
+                if let Some(done) = self.posts.remove(&waiter).and_then(|poster| poster.done) {
+                    drop(done.send(result));
+                }
+            }
+            Effect::Ready => self.output.report(&Report::Ready {
+                config: self.config.file.display().to_string(),
+                root: self.config.root.display().to_string(),
+                events_url: self.servers.events.clone(),
+                browser_url: self.servers.browser.clone(),
+            }),
+            Effect::Closing => drop(self.watching.take()),
+            Effect::End { code } => self.end(code),
+        }
+        None
+    }
+
+    /// What a child is told of events, and the token it alone holds when it has a scope.
+    fn token_for(
+        &mut self,
+        holder: &Holder,
+        by: String,
+        scope: Option<&[String]>,
+    ) -> Result<Option<Token>, String> {
+        if self.servers.events.is_none() {
+            return Ok(None);
+        }
+        match scope {
+            None => Ok(Some(self.desk.gate().run_token())),
+            Some([]) => Ok(None),
+            Some(events) => {
+                let token = self
+                    .desk
+                    .gate()
+                    .issue(by, events)
+                    .map_err(|error| error.to_string())?;
+                self.tokens.insert(holder.clone(), token.clone());
+                Ok(Some(token))
+            }
+        }
+    }
+
+    fn spec(
+        &self,
+        command: &[String],
+        cwd: Option<&PathBuf>,
+        stdin: Stdin,
+        given: &Given<'_>,
+    ) -> Result<Spec, Error> {
+        let (program, arguments) = command
+            .split_first()
+            .expect("a checked config has no empty command");
+        let root = &self.config.root;
+        let path = given
+            .own
+            .get("PATH")
+            .map(std::ffi::OsString::from)
+            .or_else(|| std::env::var_os("PATH"));
+        Ok(Spec {
+            program: find_program(program, root, path.as_deref())?,
+            name: program.into(),
+            arguments: arguments.iter().map(Into::into).collect(),
+            directory: cwd.map_or_else(|| root.clone(), |cwd| root.join(cwd)),
+            environment: environment(given, std::env::vars_os().map(|(name, _)| name)),
+            stdin,
+        })
+    }
+
+    fn spawn(&mut self, name: String, generation: u64) -> Event {
+        match self.try_spawn(&name, generation) {
+            Ok(pid) => Event::Spawned {
+                process: name,
+                generation,
+                pid,
+            },
+            Err(reason) => {
+                self.revoke(&Holder::Process(name.clone(), generation));
+                Event::SpawnFailed {
+                    process: name,
+                    generation,
+                    reason,
+                }
+            }
+        }
+    }
+
+    fn try_spawn(&mut self, name: &str, generation: u64) -> Result<u32, String> {
+        let config = std::sync::Arc::clone(&self.config);
+        let process = config.process.get(name).ok_or("no such process")?;
+        // The token of the last start ends with it.
+        self.tokens
+            .extract_if(
+                ..,
+                |holder, _| matches!(holder, Holder::Process(other, _) if other == name),
+            )
+            .for_each(|(_, token)| self.desk.gate().revoke(&token));
+        let holder = Holder::Process(name.to_owned(), generation);
+        let token = self.token_for(&holder, format!("process {name}"), process.events.as_deref())?;
+        let given = Given {
+            config: &config,
+            own: &process.env,
+            workflow: "startup",
+            changed: &[],
+            browser_url: self.servers.browser.as_deref(),
+            events: access(
+                self.servers.events.as_deref(),
+                token.as_ref(),
+                process.events.as_deref(),
+            ),
+        };
+        let spec = self
+            .spec(&process.command, process.cwd.as_ref(), Stdin::Held, &given)
+            .map_err(|error| error.to_string())?;
+        let start = Start {
+            name: name.to_owned(),
+            generation,
+            spec,
+            speaker: speaker(
+                ChildKind::Process,
+                name,
+                &process.command,
+                process.output.body_style,
+            ),
+            inherit: process.output.inherit,
+            rules: CompiledRule::all(process),
+            stop: stop_of(process),
+        };
+        let guard = self.guard.as_ref().ok_or("the guard is gone")?.link();
+        let (pid, job) = children::start(start, &guard, &self.ours, &self.output, &self.inbox)
+            .map_err(|error| error.to_string())?;
+        self.jobs.retain(|(other, _), _| other != name);
+        self.jobs.insert((name.to_owned(), generation), job);
+        Ok(pid)
+    }
+
+    fn run_hook(
+        &mut self,
+        id: u64,
+        name: &str,
+        workflow: &str,
+        changed: &[String],
+        limit: Option<Ms>,
+    ) -> Result<(), String> {
+        let config = std::sync::Arc::clone(&self.config);
+        let hook = config.hook.get(name).ok_or("no such hook")?;
+        let failed = |error: String| format!("failed to run hook '{name}': {error}");
+        let token = self
+            .token_for(&Holder::Hook(id), format!("hook {name}"), hook.events.as_deref())
+            .map_err(failed)?;
+        let given = Given {
+            config: &config,
+            own: &hook.env,
+            workflow,
+            changed,
+            browser_url: self.servers.browser.as_deref(),
+            events: access(
+                self.servers.events.as_deref(),
+                token.as_ref(),
+                hook.events.as_deref(),
+            ),
+        };
+        let spec = self
+            .spec(&hook.command, hook.cwd.as_ref(), Stdin::Null, &given)
+            .map_err(|error| failed(error.to_string()))?;
+        let run = Run {
+            id,
+            name: name.to_owned(),
+            spec,
+            speaker: speaker(ChildKind::Hook, name, &hook.command, hook.output.body_style),
+            inherit: hook.output.inherit,
+            capture: hook.capture,
+            limit,
+        };
+        let guard = self.guard.as_ref().ok_or("the guard is gone")?.link();
+        let stop = hooks::start(run, &guard, &self.ours, &self.output, &self.inbox)?;
+        self.hooks.insert(id, stop);
+        Ok(())
+    }
+
+    /// What has to be undone when a child is gone, before the core hears of it.
+    pub(super) fn child_gone(&mut self, event: &Event) {
+        match event {
+            Event::HookDone { id, .. } => {
+                self.hooks.remove(id);
+                self.revoke(&Holder::Hook(*id));
+            }
+            Event::Exited {
+                process, generation, ..
+            } => {
+                self.revoke(&Holder::Process(process.clone(), *generation));
+            }
+            Event::Gone { process, generation } => {
+                self.jobs.remove(&(process.clone(), *generation));
+                self.revoke(&Holder::Process(process.clone(), *generation));
+            }
+            _ => {}
+        }
+    }
+
+    fn revoke(&mut self, holder: &Holder) {
+        if let Some(token) = self.tokens.remove(holder) {
+            self.desk.gate().revoke(&token);
+        }
+    }
+}
+
+fn access<'a>(
+    base_url: Option<&'a str>,
+    token: Option<&'a Token>,
+    scope: Option<&'a [String]>,
+) -> Option<EventAccess<'a>> {
+    Some(EventAccess {
+        base_url: base_url?,
+        token: token?,
+        scope,
+    })
+}
+
+fn speaker(kind: ChildKind, name: &str, command: &[String], style: crate::config::BodyStyle) -> Speaker {
+    let program = command.first().map(String::as_str).unwrap_or_default();
+    let exe = Path::new(program)
+        .file_name()
+        .map_or_else(|| program.into(), std::ffi::OsStr::to_string_lossy);
+    Speaker {
+        kind,
+        name: name.to_owned(),
+        label: format!("{exe} {name}"),
+        style,
+    }
+}

@@ -1,0 +1,269 @@
+//! The state file: one owner, whole at every instant.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::error::Fatal;
+
+/// How long a new run waits for the guard of a dead one.
+const GUARD_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The file beside the state file with `suffix` appended to its name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+/// Make the directory of the state file, private to the user.
+fn make_directory(path: &Path) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    if directory.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(directory)
+}
+
+/// Take the lock of a state file, waiting for the guard of a run that is gone.
+pub(crate) async fn lock(state: &Path) -> Result<File, Fatal> {
+    let path = beside(state, ".lock");
+    let failed = |cause| Fatal::Lock {
+        path: path.clone(),
+        cause,
+    };
+    make_directory(state).map_err(failed)?;
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(failed)?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+            Err(TryLockError::WouldBlock) => {
+                let owner = read_owner(&mut file);
+                let alive = owner.is_some_and(|(pid, began)| start_of(pid) == Some(began));
+                if alive || began.elapsed() > GUARD_PATIENCE {
+                    let pid = owner.map_or(0, |(pid, _)| pid);
+                    return Err(Fatal::Owned {
+                        pid,
+                        path: state.to_owned(),
+                    });
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+    let me = std::process::id();
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| writeln!(file, "{me} {}", start_of(me).unwrap_or(0)))
+        .map_err(failed)?;
+    Ok(file)
+}
+
+/// Whether no run owns the state file.
+pub fn is_free(state: &Path) -> bool {
+    let Ok(file) = File::open(beside(state, ".lock")) else {
+        return true;
+    };
+    !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// The process written in a lock file, and when it started.
+fn read_owner(file: &mut File) -> Option<(u32, u64)> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(100).read_to_string(&mut text).ok()?;
+    let mut words = text.split_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+/// When a process started, in ticks since boot; none when it is gone. Where there is no `/proc`
+/// a living process starts at 0.
+fn start_of(pid: u32) -> Option<u64> {
+    match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(text) => {
+            let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
+            let text = std::str::from_utf8(text.get(after_name..)?).ok()?;
+            let mut fields = text.split_whitespace();
+            if matches!(fields.next()?, "Z" | "X") {
+                return None;
+            }
+            fields.nth(18)?.parse().ok()
+        }
+        Err(_) if cfg!(target_os = "linux") => None,
+        Err(_) => {
+            let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
+            rustix::process::test_kill_process(pid).ok().map(|()| 0)
+        }
+    }
+}
+
+/// The values in a state file; none when there is no file.
+pub fn read(path: &Path) -> Result<BTreeMap<String, Value>, Fatal> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(cause) => {
+            return Err(Fatal::ReadState {
+                path: path.to_owned(),
+                cause,
+            });
+        }
+    };
+    serde_json::from_slice(&bytes).map_err(|error| Fatal::ParseState {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// Replace the state file by one with these values: written aside, synced, renamed.
+pub(crate) fn write(path: &Path, values: &BTreeMap<String, Value>) -> Result<(), Fatal> {
+    replace(path, values).map_err(|cause| Fatal::WriteState {
+        path: path.to_owned(),
+        cause,
+    })
+}
+
+fn replace(path: &Path, values: &BTreeMap<String, Value>) -> std::io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(values)?;
+    text.push(b'\n');
+    // A link stays a link: the file it points to is the one that is replaced.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = std::fs::metadata(&target).ok();
+    if before
+        .as_ref()
+        .is_some_and(|found| found.permissions().readonly() && !is_writable(&target))
+    {
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "the file is read-only",
+        ));
+    }
+    let aside = beside(&target, &format!(".tmp-{}", std::process::id()));
+    let outcome = fill(
+        &aside,
+        &text,
+        before.map(|found| found.permissions().mode() & 0o7777),
+    )
+    .and_then(|()| std::fs::rename(&aside, &target));
+    if outcome.is_err() {
+        drop(std::fs::remove_file(&aside));
+    }
+    outcome
+}
+
+/// Read-only files can be renamed over; the user's wish not to have them written is kept, except
+/// for those whom modes do not bind.
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+fn fill(aside: &Path, text: &[u8], mode: Option<u32>) -> std::io::Result<()> {
+    drop(std::fs::remove_file(aside));
+    make_directory(aside)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(aside)?;
+    if let Some(mode) = mode
+        && mode != 0o600
+    {
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
+    file.write_all(text)?;
+    file.sync_data()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn values() -> BTreeMap<String, Value> {
+        BTreeMap::from([("b".into(), json!(1)), ("a".into(), json!("x"))])
+    }
+
+    #[test]
+    fn a_written_file_is_sorted_private_and_reads_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/state.json");
+        write(&path, &values()).unwrap();
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "{\n  \"a\": \"x\",\n  \"b\": 1\n}\n"
+        );
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(read(&path).unwrap(), values());
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn mode_and_link_of_an_existing_file_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().join("real.json");
+        let link = directory.path().join("state.json");
+        std::fs::write(&real, "{}").unwrap();
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write(&link, &values()).unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(read(&real).unwrap(), values());
+        assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn a_corrupt_file_is_an_error_and_a_missing_one_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.json");
+        assert_eq!(read(&path).unwrap(), BTreeMap::new());
+        for text in ["[1]", "{", "", "null", "\"x\""] {
+            std::fs::write(&path, text).unwrap();
+            assert!(matches!(read(&path), Err(Fatal::ParseState { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_file_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.json");
+        write(&path, &values()).unwrap();
+        // Its place is taken by something that cannot be replaced.
+        let blocked = directory.path().join("blocked");
+        std::fs::create_dir_all(blocked.join("inside")).unwrap();
+        assert!(matches!(
+            write(&blocked, &values()),
+            Err(Fatal::WriteState { .. })
+        ));
+        assert_eq!(read(&path).unwrap(), values());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_values_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("state.json");
+            std::fs::write(&path, &bytes).unwrap();
+            prop_assert!(read(&path).is_err() || bytes.contains(&0x7b));
+        }
+    }
+}

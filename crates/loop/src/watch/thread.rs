@@ -1,0 +1,239 @@
+//! The thread that watches: builds the tree, then turns what the backend says into notices.
+
+use std::io::PipeWriter;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::mpsc;
+
+use super::native::Native;
+use super::tree::{NoWatch, Registrar, Tree};
+use super::{Notice, Scope};
+use crate::config::{Watcher, WatcherKind};
+use crate::core::Change;
+use crate::pattern::Target;
+
+/// A second failure of the backend within this time is the end.
+const FAILURE_APART: Duration = Duration::from_mins(1);
+/// Directories without a watch are compared no more often than this.
+const FALLBACK_POLL: u64 = 2000;
+
+/// How much is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) directories: usize,
+    pub(crate) files: usize,
+}
+
+/// A running watcher. Dropping it ends the thread.
+pub(crate) struct Watching {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) found: Found,
+    _stop: PipeWriter,
+}
+
+/// Needs no registration: it looks for itself.
+pub(super) struct Scanner;
+
+impl Registrar for Scanner {
+    fn add(&mut self, _: &Path) -> Result<Option<i32>, NoWatch> {
+        Ok(None)
+    }
+
+    fn remove(&mut self, _: i32) {}
+}
+
+/// Start watching. Resolves when the file table is built; changes are queued from then on.
+pub(crate) async fn start(
+    scope: Scope,
+    watcher: Watcher,
+    notices: mpsc::UnboundedSender<Notice>,
+) -> std::io::Result<Watching> {
+    let (stop, stopper) = std::io::pipe()?;
+    let (ready, built) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new()
+        .name("watch".into())
+        .stack_size(1024 * 1024)
+        .spawn(move || match watcher.kind {
+            WatcherKind::Native => match Native::new(scope, usize::MAX) {
+                Ok(native) => {
+                    let summary = (native.tree.targets().to_vec(), count(&native.tree));
+                    warn_about_limit(&native, &notices);
+                    if ready.send(Ok(summary)).is_ok() {
+                        watch(native, watcher.poll_interval_ms, &stop, &notices);
+                    }
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            },
+            WatcherKind::Poll => {
+                let mut tree = Tree::new(scope, Scanner, true);
+                tree.build();
+                let summary = (tree.targets().to_vec(), count(&tree));
+                if ready.send(Ok(summary)).is_ok() {
+                    scan(tree, watcher.poll_interval_ms, &stop, &notices);
+                }
+            }
+        })?;
+    let (targets, found) = built
+        .await
+        .map_err(|_| std::io::Error::other("the watching thread ended"))??;
+    Ok(Watching {
+        targets,
+        found,
+        _stop: stopper,
+    })
+}
+
+fn count<R: Registrar>(tree: &Tree<R>) -> Found {
+    Found {
+        directories: tree.directory_count(),
+        files: tree.file_count(),
+    }
+}
+
+fn warn_about_limit(native: &Native, notices: &mpsc::UnboundedSender<Notice>) {
+    let unwatched = native.tree.unwatched_count();
+    if unwatched > 0 {
+        let limit = Native::kernel_limit().map_or_else(|| "unknown".to_owned(), |limit| limit.to_string());
+        let needed = native.tree.directory_count();
+        drop(notices.send(Notice::Warning(format!(
+            "the limit of {limit} watches (fs.inotify.max_user_watches) is reached and {needed} are needed; \
+             {unwatched} directories are polled instead"
+        ))));
+    }
+}
+
+/// Sends notices and remembers the last counts.
+struct Teller<'a> {
+    notices: &'a mpsc::UnboundedSender<Notice>,
+    counted: Found,
+}
+
+impl Teller<'_> {
+    /// False when nobody listens any more.
+    fn tell(&mut self, changes: Vec<Change>, found: Found) -> bool {
+        if self.counted != found {
+            self.counted = found;
+            drop(self.notices.send(Notice::Counted(found)));
+        }
+        changes.is_empty() || self.notices.send(Notice::Changed(changes)).is_ok()
+    }
+}
+
+fn watch(
+    mut native: Native,
+    poll_interval: u64,
+    stop: &std::io::PipeReader,
+    notices: &mpsc::UnboundedSender<Notice>,
+) {
+    let interval = Duration::from_millis(poll_interval.max(FALLBACK_POLL));
+    let mut teller = Teller {
+        notices,
+        counted: count(&native.tree),
+    };
+    let mut failed: Option<Instant> = None;
+    let mut compared = Instant::now();
+    loop {
+        let fallback = native.tree.unwatched_count() > 0;
+        let limit = fallback.then(|| interval.saturating_sub(compared.elapsed()));
+        match wait(native.descriptor(), stop, limit) {
+            Woken::Stop => return,
+            Woken::Events | Woken::Time => {}
+        }
+        let mut changes = match native.read() {
+            Ok(reading) => {
+                let mut changes = reading.changes;
+                if reading.config_changed {
+                    drop(notices.send(Notice::ConfigChanged));
+                }
+                if reading.overflow {
+                    drop(notices.send(Notice::Warning("file events were dropped; rescanning".into())));
+                    native.tree.rescan(&mut changes);
+                }
+                changes
+            }
+            Err(error) => {
+                let again = failed.is_some_and(|last| last.elapsed() < FAILURE_APART);
+                failed = Some(Instant::now());
+                match native.recreate() {
+                    Ok(found) if !again => {
+                        drop(notices.send(Notice::Warning(format!(
+                            "watching failed and was set up anew: {error}"
+                        ))));
+                        found
+                    }
+                    Ok(_) | Err(_) => {
+                        drop(notices.send(Notice::Failed(format!("watching failed: {error}"))));
+                        return;
+                    }
+                }
+            }
+        };
+        if fallback && compared.elapsed() >= interval {
+            native.tree.rescan_unwatched(&mut changes);
+            compared = Instant::now();
+        }
+        let found = count(&native.tree);
+        if !teller.tell(changes, found) {
+            return;
+        }
+    }
+}
+
+fn scan(
+    mut tree: Tree<Scanner>,
+    poll_interval: u64,
+    stop: &std::io::PipeReader,
+    notices: &mpsc::UnboundedSender<Notice>,
+) {
+    let mut teller = Teller {
+        notices,
+        counted: count(&tree),
+    };
+    let config = tree.scope.config_file.clone();
+    let stamp = || std::fs::metadata(&config).and_then(|found| found.modified()).ok();
+    let mut config_stamp = stamp();
+    loop {
+        if wait_for_stop(stop, Duration::from_millis(poll_interval)) {
+            return;
+        }
+        let mut changes = Vec::new();
+        tree.rescan(&mut changes);
+        let now = stamp();
+        if now != config_stamp {
+            config_stamp = now;
+            drop(notices.send(Notice::ConfigChanged));
+        }
+        let found = count(&tree);
+        if !teller.tell(changes, found) {
+            return;
+        }
+    }
+}
+
+enum Woken {
+    Stop,
+    Events,
+    Time,
+}
+
+fn wait(events: std::os::fd::BorrowedFd<'_>, stop: &std::io::PipeReader, limit: Option<Duration>) -> Woken {
+    let timeout = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    let mut both = [
+        PollFd::new(stop, PollFlags::IN),
+        PollFd::from_borrowed_fd(events, PollFlags::IN),
+    ];
+    match poll(&mut both, timeout.as_ref()) {
+        Ok(0) | Err(_) => Woken::Time,
+        Ok(_) if !both[0].revents().is_empty() => Woken::Stop,
+        Ok(_) => Woken::Events,
+    }
+}
+
+/// Whether the other end was closed within the time.
+fn wait_for_stop(stop: &std::io::PipeReader, limit: Duration) -> bool {
+    let timeout = Timespec::try_from(limit).ok();
+    let mut one = [PollFd::new(stop, PollFlags::IN)];
+    matches!(poll(&mut one, timeout.as_ref()), Ok(count) if count > 0)
+}

@@ -1,0 +1,267 @@
+//! One started program: spawn, wait, stop.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::error::Error;
+use crate::group::{Group, any_alive, signal_each};
+use crate::guard::{GuardLink, announcement};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The file to execute; see [`find_program`].
+    pub program: PathBuf,
+    /// What the program is told its own name is.
+    pub name: OsString,
+    pub arguments: Vec<OsString>,
+    pub directory: PathBuf,
+    /// Changes to the inherited environment: set, or remove with `None`.
+    pub environment: BTreeMap<OsString, Option<OsString>>,
+    pub stdin: Stdin,
+}
+
+/// What the program reads from its standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// End of file at once.
+    Null,
+    /// A pipe that stays open and silent until the program is stopped.
+    Held,
+    /// A pipe for the caller to write to; take it with [`Child::take_stdin`].
+    Piped,
+}
+
+/// How to stop a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The gentle signal.
+    pub signal: Signal,
+    /// How long to wait for it to work before `SIGKILL`.
+    pub grace: Duration,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self {
+            signal: Signal::TERM,
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// A started program, leader of a process group of its own.
+#[derive(Debug)]
+pub struct Child {
+    leader: tokio::process::Child,
+    group: Group,
+    guard: Option<GuardLink>,
+    exit: Option<ExitStatus>,
+}
+
+/// The file that `name` means: absolute as it is, a bare name searched in `path`, anything else
+/// relative to `base`.
+pub fn find_program(name: &str, base: &Path, path: Option<&OsStr>) -> Result<PathBuf, Error> {
+    if name.contains('/') {
+        return Ok(base.join(name));
+    }
+    let default = OsStr::new("/usr/local/bin:/usr/bin:/bin");
+    std::env::split_paths(path.unwrap_or(default))
+        // An empty or relative entry of the path means a place below the base, never below
+        // whatever directory this process happens to stand in.
+        .map(|directory| base.join(directory).join(name))
+        .find(|file| is_executable(file))
+        .ok_or_else(|| Error::NotOnPath {
+            name: name.to_owned(),
+        })
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Start a program in its own group, its output on pipes. With a `guard`, the group is known to
+/// the guard before the program runs.
+pub fn spawn(spec: &Spec, guard: Option<&GuardLink>) -> Result<Child, Error> {
+    let mut command = Command::new(&spec.program);
+    command
+        .arg0(&spec.name)
+        .args(&spec.arguments)
+        .current_dir(&spec.directory)
+        .process_group(0)
+        .stdin(match spec.stdin {
+            Stdin::Null => Stdio::null(),
+            Stdin::Held | Stdin::Piped => Stdio::piped(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    for (key, value) in &spec.environment {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    if let Some(link) = guard {
+        announce_before_exec(&mut command, link);
+    }
+    let leader = command
+        .spawn()
+        .map_err(|cause| match std::fs::metadata(&spec.directory) {
+            Ok(found) if found.is_dir() => Error::Start {
+                program: spec.program.clone(),
+                cause,
+            },
+            Ok(_) | Err(_) => Error::Directory {
+                directory: spec.directory.clone(),
+                cause,
+            },
+        })?;
+    let group = leader
+        .id()
+        .and_then(Group::of)
+        .expect("a child that was just started and not yet waited for has an id");
+    Ok(Child {
+        leader,
+        group,
+        guard: guard.cloned(),
+        exit: None,
+    })
+}
+
+#[expect(
+    unsafe_code,
+    reason = "the group must be in the guard's pipe after fork and before exec; the closure makes \
+              two system calls on data it owns and allocates nothing"
+)]
+fn announce_before_exec(command: &mut Command, link: &GuardLink) {
+    let pipe = link.pipe();
+    let announce = move || {
+        let id = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+        rustix::io::write(&*pipe, &announcement(id))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec only async-signal-safe work is allowed: `getpid` and `write`
+    // are, and neither the closure nor the error path takes a lock or allocates.
+    unsafe {
+        command.pre_exec(announce);
+    }
+}
+
+impl Child {
+    /// The process id of the leader, which is also the id of the group.
+    pub fn id(&self) -> u32 {
+        self.group.id()
+    }
+
+    pub fn group(&self) -> Group {
+        self.group
+    }
+
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.leader.stdin.take()
+    }
+
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.leader.stdout.take()
+    }
+
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.leader.stderr.take()
+    }
+
+    /// Wait for the leader to end. May be dropped and called again. The standard input stays
+    /// open meanwhile.
+    pub async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        if let Some(exit) = self.exit {
+            return Ok(exit);
+        }
+        // The library closes the input before it waits; a held one has to stay open.
+        let held = self.leader.stdin.take();
+        let keep = Keep {
+            slot: &mut self.leader,
+            held,
+        };
+        let exit = keep.slot.wait().await?;
+        drop(keep);
+        self.exit = Some(exit);
+        if self.group.is_empty() {
+            self.forget();
+        }
+        Ok(exit)
+    }
+
+    /// Whether the leader has been waited for and nobody is left in its group.
+    pub fn is_gone(&mut self) -> bool {
+        let gone = self.exit.is_some() && self.group.is_empty();
+        if gone {
+            self.forget();
+        }
+        gone
+    }
+
+    /// End the whole group, and descendants that left it: the gentle signal, end of input, and
+    /// after the grace `SIGKILL`. Complete when the leader is collected and the group is empty.
+    pub async fn stop(&mut self, how: Stop) {
+        let mut strays = if self.is_gone() {
+            Vec::new()
+        } else {
+            self.group.strays()
+        };
+        self.group.signal(how.signal);
+        signal_each(&strays, how.signal);
+        drop(self.leader.stdin.take());
+        let deadline = Instant::now() + how.grace;
+        let mut pause = Duration::from_millis(1);
+        let mut killed = false;
+        loop {
+            if self.exit.is_none() && timeout(pause, self.wait()).await.is_err() {
+                // The leader is still there; look again below.
+            } else if self.is_gone() && !any_alive(&strays) {
+                return;
+            } else {
+                sleep(pause).await;
+            }
+            pause = (pause * 2).min(Duration::from_millis(20));
+            if Instant::now() >= deadline {
+                if !killed {
+                    strays.extend(self.group.strays());
+                }
+                killed = true;
+                self.kill();
+                signal_each(&strays, Signal::KILL);
+            }
+        }
+    }
+
+    /// `SIGKILL` to the group now, without waiting.
+    pub fn kill(&self) {
+        self.group.signal(Signal::KILL);
+    }
+
+    fn forget(&mut self) {
+        if let Some(link) = self.guard.take() {
+            link.forget(self.group);
+        }
+    }
+}
+
+/// Puts the held input back when a wait ends or is dropped.
+struct Keep<'a> {
+    slot: &'a mut tokio::process::Child,
+    held: Option<ChildStdin>,
+}
+
+impl Drop for Keep<'_> {
+    fn drop(&mut self) {
+        self.slot.stdin = self.held.take();
+    }
+}

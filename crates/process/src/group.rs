@@ -1,0 +1,207 @@
+//! A process group and the processes that left it: who is alive, and signals to all of them.
+//!
+//! On Linux the table of processes is read from `/proc`, which also finds descendants that made
+//! a group or session of their own. Elsewhere only the group itself is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpid,
+};
+
+/// A process group, named by the process id of its leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Group(i32);
+
+impl Group {
+    /// The group led by process `id`; none for 0 and 1, which are never ours.
+    pub fn of(id: u32) -> Option<Self> {
+        i32::try_from(id).ok().filter(|&raw| raw > 1).map(Self)
+    }
+
+    /// The process id of the leader.
+    pub fn id(self) -> u32 {
+        self.0.unsigned_abs()
+    }
+
+    fn pid(self) -> Pid {
+        Pid::from_raw(self.0).expect("a group is made only of ids above 1")
+    }
+
+    /// Whether no member of the group is alive; the dead that nobody has collected do not count.
+    pub fn is_empty(self) -> bool {
+        match test_kill_process_group(self.pid()) {
+            Err(Errno::SRCH) => true,
+            Ok(()) | Err(_) => !has_living_member(self.id()),
+        }
+    }
+
+    /// Send `signal` to every member.
+    pub fn signal(self, signal: Signal) {
+        // A group that is gone already needs no signal.
+        let _ = kill_process_group(self.pid(), signal);
+    }
+
+    /// The living processes that descend from the leader but left its group.
+    pub fn strays(self) -> Vec<u32> {
+        let table = process_table();
+        let members: BTreeSet<u32> = table
+            .iter()
+            .filter(|(id, entry)| **id == self.id() || entry.group == self.id())
+            .map(|(id, _)| *id)
+            .collect();
+        descendants(&table, members)
+            .into_iter()
+            .filter(|id| table.get(id).is_some_and(|entry| entry.group != self.id()))
+            .collect()
+    }
+}
+
+/// Send `signal` to single processes.
+pub(crate) fn signal_each(ids: &[u32], signal: Signal) {
+    for pid in ids.iter().filter_map(|&id| Group::of(id)) {
+        let _ = kill_process(pid.pid(), signal);
+    }
+}
+
+/// `SIGKILL` to single processes.
+pub fn kill_each(ids: &[u32]) {
+    signal_each(ids, Signal::KILL);
+}
+
+/// Whether one of the processes is alive.
+pub(crate) fn any_alive(ids: &[u32]) -> bool {
+    if ids.is_empty() {
+        return false;
+    }
+    let table = process_table();
+    ids.iter().any(|id| table.contains_key(id))
+}
+
+/// Every living descendant of this process except those in `besides` and what descends from them.
+pub fn descendants_of_self(besides: &BTreeSet<u32>) -> Vec<u32> {
+    let table: BTreeMap<_, _> = process_table()
+        .into_iter()
+        .filter(|(id, _)| !besides.contains(id))
+        .collect();
+    descendants(&table, BTreeSet::from([std::process::id()]))
+}
+
+/// Collect dead children that were not started here but fell to this process, a subreaper, when
+/// their parents ended. The children in `ours` are left to those who wait for them.
+pub fn reap_strangers(ours: &BTreeSet<u32>) {
+    for id in children_of_self() {
+        if !ours.contains(&id)
+            && let Some(group) = Group::of(id)
+        {
+            // Still alive, or collected meanwhile: nothing to do.
+            let _ = waitpid(Some(group.pid()), WaitOptions::NOHANG);
+        }
+    }
+}
+
+/// The direct children of this process.
+fn children_of_self() -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
+    threads
+        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok())
+        .flat_map(|text| {
+            text.split_whitespace()
+                .filter_map(|id| id.parse().ok())
+                .collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+fn descendants(table: &BTreeMap<u32, Entry>, roots: BTreeSet<u32>) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (&id, entry) in table {
+        children.entry(entry.parent).or_default().push(id);
+    }
+    let mut found = Vec::new();
+    let mut seen = roots.clone();
+    let mut open: Vec<u32> = roots.into_iter().collect();
+    while let Some(id) = open.pop() {
+        for &child in children.get(&id).into_iter().flatten() {
+            if seen.insert(child) {
+                found.push(child);
+                open.push(child);
+            }
+        }
+    }
+    found
+}
+
+fn has_living_member(group: u32) -> bool {
+    if cfg!(target_os = "linux") {
+        process_table().values().any(|entry| entry.group == group)
+    } else {
+        true
+    }
+}
+
+struct Entry {
+    parent: u32,
+    group: u32,
+}
+
+/// The living processes of the machine; empty where there is no `/proc`.
+fn process_table() -> BTreeMap<u32, Entry> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return BTreeMap::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let id: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let text = std::fs::read(entry.path().join("stat")).ok()?;
+            Some((id, parse_stat(&text)?))
+        })
+        .collect()
+}
+
+/// Parent and group from a line of `/proc/ID/stat`; none for the dead.
+fn parse_stat(text: &[u8]) -> Option<Entry> {
+    // The name in brackets may itself hold brackets and blanks.
+    let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
+    let text = std::str::from_utf8(text.get(after_name..)?).ok()?;
+    let mut fields = text.split_whitespace();
+    if matches!(fields.next()?, "Z" | "X" | "x") {
+        return None;
+    }
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    Some(Entry { parent, group })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_with_brackets_do_not_confuse_the_process_table() {
+        let entry = parse_stat(b"42 (a ) Z (b) S 7 9 9 0 -1").unwrap();
+        assert_eq!((entry.parent, entry.group), (7, 9));
+        assert!(parse_stat(b"42 (gone) Z 7 9 9").is_none());
+    }
+
+    #[test]
+    fn groups_that_can_never_be_ours_are_refused() {
+        assert!(Group::of(0).is_none());
+        assert!(Group::of(1).is_none());
+        assert!(Group::of(u32::MAX).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_a_stat_file_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let entry = parse_stat(&bytes);
+            prop_assert!(entry.is_none() || bytes.contains(&b')'));
+        }
+    }
+}
