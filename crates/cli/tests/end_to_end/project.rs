@@ -242,8 +242,12 @@ fn any_bytes_give_diagnostics() {
 #[test]
 fn ten_errors_are_ten_reports_and_many_are_cut() {
     let place = Place::with_project();
-    let methods =
-        |count: usize| -> String { (0..count).map(|at| format!("  m{at} => gone{at}\n\n")).collect() };
+    let methods = |count: usize| -> String {
+        (0..count)
+            .map(|at| format!("  m{at} => gone{at}\n"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     place.write("src/Ten.bt", &format!("Object subclass: Ten\n\n{}", methods(10)));
     let done = place.run(&["check"]).expect_code(1);
     assert_eq!(done.stderr.matches("error[").count(), 10, "{}", done.stderr);
