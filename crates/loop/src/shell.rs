@@ -31,7 +31,7 @@ use crate::events::gate::{Failures, Gate, Token};
 use crate::events::server::Desk;
 use crate::output::{Output, Style};
 use crate::report::{Level, Part, Report};
-use crate::watch::{Found, Notice, Scope, Watching};
+use crate::watch::{Found, Notice, Scope, Teller, Watching};
 use crate::{events, http, reload, state_file, time, watch as watching};
 
 /// How a run is meant to go.
@@ -233,7 +233,10 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         ended: None,
         config,
     };
-    shell.bind_servers().await?;
+    if let Err(error) = shell.bind_servers().await {
+        control_server::unbind(&shell.config.state_file);
+        return Err(error);
+    }
     Ok(shell)
 }
 
@@ -242,15 +245,8 @@ async fn start_watching(
     output: &Output,
     inbox: mpsc::UnboundedSender<Inbound>,
 ) -> Result<Watching, Fatal> {
-    let (sender, mut notices) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Some(notice) = notices.recv().await {
-            if inbox.send(Inbound::Notice(notice)).is_err() {
-                return;
-            }
-        }
-    });
-    let watching = watching::start(Scope::new(config), config.watcher.clone(), sender)
+    let teller: Teller = Box::new(move |notice| inbox.send(Inbound::Notice(notice)).is_ok());
+    let watching = watching::start(Scope::new(config), config.watcher.clone(), teller)
         .await
         .map_err(|cause| Fatal::Watch {
             root: config.root.clone(),
@@ -422,7 +418,10 @@ impl Shell {
     fn receive(&mut self, inbound: Inbound) {
         match inbound {
             Inbound::Event(event) => self.feed(event),
-            Inbound::Notice(Notice::Changed(changes)) => self.feed(Event::Changed(changes)),
+            Inbound::Notice(Notice::Changed(changes, seen)) => {
+                let at = seen.saturating_duration_since(self.epoch).as_millis() as Ms;
+                self.feed(Event::Changed { changes, at });
+            }
             Inbound::Notice(Notice::ConfigChanged) => self.feed(Event::ConfigChanged),
             Inbound::Notice(Notice::Warning(text)) => self.log(Level::Warn, Part::Watch, text),
             Inbound::Notice(Notice::Counted(found)) => self.found = found,
