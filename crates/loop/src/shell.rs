@@ -24,7 +24,7 @@ use self::children::{Job, Ours};
 use self::probes::Prober;
 use self::signals::{Came, Signals};
 use crate::config::{Config, WatcherKind};
-use crate::core::{Core, Event, GroupStatus, Ms, Plan, Post, Servers, Status, Verdict, WatchStatus};
+use crate::core::{Core, Effect, Event, GroupStatus, Ms, Plan, Post, Servers, Status, Verdict, WatchStatus};
 use crate::error::Fatal;
 use crate::events::audit::AuditLog;
 use crate::events::gate::{Failures, Gate, Token};
@@ -532,10 +532,18 @@ impl Shell {
         while let Some(event) = events.pop_front() {
             self.child_gone(&event);
             let now = self.now();
+            // Deeds first: a child starts sooner when nobody is woken before it to write a line.
+            // What comes of a deed is handled, and told, after the words of this round.
+            let mut words = Vec::new();
             for effect in self.core.handle(now, event) {
-                if let Some(answer) = self.perform(effect) {
+                if let Effect::Report(report) = effect {
+                    words.push(report);
+                } else if let Some(answer) = self.perform(effect) {
                     events.push_back(answer);
                 }
+            }
+            for report in words {
+                self.output.report(&report);
             }
         }
     }
