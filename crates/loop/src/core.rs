@@ -71,7 +71,11 @@ pub enum Event {
     Begin,
     /// A deadline has passed.
     Tick,
-    Changed(Vec<Change>),
+    /// Files changed; `at` is when that was seen, which is when a window opens.
+    Changed {
+        changes: Vec<Change>,
+        at: Ms,
+    },
     /// The answer to [`Effect::CheckWindow`]: those that do not exist.
     WindowChecked {
         missing: BTreeSet<String>,
@@ -373,9 +377,9 @@ impl Core {
                 self.start_next_process(now, &mut out);
             }
             Event::Tick => {}
-            Event::Changed(changes) => {
+            Event::Changed { changes, at } => {
                 if !self.is_stopping() {
-                    self.window.add(now, changes);
+                    self.window.add(at.min(now), changes);
                 }
             }
             Event::WindowChecked { missing } => self.window_checked(&missing),
