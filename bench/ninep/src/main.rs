@@ -184,7 +184,7 @@ fn idle() -> anyhow::Result<Row> {
     let daemon = Daemon::with_live_sessions(20)?;
     let before = daemon.cpu()?;
     std::thread::sleep(IDLE);
-    let used = daemon.cpu()? - before;
+    let used = daemon.cpu()?.saturating_sub(before);
     let percent = used.as_secs_f64() / IDLE.as_secs_f64() * 100.0;
     let resident = daemon.resident_megabytes()?;
     Ok(Row {

@@ -363,6 +363,12 @@ fn a_client_none_of_us_wrote_works() {
     let (stream, shared) = tree::connection(Limits::default());
     let client = ninep_client::sync::client::Client::new_from_unix_stream("me", "", stream).unwrap();
     assert_eq!(client.read_str("text").unwrap(), "hello, world\n");
+    // It keeps the fid of a path it has opened for reading.
+    client.clunk_path("text").unwrap();
+    assert_eq!(client.write_str("text", 0, "bonjour").unwrap(), 7);
+    assert_eq!(shared.text.lock().unwrap().as_slice(), b"bonjour");
+    assert!(client.read_str("missing").is_err());
+    // Last, because it opens the fid of the root itself.
     let names: Vec<String> = client
         .read_dir("")
         .unwrap()
@@ -370,11 +376,6 @@ fn a_client_none_of_us_wrote_works() {
         .map(|stat| stat.name.clone())
         .collect();
     assert_eq!(names, ["dir", "panic", "slow", "stream", "text"]);
-    // It keeps the fid of a path it has opened for reading.
-    client.clunk_path("text").unwrap();
-    assert_eq!(client.write_str("text", 0, "bonjour").unwrap(), 7);
-    assert_eq!(shared.text.lock().unwrap().as_slice(), b"bonjour");
-    assert!(client.read_str("missing").is_err());
 }
 
 #[test]

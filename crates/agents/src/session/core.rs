@@ -264,7 +264,7 @@ impl Core {
                     vec![]
                 }
             }
-            Event::LaunchFailed { now, reason, retry } => {
+            Event::LaunchFailed { now, reason, retry } if self.state == State::Starting => {
                 self.last_error = Some(reason);
                 let mut effects = self.change(State::Error);
                 if retry {

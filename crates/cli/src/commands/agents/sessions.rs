@@ -384,10 +384,7 @@ pub(super) fn events(
     let tree = client.tree()?;
     if no_follow {
         let wanted: Vec<&str> = types.map(|types| types.split(',').collect()).unwrap_or_default();
-        let source = match source {
-            Some(name) => Some(client.resolve(&tree, name).unwrap_or_else(|_| name.to_owned())),
-            None => None,
-        };
+        let source = source.map(|name| client.resolve(&tree, name).unwrap_or_else(|_| name.to_owned()));
         for line in tree.read_text("events.json")?.lines() {
             let event = parse(line)?;
             let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
