@@ -66,7 +66,6 @@ test-runtime:
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
 test-language: build
-	$(BEAMTALK) fmt --check lib
 	$(BEAMTALK) test --quiet lib
 	$(BEAMTALK) test --quiet tests/lang
 	$(BEAMTALK) test-docs README.md docs

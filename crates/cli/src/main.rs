@@ -92,14 +92,19 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error).into(),
     };
-    let mut terminal = Terminal::new(&arguments.global);
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, &mut terminal)));
-    match outcome {
+    // The thread that works has room for the deepest tree; a panic in it has been told by the hook.
+    let worker = std::thread::Builder::new()
+        .stack_size(source::STACK)
+        .spawn(move || execute(arguments));
+    match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit.into(),
-        Ok(Err(error)) => finish(&mut terminal, &error).into(),
-        // The hook has told what happened.
-        Err(_) => Exit::Internal.into(),
+        Ok(Err(_)) | Err(_) => Exit::Internal.into(),
     }
+}
+
+fn execute(arguments: Arguments) -> Exit {
+    let mut terminal = Terminal::new(&arguments.global);
+    run(arguments, &mut terminal).unwrap_or_else(|error| finish(&mut terminal, &error))
 }
 
 fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
