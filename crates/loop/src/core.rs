@@ -101,6 +101,11 @@ pub enum Event {
         process: String,
         generation: u64,
     },
+    /// The group cannot be killed.
+    StopFailed {
+        process: String,
+        generation: u64,
+    },
     /// An output rule found a value.
     Matched {
         process: String,
@@ -427,6 +432,9 @@ impl Core {
             }
             Event::Gone { process, generation } => {
                 self.process(now, &process, process::Input::Gone { generation }, &mut out);
+            }
+            Event::StopFailed { process, generation } => {
+                self.process(now, &process, process::Input::StopFailed { generation }, &mut out);
             }
             Event::Matched {
                 process,

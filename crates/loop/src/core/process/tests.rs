@@ -194,6 +194,22 @@ fn unhealthy_is_stopped_then_delayed() {
 }
 
 #[test]
+fn a_group_that_cannot_be_killed_fails_the_request_and_is_not_started_over() {
+    let mut machine = machine(Restart::Always);
+    let generation = up(&mut machine, 0);
+    machine.handle(1, Input::Restart);
+    let text = "process 'p' cannot be killed".to_owned();
+    assert_eq!(
+        machine.handle(2, Input::StopFailed { generation }),
+        [Output::Log(Level::Error, text.clone()), Output::Done(Err(text))]
+    );
+    assert_eq!(machine.deadline(), None);
+    machine.handle(3, Input::Shutdown);
+    machine.handle(4, Input::StopFailed { generation });
+    assert!(machine.is_settled());
+}
+
+#[test]
 fn reports_about_earlier_starts_are_ignored() {
     let mut machine = machine(Restart::Always);
     up(&mut machine, 0);
