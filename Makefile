@@ -6,8 +6,8 @@ ERL ?= erl
 BUILD := _build/runtime
 BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 
-# What the runtime and its tests need of Erlang/OTP, as Debian packages.
-PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl
+# What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
+PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl tmux
 
 .PHONY: help setup build repl test lint test-rust test-runtime test-language bench clean
 
