@@ -154,10 +154,10 @@ call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
     end.
 
 %% The exception of the other process is raised here with its own stack.
-fail(#{'$beamtalk_class' := _, error := E} = Exception, _, _) ->
-    %% A message nobody understood failed where it was sent.
-    case element(2, E) of
-        does_not_understand -> erlang:error(maps:remove(stacktrace, Exception));
+fail(#{'$beamtalk_class' := _, error := E} = Exception, Class, Sel) ->
+    %% A message the actor did not understand failed where it was sent.
+    case E of
+        {_, does_not_understand, Class, Sel, _, _, _} -> erlang:error(maps:remove(stacktrace, Exception));
         _ -> erlang:error(Exception)
     end;
 fail(Reason, Class, Sel) ->

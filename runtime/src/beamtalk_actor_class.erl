@@ -158,7 +158,7 @@ taken(Class, Selector, Name) ->
     beamtalk_error:raise(name_registered, Class, Selector,
         <<"The name '", Text/binary, "' is already registered, or its actor has another name">>).
 
-check_name(Class, Selector, Name) when not is_atom(Name); Name =:= undefined; Name =:= nil ->
+check_name(Class, Selector, Name) when not is_atom(Name); Name =:= undefined; Name =:= nil; is_boolean(Name) ->
     beamtalk_error:type_error(Class, Selector, <<"A name is a Symbol">>);
 check_name(Class, Selector, Name) ->
     case is_reserved(Name) of

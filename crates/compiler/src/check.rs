@@ -2,6 +2,7 @@
 
 mod annotation;
 mod declaration;
+mod habit;
 mod instantiation;
 mod walk;
 
@@ -40,6 +41,7 @@ impl Checker<'_> {
                     slot.default.iter().for_each(|default| self.sends(default));
                 }
                 for method in &class.methods {
+                    self.habits(class, method);
                     self.bodies(&method.body);
                 }
             }

@@ -59,4 +59,7 @@ codes! {
     UNKNOWN_TYPE = "W0212", "An annotation names an unknown type.";
     MISSING_ANNOTATION = "W0213", "A typed class leaves out an annotation.";
     IMPROPER_LIST = "W0214", "The tail of a list is no List.";
+    NIL_ON_VALUE = "W0215", "A method of a Value answers nothing.";
+    DIRECT_ASSIGNMENT = "W0216", "An actor assigns a slot past the method that sets it.";
+    TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor.";
 }

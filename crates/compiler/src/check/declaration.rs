@@ -28,7 +28,7 @@ impl Checker<'_> {
         self.diagnostics.last_mut().expect("just pushed")
     }
 
-    fn is_library(&self) -> bool {
+    pub(super) fn is_library(&self) -> bool {
         self.file.origin == Origin::Library
     }
 
