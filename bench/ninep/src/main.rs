@@ -27,6 +27,10 @@ struct Row {
 }
 
 fn main() -> anyhow::Result<()> {
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, work, socket] = words.as_slice() {
+        return bare::serve(work, socket);
+    }
     let mut rows = Vec::new();
     let daemon = Daemon::start()?;
     rows.push(small_reads(&daemon)?);

@@ -5,10 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
-use rustix::buffer::spare_capacity;
-use rustix::net::RecvFlags;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -25,10 +22,6 @@ use crate::message::{Dialect, Reply, Request};
 const FIRST_MESSAGE: u32 = 8192;
 /// Replies are written once this much waits, even amid a batch of requests.
 const BATCH: usize = 256 << 10;
-/// A peer whose last request came this fast is waited for without sleeping …
-const QUICK: Duration = Duration::from_micros(30);
-/// … for at most so long.
-const PATIENCE: Duration = Duration::from_micros(12);
 
 type ReplyFuture = Pin<Box<dyn Future<Output = Result<Reply, Refusal>> + Send>>;
 
@@ -104,13 +97,9 @@ pub(super) async fn run(
 /// Read frames and answer them until the connection is over.
 async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
     let mut buffer: Vec<u8> = Vec::with_capacity(8192);
-    let mut is_quick = false;
     loop {
         let negotiated = shared.lock().dialect.is_some();
-        let began = Instant::now();
-        let outcome = if is_quick && look_again(&read, &mut buffer, began) {
-            Ok(1)
-        } else if negotiated {
+        let outcome = if negotiated {
             read.read_buf(&mut buffer).await
         } else if let Ok(outcome) =
             tokio::time::timeout(shared.limits.version_wait, read.read_buf(&mut buffer)).await
@@ -125,7 +114,6 @@ async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
         if !matches!(outcome, Ok(count) if count > 0) {
             return;
         }
-        is_quick = began.elapsed() < QUICK;
         let mut start = 0;
         while let Some(rest) = buffer.get(start..) {
             let Some(size) = frame_size(rest) else { break };
@@ -158,21 +146,6 @@ async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
             return;
         }
     }
-}
-
-/// Look for the next request for a moment without giving up the processor. A peer that asks one
-/// thing after the other has its next question ready before we could go to sleep and wake up.
-fn look_again(read: &OwnedReadHalf, buffer: &mut Vec<u8>, began: Instant) -> bool {
-    let stream: &UnixStream = read.as_ref();
-    while began.elapsed() < PATIENCE {
-        // The end and errors are left to the runtime.
-        if rustix::net::recv(stream, spare_capacity(buffer), RecvFlags::DONTWAIT)
-            .is_ok_and(|(count, _)| count > 0)
-        {
-            return true;
-        }
-    }
-    false
 }
 
 fn process(shared: &Arc<Shared>, frame: &[u8]) -> Flow {
