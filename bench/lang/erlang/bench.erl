@@ -24,7 +24,17 @@ run() ->
     measure("dictionary", fun() -> dictionary(200000) end),
     measure("concatenation", fun() -> concatenate(100000) end),
     Numbers = [I * 7919 rem 1000003 || I <- lists:seq(1, 200000)],
-    measure("sort_block", fun() -> length(lists:sort(fun(A, B) -> A =< B end, Numbers)) end).
+    measure("sort_block", fun() -> length(lists:sort(fun(A, B) -> A =< B end, Numbers)) end),
+    Document = [#{<<"id">> => I, <<"name">> => iolist_to_binary([<<"item ">>, integer_to_binary(I)]),
+                  <<"tags">> => [<<"a">>, <<"b">>, <<"c">>], <<"price">> => I / 7, <<"note">> => nil}
+                || I <- lists:seq(1, 9000)],
+    measure("json", fun() -> json(Document) end),
+    Path = filename:join("/tmp", "erlang-bench-lines.txt"),
+    Block = binary:copy(<<"a line of text that is neither long nor short, as they are\n">>, 1000),
+    ok = file:write_file(Path, binary:copy(Block, 1700)),
+    measure("file_lines", fun() -> lines(Path) end),
+    ok = file:delete(Path),
+    measure("subprocess", fun() -> run_true(200) end).
 
 measure(Name, Fun) -> measure(Name, Fun, fun(_) -> ok end).
 
@@ -81,6 +91,30 @@ pieces(I, N) when I =< N ->
     iolist_to_binary([<<"piece ">>, integer_to_binary(I), <<" of ">>, integer_to_binary(N)]),
     pieces(I + 1, N);
 pieces(_, _) -> ok.
+
+%% OTP 25 has no JSON library: the codec of the runtime, called directly.
+json(Document) ->
+    Text = beamtalk_json:'class generate:'(nil, Document),
+    {ok, Value} = beamtalk_json:decode(Text),
+    length(Value).
+
+lines(Path) ->
+    {ok, File} = file:open(Path, [raw, binary, read, {read_ahead, 65536}]),
+    Count = lines(File, 0),
+    ok = file:close(File),
+    Count.
+
+lines(File, Count) ->
+    case file:read_line(File) of
+        {ok, _} -> lines(File, Count + 1);
+        eof -> Count
+    end.
+
+run_true(0) -> ok;
+run_true(N) ->
+    Port = open_port({spawn_executable, os:find_executable("true")}, [exit_status, binary]),
+    receive {Port, {exit_status, 0}} -> ok end,
+    run_true(N - 1).
 
 init(State) -> {ok, State}.
 handle_call({echo, X}, _From, State) -> {reply, X, State}.

@@ -8,10 +8,10 @@ fmt:
     beamtalk fmt
 
 lint:
-    beamtalk lint
+    beamtalk check --warnings-as-errors
 
 clean:
-    beamtalk clean
+    rm -rf _build
 
 ci:
     beamtalk fmt --check
