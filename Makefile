@@ -6,8 +6,8 @@ ERL ?= erl
 BUILD := _build/runtime
 BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 
-# What the runtime and its tests need of Erlang/OTP, as Debian packages.
-PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl
+# What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
+PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl tmux
 
 .PHONY: help setup build repl test lint test-rust test-runtime test-language bench clean
 
@@ -18,22 +18,27 @@ help:
 	@echo "make setup   install what is missing"
 	@echo "make clean   remove everything that was built"
 
-# Erlang/OTP 25 or newer and a Rust compiler. Nothing else is needed.
+# Which of OTP's applications must be there; tmux runs the agents' sessions.
+OTP_APPLICATIONS := compiler crypto eunit inets public_key ssl
+HAS_OTP := $(ERL) -noshell -noinput -eval 'halt(length([1 || A <- string:lexemes("$(OTP_APPLICATIONS)", " "), \
+  code:lib_dir(list_to_atom(A)) =:= {error, bad_name}])).'
+
+# Erlang/OTP 25 or newer, tmux and a Rust compiler. Nothing else is needed.
 setup:
 	@if ! command -v $(CARGO) >/dev/null 2>&1; then \
 	  echo "Rust is missing. Install it from https://rustup.rs and run this again." >&2; exit 1; fi
 	@if command -v $(ERL) >/dev/null 2>&1 && command -v $(ERLC) >/dev/null 2>&1 \
-	    && $(ERL) -noshell -noinput -eval 'halt(case code:which(eunit) of non_existing -> 1; _ -> 0 end).'; then \
+	    && command -v tmux >/dev/null 2>&1 && $(HAS_OTP); then \
 	  true; \
 	elif command -v apt-get >/dev/null 2>&1; then \
-	  echo "Installing Erlang: $(PACKAGES)"; \
+	  echo "Installing: $(PACKAGES)"; \
 	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
 	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(PACKAGES); \
 	else \
-	  echo "Erlang/OTP 25 or newer is missing." >&2; \
-	  echo "  macOS:  brew install erlang" >&2; \
-	  echo "  Fedora: sudo dnf install erlang" >&2; \
-	  echo "  Arch:   sudo pacman -S erlang" >&2; \
+	  echo "Erlang/OTP 25 or newer or tmux is missing." >&2; \
+	  echo "  macOS:  brew install erlang tmux" >&2; \
+	  echo "  Fedora: sudo dnf install erlang tmux" >&2; \
+	  echo "  Arch:   sudo pacman -S erlang tmux" >&2; \
 	  echo "  other:  https://www.erlang.org/downloads" >&2; exit 1; \
 	fi
 
@@ -51,7 +56,7 @@ lint:
 
 test-rust:
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	  $(CARGO) nextest run --workspace; else $(CARGO) test --workspace --quiet; fi
+	  $(CARGO) nextest run --workspace --no-fail-fast; else $(CARGO) test --workspace --quiet --no-fail-fast; fi
 
 # The runtime alone: no warnings, and EUnit for every module that has tests, each in a fresh node.
 test-runtime:
@@ -66,7 +71,6 @@ test-runtime:
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
 test-language: build
-	$(BEAMTALK) fmt --check lib
 	$(BEAMTALK) test --quiet lib
 	$(BEAMTALK) test --quiet tests/lang
 	$(BEAMTALK) test-docs README.md docs

@@ -57,18 +57,14 @@ def loop(binary, place, config, ready="loop ready"):
     return process
 
 
-def latencies(place, rounds, debounce, pause=0.03):
+def latency(place, number, debounce):
     """Milliseconds from a save to the start of the command, beyond the debounce."""
     file, stamps = place / "src" / "a.txt", place / "stamps"
-    taken = []
-    for number in range(rounds):
-        before = len(lines(stamps))
-        began = time.time_ns()
-        file.write_text(str(number))
-        wait_for("the command", lambda: len(lines(stamps)) > before)
-        taken.append((int(lines(stamps)[before].split()[-1]) - began) / 1e6 - debounce)
-        time.sleep(pause + (number % 7) * 0.011)
-    return taken
+    before = len(lines(stamps))
+    began = time.time_ns()
+    file.write_text(str(number))
+    wait_for("the command", lambda: len(lines(stamps)) > before)
+    return (int(lines(stamps)[before].split()[-1]) - began) / 1e6 - debounce
 
 
 def fresh():
@@ -79,7 +75,8 @@ def fresh():
 
 
 def measure_latency(binary, rounds):
-    found = {}
+    """All tools run at once and take turns, so that each meets the same machine."""
+    tools = {}
     place = fresh()
     process = loop(
         binary,
@@ -87,21 +84,14 @@ def measure_latency(binary, rounds):
         f"debounce_ms = {DEBOUNCE}\nwatch.w.paths = ['src/*.txt']\n"
         f"hook.h.command = {json.dumps(HOOK)}\nworkflow.w.steps = [{{ action = 'run_hook', hook = 'h' }}]\n",
     )
-    latencies(place, 5, DEBOUNCE)
-    found["loop"] = latencies(place, rounds, DEBOUNCE)
-    stop(process)
-    shutil.rmtree(place)
+    tools["loop"] = (process, place, DEBOUNCE)
     if shutil.which("watchexec"):
         place = fresh()
         process = subprocess.Popen(
             ["watchexec", "--debounce", f"{DEBOUNCE}ms", "--postpone", "--watch", "src", "--shell=none", "--", *HOOK],
             cwd=place, stdin=subprocess.DEVNULL, stdout=open(place / "stamps", "w"), stderr=subprocess.DEVNULL,
         )
-        time.sleep(1)
-        latencies(place, 5, DEBOUNCE)
-        found["watchexec"] = latencies(place, rounds, DEBOUNCE)
-        stop(process)
-        shutil.rmtree(place)
+        tools["watchexec"] = (process, place, DEBOUNCE)
     if shutil.which("entr"):
         place = fresh()
         process = subprocess.Popen(
@@ -110,10 +100,19 @@ def measure_latency(binary, rounds):
         )
         process.stdin.write(b"src/a.txt\n")
         process.stdin.close()
-        time.sleep(1)
-        # entr has no window to wait for.
-        latencies(place, 5, 0, 0.3)
-        found["entr"] = latencies(place, min(rounds, 60), 0, 0.3)
+        # It has no window to wait for.
+        tools["entr"] = (process, place, 0)
+    time.sleep(1)
+    found = {name: [] for name in tools}
+    for number in range(rounds + 5):
+        for name, (_, place, debounce) in tools.items():
+            taken = latency(place, number, debounce)
+            if number >= 5:
+                found[name].append(taken)
+            time.sleep((number % 7) * 0.011)
+        # entr swallows changes that come too soon after a run.
+        time.sleep(0.2 if "entr" in tools else 0.03)
+    for process, place, _ in tools.values():
         stop(process)
         shutil.rmtree(place)
     return found

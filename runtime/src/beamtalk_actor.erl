@@ -124,6 +124,7 @@ request({_, Class, _, Target} = Actor, Sel, Args, Timeout) ->
     end.
 
 call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
+    Started = erlang:monotonic_time(),
     Monitor = erlang:monitor(process, Pid, [{alias, demonitor}]),
     put('$bt_wait', Monitor),
     Pid ! {'$gen_call', {self(), [alias | Monitor]}, {Sel, Args, context([{self(), Monitor} | Chain])}},
@@ -131,8 +132,12 @@ call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
         {[alias | Monitor], Reply} ->
             erlang:demonitor(Monitor, [flush]),
             case Reply of
-                {ok, Value} -> Value;
-                {error, Reason} -> fail(Reason, Class, Sel);
+                {ok, Value} ->
+                    beamtalk_tracing:record(Pid, Class, Sel, sync, Started, ok),
+                    Value;
+                {error, Reason} ->
+                    beamtalk_tracing:record(Pid, Class, Sel, sync, Started, error),
+                    fail(Reason, Class, Sel);
                 Other -> Other
             end;
         {'DOWN', Monitor, _, _, _} ->
@@ -142,6 +147,7 @@ call(Pid, {_, Class, _, _}, Sel, Args, Chain, Timeout) ->
         erase('$bt_wait'),
         erlang:demonitor(Monitor, [flush]),
         receive {[alias | Monitor], _} -> ok after 0 -> ok end,
+        beamtalk_tracing:record(Pid, Class, Sel, sync, Started, timeout),
         beamtalk_error:raise(timeout, Class, Sel,
             <<"Actor did not respond within the timeout period. "
               "The actor may be slow, overloaded, or deadlocked">>)
@@ -179,9 +185,17 @@ chain() ->
 context() -> context(chain()).
 
 context(Chain) ->
+    Base = trace_context(),
     case get('$bt_locks') of
-        undefined -> #{chain => Chain};
-        Locks -> #{chain => Chain, locks => Locks}
+        undefined -> Base#{chain => Chain};
+        Locks -> Base#{chain => Chain, locks => Locks}
+    end.
+
+%% What `Tracing setContext:' says travels with every message.
+trace_context() ->
+    case get('$bt_trace_context') of
+        undefined -> #{};
+        Trace -> #{trace => Trace}
     end.
 
 %% Does the process wait for an answer that this chain has to give? An entry
@@ -211,7 +225,8 @@ cast({_, Class, _, Target} = Actor, Sel, Args) ->
             case resolve(Target) of
                 undefined -> nil;
                 Pid ->
-                    gen_server:cast(Pid, {cast, Sel, beamtalk_cell:freeze(Args), #{}}),
+                    gen_server:cast(Pid, {cast, Sel, beamtalk_cell:freeze(Args), trace_context()}),
+                    beamtalk_tracing:record(Pid, Class, Sel, cast, erlang:monotonic_time(), cast),
                     nil
             end
     end.
@@ -282,6 +297,7 @@ init({Class, Slots, Maker, Context, Name}) ->
         State = beamtalk_cell:end_message(#{}, get('$bt_state')),
         check_required(Info, State),
         leave(),
+        beamtalk_announcer:actor_started(Class, self()),
         {ok, State}
     catch Kind:Reason:Stack ->
         Maker =:= none orelse unlink(Maker),
@@ -428,11 +444,16 @@ enter(Context) ->
     case Context of
         #{locks := Locks} -> put('$bt_locks', Locks);
         _ -> ok
+    end,
+    case Context of
+        #{trace := Trace} -> put('$bt_trace_context', Trace);
+        _ -> ok
     end.
 
 leave() ->
     erase('$bt_chain'),
     erase('$bt_locks'),
+    erase('$bt_trace_context'),
     ok.
 
 log_failure(Class, Sel, Kind, Reason, Stack) ->

@@ -12,7 +12,7 @@
          'announceAndWait:timeout:'/3, 'unsubscribe:'/2, subscriptions/1, 'subscribersOf:'/2,
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
--export([system_event/2, ensure_started/0]).
+-export([system_event/2, actor_started/2, ensure_started/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -include_lib("kernel/include/logger.hrl").
@@ -228,6 +228,23 @@ system_event(Class, Fields) ->
             ok
     end.
 
+%% A live actor: announced now, and its end when it comes, however it comes.
+-spec actor_started(atom(), pid()) -> ok.
+actor_started(Class, Pid) ->
+    ensure_started(),
+    beamtalk_tracing:ensure_started(),
+    beamtalk_tracing:record(Pid, Class, start, lifecycle, erlang:monotonic_time(), ok),
+    system_event('ActorSpawned', #{actorClass => Class, pid => Pid}),
+    gen_server:cast(?MODULE, {actor, Class, Pid}).
+
+actor_stopped(Class, Pid, Reason) ->
+    beamtalk_tracing:record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
+    system_event('ActorStopped', #{actorClass => Class, pid => Pid, reason => reason_symbol(Reason)}).
+
+reason_symbol(Reason) when is_atom(Reason) -> Reason;
+reason_symbol(Reason) when is_tuple(Reason), is_atom(element(1, Reason)) -> element(1, Reason);
+reason_symbol(_) -> error.
+
 %%% The server
 
 -spec ensure_started() -> ok.
@@ -242,8 +259,10 @@ ensure_started() ->
             ok
     end.
 
--spec init([]) -> {ok, #{pid() => reference()}}.
+-spec init([]) -> {ok, map()}.
 init([]) ->
+    %% Whoever starts the server first, it does not belong to that one's output.
+    group_leader(whereis(init), self()),
     ets:new(?MODULE, [named_table, public, {keypos, #subscription.id}, {read_concurrency, true}]),
     {ok, #{}}.
 
@@ -255,11 +274,18 @@ handle_call({subscribe, #subscription{owner = Owner} = Subscription}, _From, Mon
         false -> {reply, ok, Monitors#{Owner => monitor(process, Owner)}}
     end.
 
+%% Monitors of actors are kept by reference, those of subscribers by process.
 -spec handle_cast(term(), map()) -> {noreply, map()}.
+handle_cast({actor, Class, Pid}, Monitors) ->
+    {noreply, Monitors#{monitor(process, Pid) => Class}};
 handle_cast(_, Monitors) ->
     {noreply, Monitors}.
 
 -spec handle_info(term(), map()) -> {noreply, map()}.
+handle_info({'DOWN', Monitor, process, Pid, Reason}, Monitors) when is_map_key(Monitor, Monitors) ->
+    {Class, Left} = maps:take(Monitor, Monitors),
+    actor_stopped(Class, Pid, Reason),
+    {noreply, Left};
 handle_info({'DOWN', _, process, Owner, _}, Monitors) ->
     ets:match_delete(?MODULE, #subscription{id = '_', bus = '_', class = '_', kind = '_',
                                             handler = '_', owner = Owner}),

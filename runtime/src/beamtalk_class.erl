@@ -97,6 +97,7 @@ register_units(Units) ->
             Extended = [register_extensions(Code, Extensions) || {Code, _, _, Extensions} <- Units],
             recompute([Name || #{name := Name} <- Ordered] ++ lists:append(Extended)),
             [beamtalk_class_state:initialize(Record) || Record <- Ordered],
+            [beamtalk_announcer:system_event('ClassLoaded', #{className => Name}) || #{name := Name} <- Ordered],
             ok
     end.
 
@@ -360,7 +361,8 @@ remove_class(Name) ->
         beamtalk_protocol:forget(Name),
         beamtalk_class_state:forget(Name),
         beamtalk_table:retract(Name),
-        beamtalk_code:unload(Code)
+        beamtalk_code:unload(Code),
+        beamtalk_announcer:system_event('ClassRemoved', #{className => Name})
     end).
 
 %% Run a change under the registry's lock; nested calls pass through.

@@ -4,16 +4,20 @@
 %% modules are loaded by the VM when they are first called.
 -module(beamtalk_image).
 
--export([boot/1, write/2]).
+-export([boot/1, boot_binary/1, write/2]).
 
 -define(FORMAT, 1).
 
 -spec boot(file:filename_all()) -> ok | {error, term()}.
 boot(File) ->
     case file:read_file(File) of
-        {ok, Binary} -> install(binary_to_term(Binary));
+        {ok, Binary} -> boot_binary(Binary);
         {error, Reason} -> {error, {File, Reason}}
     end.
+
+%% The same from the content of the file.
+-spec boot_binary(binary()) -> ok | {error, term()}.
+boot_binary(Binary) -> install(binary_to_term(Binary)).
 
 install(#{format := ?FORMAT, records := Records, extensions := Extensions,
           protocols := Protocols, tables := Tables}) ->

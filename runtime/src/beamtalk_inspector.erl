@@ -60,7 +60,7 @@ collection(Target) ->
     end.
 
 value_fields(#{'$beamtalk_class' := _} = Value) ->
-    [{Name, map_get(Name, Value)} || Name <- lists:sort(maps:keys(Value)), is_field(Name)];
+    [{Name, maps:get(Name, Value, nil)} || Name <- beamtalk_dispatch:send(Value, fieldNames)];
 value_fields(_) ->
     [].
 
@@ -178,14 +178,16 @@ is_drillable(_) ->
             evaluate(Source, Subject)
     end.
 
-%% Needs the compiler, which a workspace and a test run have beside the node.
+%% Needs the compiler a workspace attaches; it answers the value of the source
+%% with `self' bound to the subject.
 evaluate(Source, Subject) ->
-    case erlang:function_exported(beamtalk_eval, evaluate_with_self, 2) of
+    case beamtalk_compiler_port:is_attached() of
         true ->
-            case apply(beamtalk_eval, evaluate_with_self, [Source, Subject]) of
-                {ok, Value} -> beamtalk_result:ok(Value);
-                {error, Message} -> eval_failed(Message)
-            end;
+            Ask = fun() ->
+                          Request = {evaluate, Source, Subject},
+                          beamtalk_result:ok(beamtalk_compiler_port:request(?CLASS, 'evaluate:', Request))
+                  end,
+            beamtalk_block:on_do(Ask, nil, fun(E) -> eval_failed(beamtalk_error:field(E, message)) end);
         false ->
             eval_failed(<<"There is no compiler beside this node">>)
     end.

@@ -104,6 +104,8 @@ helper() ->
 
 -spec init([]) -> {ok, map()} | {stop, term()}.
 init([]) ->
+    %% Whoever starts the server first, it does not belong to that one's output.
+    group_leader(whereis(init), self()),
     process_flag(trap_exit, true),
     case helper() of
         "" ->

@@ -97,6 +97,8 @@ handles() ->
 
 -spec init([]) -> {ok, #{pid() => reference()}}.
 init([]) ->
+    %% Whoever starts the server first, it does not belong to that one's output.
+    group_leader(whereis(init), self()),
     ets:new(?MODULE, [named_table, protected, {read_concurrency, true}]),
     ets:new(?HANDLES, [named_table, public]),
     {ok, #{}}.

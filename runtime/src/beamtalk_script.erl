@@ -4,7 +4,7 @@
 %% compiled are compiled, written and loaded here, so that one start of the VM is enough.
 -module(beamtalk_script).
 
--export([start/2]).
+-export([start/2, program/1]).
 
 -spec start(file:filename(), file:filename()) -> no_return().
 start(Image, File) ->
@@ -75,6 +75,7 @@ settle(Files) ->
     lists:foreach(fun({Path, Content}) -> ok = beamtalk_forms:write(Path, Content) end, Files).
 
 %% The program runs in a process of its own, which traps no exits and may be killed by its links.
+-spec program(map()) -> byte().
 program(#{class := Class, selector := Selector, arguments := Arguments}) ->
     {_, Monitor} = spawn_monitor(fun() -> exit({status, send(Class, Selector, Arguments)}) end),
     receive

@@ -11,6 +11,8 @@
          'reject:'/2, urlEncoded/1, urlDecoded/1]).
 -export([graphemes/1]).
 
+-compile({no_auto_import, [size/1]}).
+
 %% Unicode category Z, and TAB LF VT FF CR; CR LF is one grapheme.
 -define(WHITESPACE,
         [[$\r, $\n], $\t, $\n, $\v, $\f, $\r, $\s, 16#A0, 16#1680, 16#2000, 16#2001, 16#2002,
@@ -64,11 +66,14 @@ bad_iolist() ->
 
 -spec size(binary()) -> non_neg_integer().
 size(Self) ->
-    string:length(Self).
+    case is_plain(Self) of
+        true -> byte_size(Self);
+        false -> string:length(Self)
+    end.
 
 -spec 'at:'(binary(), term()) -> binary().
 'at:'(Self, Index) when is_integer(Index), Index >= 1 ->
-    case string:slice(Self, Index - 1, 1) of
+    case slice(Self, Index - 1, 1) of
         <<>> when Self =:= <<>> -> beamtalk_error:raise(empty_collection, 'String', 'at:');
         <<>> -> beamtalk_error:raise(index_out_of_bounds, 'String', 'at:');
         Grapheme -> Grapheme
@@ -83,7 +88,11 @@ first(Self) -> string:slice(Self, 0, 1).
 
 -spec last(binary()) -> binary().
 last(<<>>) -> beamtalk_error:raise(empty_collection, 'String', last);
-last(Self) -> lists:last(graphemes(Self)).
+last(Self) ->
+    case is_plain(Self) of
+        true -> binary:part(Self, byte_size(Self), -1);
+        false -> lists:last(graphemes(Self))
+    end.
 
 -spec uppercase(binary()) -> binary().
 uppercase(Self) ->
@@ -197,11 +206,11 @@ replace(Self, Old, New, Options, Selector) ->
 
 -spec 'take:'(binary(), term()) -> binary().
 'take:'(Self, Count) ->
-    string:slice(Self, 0, max(0, beamtalk_argument:integer(Count, 'String', 'take:'))).
+    slice(Self, 0, max(0, beamtalk_argument:integer(Count, 'String', 'take:'))).
 
 -spec 'drop:'(binary(), term()) -> binary().
 'drop:'(Self, Count) ->
-    string:slice(Self, max(0, beamtalk_argument:integer(Count, 'String', 'drop:'))).
+    slice(Self, max(0, beamtalk_argument:integer(Count, 'String', 'drop:')), byte_size(Self)).
 
 -spec 'padLeft:'(binary(), term()) -> binary().
 'padLeft:'(Self, Width) ->
@@ -227,7 +236,7 @@ padding(Self, Width, Fill, Selector) ->
     beamtalk_argument:integer(Width, 'String', Selector),
     beamtalk_argument:string(Fill, 'String', Selector),
     case beamtalk_binary:is_utf8(Fill) andalso string:length(Fill) of
-        1 -> binary:copy(Fill, max(0, Width - string:length(Self)));
+        1 -> binary:copy(Fill, max(0, Width - size(Self)));
         _ -> beamtalk_argument:fail('String', Selector, <<"Expected exactly one character">>)
     end.
 
@@ -342,11 +351,30 @@ url_decode(<<C, Rest/binary>>, Self) ->
 url_decode(<<>>, _) ->
     [].
 
+%% At most `Count' graphemes after the first `Skip'.
+slice(Self, Skip, Count) ->
+    case is_plain(Self) of
+        true when Skip >= byte_size(Self) -> <<>>;
+        true -> binary:part(Self, Skip, min(Count, byte_size(Self) - Skip));
+        false -> string:slice(Self, Skip, Count)
+    end.
+
+%% Is every byte a grapheme? CR LF is one grapheme of two bytes.
+is_plain(<<C, Rest/binary>>) when C < 128, C =/= $\r -> is_plain(Rest);
+is_plain(<<>>) -> true;
+is_plain(_) -> false.
+
 %% The grapheme clusters, each a binary.
 -spec graphemes(binary()) -> [binary()].
 graphemes(Self) ->
+    case is_plain(Self) of
+        true -> [<<C>> || <<C>> <= Self];
+        false -> clusters(Self)
+    end.
+
+clusters(Self) ->
     case string:next_grapheme(Self) of
-        [Grapheme | Rest] -> [to_binary(Grapheme) | graphemes(Rest)];
+        [Grapheme | Rest] -> [to_binary(Grapheme) | clusters(Rest)];
         [] -> [];
         {error, Rest} -> [Rest]
     end.

@@ -222,6 +222,8 @@ startChild(Self) -> 'startChild:'(Self, #{}).
         try supervisor:start_child(Pid, [beamtalk_cell:freeze(Slots)]) of
             {ok, Child} ->
                 {_, _, _, Name} = beamtalk_dispatch:send(beamtalk_class:named(Class), childClass),
+                beamtalk_announcer:system_event('SupervisionChildAdded',
+                    #{supervisor => Class, childClass => Name, childPid => Child}),
                 beamtalk_actor:reference(Name, Child);
             {error, Reason} ->
                 Cause = cause(Reason),

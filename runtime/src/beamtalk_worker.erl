@@ -146,6 +146,9 @@ serve({load, Paths}) ->
 serve({test, Options, Units}) ->
     beamtalk_test_job:run(Options, Units),
     send({done, test});
+%% One executable file with the program in it.
+serve({escript, Path, Code, Job}) ->
+    send({escript, beamtalk_escript:create(Path, Code, Job)});
 %% A sign of life: what `1 + 2' prints, and the ports that listen.
 serve({ping}) ->
     Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],

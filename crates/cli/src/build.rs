@@ -8,6 +8,7 @@ pub(crate) mod graph;
 pub(crate) mod index;
 pub(crate) mod interface;
 pub(crate) mod native;
+pub(crate) mod package;
 pub(crate) mod plan;
 
 use std::path::Path;

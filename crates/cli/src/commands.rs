@@ -1,5 +1,6 @@
 //! One module per command; each has `Arguments` and `run`.
 
+pub(crate) mod agents;
 pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -8,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod loop_command;
 pub(crate) mod new;
+pub(crate) mod ninep;
 pub(crate) mod port_helper;
 pub(crate) mod repl;
 pub(crate) mod run;

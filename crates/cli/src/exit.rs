@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Forced,
     /// Status of the program that was run.
     Program(u8),
+    /// A code of a command with a table of its own.
+    Code(u8),
 }
 
 impl Exit {
@@ -37,7 +39,7 @@ impl Exit {
             Exit::Environment => 5,
             Exit::Internal => 70,
             Exit::Forced => 130,
-            Exit::Program(status) => status,
+            Exit::Program(status) | Exit::Code(status) => status,
         }
     }
 }

@@ -71,6 +71,11 @@ enum Command {
     Docs(commands::docs::Arguments),
     /// Watch files, supervise processes, run workflows.
     Loop(commands::loop_command::Arguments),
+    /// Run agents in tmux and serve them as files.
+    Agents(commands::agents::Arguments),
+    /// Read and write files of a 9P server.
+    #[command(name = "9p")]
+    Ninep(commands::ninep::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
     /// Run programs for a node, which starts it.
@@ -83,18 +88,23 @@ fn main() -> ExitCode {
         return code;
     }
     std::panic::set_hook(Box::new(report_panic));
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(commands::agents::by_name(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error).into(),
     };
-    let mut terminal = Terminal::new(&arguments.global);
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, &mut terminal)));
-    match outcome {
+    // The thread that works has room for the deepest tree; a panic in it has been told by the hook.
+    let worker = std::thread::Builder::new()
+        .stack_size(source::STACK)
+        .spawn(move || execute(arguments));
+    match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit.into(),
-        Ok(Err(error)) => finish(&mut terminal, &error).into(),
-        // The hook has told what happened.
-        Err(_) => Exit::Internal.into(),
+        Ok(Err(_)) | Err(_) => Exit::Internal.into(),
     }
+}
+
+fn execute(arguments: Arguments) -> Exit {
+    let mut terminal = Terminal::new(&arguments.global);
+    run(arguments, &mut terminal).unwrap_or_else(|error| finish(&mut terminal, &error))
 }
 
 fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
@@ -120,6 +130,8 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(arguments),
+        Command::Agents(arguments) => commands::agents::run(arguments),
+        Command::Ninep(arguments) => commands::ninep::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
         Command::PortHelper(arguments) => commands::port_helper::run(terminal, &arguments),
     }

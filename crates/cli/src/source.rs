@@ -1,6 +1,8 @@
 //! Source files in memory: read, hashed, parsed.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use beamtalk_compiler::{ClassTable, Origin, SourceFile};
 use beamtalk_syntax::Parse;
@@ -123,6 +125,9 @@ pub(crate) fn library_table() -> ClassTable {
     table
 }
 
+/// Trees nest as deep as the parser allows, and walking them takes stack.
+pub(crate) const STACK: usize = 256 * 1024 * 1024;
+
 /// Do independent work on all items with every core, keeping their order.
 pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let workers = std::thread::available_parallelism()
@@ -131,29 +136,31 @@ pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
     if workers <= 1 {
         return items.iter().map(work).collect();
     }
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut done = Vec::new();
-                    loop {
-                        let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                        let Some(item) = items.get(at) else { return done };
-                        done.push((at, work(item)));
-                    }
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let run = || {
+        while let Some((at, item)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            items.get(at).map(|item| (at, item))
+        } {
+            let result = work(item);
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((at, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            // A thread that cannot be had leaves its share to the others.
+            drop(
+                std::thread::Builder::new()
+                    .stack_size(STACK)
+                    .spawn_scoped(scope, run),
+            );
+        }
+        run();
     });
+    let mut results = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(at, _)| *at);
     results.into_iter().map(|(_, result)| result).collect()
 }

@@ -7,6 +7,9 @@
 
 mod closure;
 mod control;
+mod field;
+mod literal;
+mod loops;
 mod pattern;
 mod send;
 
@@ -15,7 +18,7 @@ use ecow::{EcoString, eco_format};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::erl::{Clause, Erl, ErlKind, Function};
-use crate::ir::{Body, Node, NodeKind, Storage, TextPart, Variable, VariableId};
+use crate::ir::{Body, Node, NodeKind, Storage, Variable, VariableId};
 use crate::table::{ClassTable, Kind};
 
 /// What is known about the value of an Erlang variable or expression.
@@ -671,212 +674,5 @@ impl<'a> Lowerer<'a> {
 
     fn own(&self, line: u32) -> Erl {
         Erl::var(line, self.self_name.clone())
-    }
-
-    fn text(&mut self, parts: &[TextPart], line: u32) -> Erl {
-        match parts {
-            [] => return Erl::new(line, ErlKind::Binary(EcoString::new())),
-            [TextPart::Text(text)] => return Erl::new(line, ErlKind::Binary(text.clone())),
-            _ => {}
-        }
-        let nodes = parts.iter().filter_map(|part| match part {
-            TextPart::Value(node) => Some(node),
-            TextPart::Text(_) => None,
-        });
-        let mut values = self.operand_expressions(nodes).into_iter();
-        let pieces = parts
-            .iter()
-            .map(|part| match part {
-                TextPart::Text(text) => Erl::new(line, ErlKind::Binary(text.clone())),
-                TextPart::Value(node) => {
-                    let value = values.next().expect("one value for each interpolation");
-                    if crate::resolve::is_static_character(node, self.variables) {
-                        return send::as_character(value, "displayString", Vec::new(), line);
-                    }
-                    Erl::call(value.line, "beamtalk_display", "display", vec![value])
-                }
-            })
-            .collect();
-        Erl::call(line, "erlang", "iolist_to_binary", vec![Erl::list(line, pieces)])
-    }
-
-    fn class_object(&self, name: &str, line: u32) -> Erl {
-        let table = self.target.table;
-        let module = table
-            .class(name)
-            .map(|class| class.module.clone())
-            .or_else(|| table.protocol(name).map(|protocol| protocol.module.clone()));
-        match module {
-            Some(module) => Erl::tuple(
-                line,
-                vec![
-                    Erl::atom(line, "beamtalk_object"),
-                    Erl::atom(line, eco_format!("{name} class")),
-                    Erl::atom(line, module),
-                    Erl::atom(line, name),
-                ],
-            ),
-            None => Erl::call(line, "beamtalk_class", "named", vec![Erl::atom(line, name)]),
-        }
-    }
-
-    fn list(&mut self, elements: &[Node], tail: Option<&Node>, line: u32) -> Erl {
-        let mut values = self.operand_expressions(elements.iter().chain(tail));
-        if tail.is_none() {
-            Erl::list(line, values)
-        } else {
-            let rest = values.pop().expect("the tail is the last operand");
-            Erl::call(
-                line,
-                "beamtalk_pattern",
-                "cons",
-                vec![Erl::list(line, values), rest],
-            )
-        }
-    }
-
-    fn array(&mut self, elements: &[Node], line: u32) -> Erl {
-        let values = self.operand_expressions(elements);
-        let indexed = values
-            .into_iter()
-            .enumerate()
-            .map(|(index, value)| (Erl::integer(line, index + 1), value))
-            .collect();
-        let data = Erl::new(line, ErlKind::Map(indexed));
-        Erl::new(
-            line,
-            ErlKind::Map(vec![
-                (Erl::atom(line, "$beamtalk_class"), Erl::atom(line, "Array")),
-                (Erl::atom(line, "data"), data),
-            ]),
-        )
-    }
-
-    fn dictionary(&mut self, pairs: &[(Node, Node)], line: u32) -> Erl {
-        let values = self.operand_expressions(pairs.iter().flat_map(|(key, value)| [key, value]));
-        let mut values = values.into_iter();
-        let mut out = Vec::new();
-        while let (Some(key), Some(value)) = (values.next(), values.next()) {
-            out.push((key, value));
-        }
-        Erl::new(line, ErlKind::Map(out))
-    }
-
-    // ---- fields ----
-
-    fn read_field(&mut self, field: &EcoString, line: u32) -> Erl {
-        let name = Erl::atom(line, field.clone());
-        let own = self.own(line);
-        if self.rebinds_self {
-            return Erl::call(
-                line,
-                "beamtalk_dispatch",
-                "send",
-                vec![own, Erl::atom(line, "fieldAt:"), name],
-            );
-        }
-        if self.target.is_class_side {
-            return Erl::call(line, "beamtalk_class_state", "get", vec![own, name]);
-        }
-        if self.target.is_test {
-            return Erl::call(line, "beamtalk_test", "get_field", vec![own, name]);
-        }
-        if self.target.kind == Kind::Actor {
-            let arguments = if self.closure_depth == 0 {
-                vec![name]
-            } else {
-                vec![own, name]
-            };
-            return Erl::call(line, "beamtalk_actor", "get_field", arguments);
-        }
-        let bound = self.fresh("f");
-        let found = Erl::new(
-            line,
-            ErlKind::MapPattern(vec![(name.clone(), Erl::var(line, bound.clone()))]),
-        );
-        let missing = Erl::call(line, "beamtalk_value", "missing_field", vec![own.clone(), name]);
-        let wildcard = Erl::var(line, "_");
-        Erl::case(
-            line,
-            own,
-            vec![
-                Clause::new(line, found, vec![Erl::var(line, bound)]),
-                Clause::new(line, wildcard, vec![missing]),
-            ],
-        )
-    }
-
-    fn write_field(&mut self, field: &EcoString, value: Value, line: u32) -> Erl {
-        let name = Erl::atom(line, field.clone());
-        let own = self.own(line);
-        let written = if self.rebinds_self {
-            let selector = Erl::atom(line, "fieldAt:put:");
-            Erl::call(
-                line,
-                "beamtalk_dispatch",
-                "send",
-                vec![own, selector, name, value.erl],
-            )
-        } else if self.target.is_class_side {
-            self.assigns_class_state = true;
-            Erl::call(line, "beamtalk_class_state", "put", vec![own, name, value.erl])
-        } else if self.target.is_test {
-            Erl::call(line, "beamtalk_test", "put_field", vec![own, name, value.erl])
-        } else if self.closure_depth == 0 {
-            Erl::call(line, "beamtalk_actor", "put_field", vec![name, value.erl])
-        } else {
-            Erl::call(line, "beamtalk_actor", "put_field", vec![own, name, value.erl])
-        };
-        // Named, so that it runs here even when nobody uses the value.
-        self.name(
-            Value {
-                erl: written,
-                fact: value.fact,
-            },
-            line,
-        )
-    }
-
-    // ---- bodies made by the runtime ----
-
-    fn parameter_values(&self, line: u32) -> Vec<Erl> {
-        let mut ids: Vec<(&VariableId, &Place)> = self.places.iter().collect();
-        ids.sort_by_key(|(id, _)| **id);
-        ids.into_iter()
-            .filter_map(|(_, place)| match place {
-                Place::Plain(erl) => Some(Erl::new(line, erl.kind.clone())),
-                Place::Cell(_) | Place::Environment(..) | Place::Session(_) => None,
-            })
-            .collect()
-    }
-
-    fn primitive(&mut self, module: &EcoString, function: &EcoString, line: u32) -> Erl {
-        let mut arguments = vec![self.own(line)];
-        arguments.extend(self.parameter_values(line));
-        Erl::call(line, module.clone(), function.clone(), arguments)
-    }
-
-    fn delegate(&mut self, line: u32) -> Erl {
-        let arguments = Erl::list(line, self.parameter_values(line));
-        let own = self.own(line);
-        let selector = Erl::atom(line, self.target.selector.clone());
-        if self.target.kind == Kind::Actor && !self.target.is_class_side {
-            return Erl::call(line, "beamtalk_actor", "delegate", vec![own, selector, arguments]);
-        }
-        let module = Erl::atom(line, self.target.native.clone().unwrap_or_default());
-        let side = Erl::atom(
-            line,
-            if self.target.is_class_side {
-                "class"
-            } else {
-                "instance"
-            },
-        );
-        Erl::call(
-            line,
-            "beamtalk_erlang",
-            "delegate",
-            vec![module, side, own, selector, arguments],
-        )
     }
 }

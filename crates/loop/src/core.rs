@@ -71,7 +71,11 @@ pub enum Event {
     Begin,
     /// A deadline has passed.
     Tick,
-    Changed(Vec<Change>),
+    /// Files changed; `at` is when that was seen, which is when a window opens.
+    Changed {
+        changes: Vec<Change>,
+        at: Ms,
+    },
     /// The answer to [`Effect::CheckWindow`]: those that do not exist.
     WindowChecked {
         missing: BTreeSet<String>,
@@ -94,6 +98,11 @@ pub enum Event {
         leftovers: bool,
     },
     Gone {
+        process: String,
+        generation: u64,
+    },
+    /// The group cannot be killed.
+    StopFailed {
         process: String,
         generation: u64,
     },
@@ -373,9 +382,9 @@ impl Core {
                 self.start_next_process(now, &mut out);
             }
             Event::Tick => {}
-            Event::Changed(changes) => {
+            Event::Changed { changes, at } => {
                 if !self.is_stopping() {
-                    self.window.add(now, changes);
+                    self.window.add(at.min(now), changes);
                 }
             }
             Event::WindowChecked { missing } => self.window_checked(&missing),
@@ -423,6 +432,9 @@ impl Core {
             }
             Event::Gone { process, generation } => {
                 self.process(now, &process, process::Input::Gone { generation }, &mut out);
+            }
+            Event::StopFailed { process, generation } => {
+                self.process(now, &process, process::Input::StopFailed { generation }, &mut out);
             }
             Event::Matched {
                 process,

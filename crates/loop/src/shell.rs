@@ -24,14 +24,14 @@ use self::children::{Job, Ours};
 use self::probes::Prober;
 use self::signals::{Came, Signals};
 use crate::config::{Config, WatcherKind};
-use crate::core::{Core, Event, GroupStatus, Ms, Plan, Post, Servers, Status, Verdict, WatchStatus};
+use crate::core::{Core, Effect, Event, GroupStatus, Ms, Plan, Post, Servers, Status, Verdict, WatchStatus};
 use crate::error::Fatal;
 use crate::events::audit::AuditLog;
 use crate::events::gate::{Failures, Gate, Token};
 use crate::events::server::Desk;
 use crate::output::{Output, Style};
 use crate::report::{Level, Part, Report};
-use crate::watch::{Found, Notice, Scope, Watching};
+use crate::watch::{Found, Notice, Scope, Teller, Watching};
 use crate::{events, http, reload, state_file, time, watch as watching};
 
 /// How a run is meant to go.
@@ -233,7 +233,10 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         ended: None,
         config,
     };
-    shell.bind_servers().await?;
+    if let Err(error) = shell.bind_servers().await {
+        control_server::unbind(&shell.config.state_file);
+        return Err(error);
+    }
     Ok(shell)
 }
 
@@ -242,15 +245,8 @@ async fn start_watching(
     output: &Output,
     inbox: mpsc::UnboundedSender<Inbound>,
 ) -> Result<Watching, Fatal> {
-    let (sender, mut notices) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Some(notice) = notices.recv().await {
-            if inbox.send(Inbound::Notice(notice)).is_err() {
-                return;
-            }
-        }
-    });
-    let watching = watching::start(Scope::new(config), config.watcher.clone(), sender)
+    let teller: Teller = Box::new(move |notice| inbox.send(Inbound::Notice(notice)).is_ok());
+    let watching = watching::start(Scope::new(config), config.watcher.clone(), teller)
         .await
         .map_err(|cause| Fatal::Watch {
             root: config.root.clone(),
@@ -422,7 +418,10 @@ impl Shell {
     fn receive(&mut self, inbound: Inbound) {
         match inbound {
             Inbound::Event(event) => self.feed(event),
-            Inbound::Notice(Notice::Changed(changes)) => self.feed(Event::Changed(changes)),
+            Inbound::Notice(Notice::Changed(changes, seen)) => {
+                let at = seen.saturating_duration_since(self.epoch).as_millis() as Ms;
+                self.feed(Event::Changed { changes, at });
+            }
             Inbound::Notice(Notice::ConfigChanged) => self.feed(Event::ConfigChanged),
             Inbound::Notice(Notice::Warning(text)) => self.log(Level::Warn, Part::Watch, text),
             Inbound::Notice(Notice::Counted(found)) => self.found = found,
@@ -533,10 +532,18 @@ impl Shell {
         while let Some(event) = events.pop_front() {
             self.child_gone(&event);
             let now = self.now();
+            // Deeds first: a child starts sooner when nobody is woken before it to write a line.
+            // What comes of a deed is handled, and told, after the words of this round.
+            let mut words = Vec::new();
             for effect in self.core.handle(now, event) {
-                if let Some(answer) = self.perform(effect) {
+                if let Effect::Report(report) = effect {
+                    words.push(report);
+                } else if let Some(answer) = self.perform(effect) {
                     events.push_back(answer);
                 }
+            }
+            for report in words {
+                self.output.report(&report);
             }
         }
     }

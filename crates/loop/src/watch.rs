@@ -15,7 +15,7 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use thread::{Found, Watching, start};
+pub(crate) use thread::{Found, Teller, Watching, start};
 
 use crate::config::Config;
 use crate::pattern::Groups;
@@ -23,7 +23,8 @@ use crate::pattern::Groups;
 /// What a watcher has to say.
 #[derive(Debug)]
 pub(crate) enum Notice {
-    Changed(Vec<crate::core::Change>),
+    /// What changed, and when that was seen.
+    Changed(Vec<crate::core::Change>, std::time::Instant),
     ConfigChanged,
     Warning(String),
     /// The number of directories and files changed.

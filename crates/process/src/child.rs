@@ -15,6 +15,9 @@ use crate::error::Error;
 use crate::group::{Group, any_alive, signal_each};
 use crate::guard::{GuardLink, announcement};
 
+/// How long after `SIGKILL` a group may linger before it is given up.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -209,8 +212,9 @@ impl Child {
     }
 
     /// End the whole group, and descendants that left it: the gentle signal, end of input, and
-    /// after the grace `SIGKILL`. Complete when the leader is collected and the group is empty.
-    pub async fn stop(&mut self, how: Stop) {
+    /// after the grace `SIGKILL`. Complete when the leader is collected and the group is empty;
+    /// false when even `SIGKILL` does not bring that about, as with a process stuck in the kernel.
+    pub async fn stop(&mut self, how: Stop) -> bool {
         let mut strays = if self.is_gone() {
             Vec::new()
         } else {
@@ -226,11 +230,14 @@ impl Child {
             if self.exit.is_none() && timeout(pause, self.wait()).await.is_err() {
                 // The leader is still there; look again below.
             } else if self.is_gone() && !any_alive(&strays) {
-                return;
+                return true;
             } else {
                 sleep(pause).await;
             }
             pause = (pause * 2).min(Duration::from_millis(20));
+            if Instant::now() >= deadline + KILL_LIMIT {
+                return false;
+            }
             if Instant::now() >= deadline {
                 if !killed {
                     strays.extend(self.group.strays());

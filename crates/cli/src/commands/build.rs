@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::build::package::Entry;
 use crate::build::{self, Package, Scope};
 use crate::exit::{Exit, Fault};
 use crate::files;
@@ -30,16 +31,22 @@ pub(crate) struct Arguments {
     /// Make a release in `_build/prod/rel`.
     #[arg(long, hide = true)]
     release: bool,
-    /// Make one executable file.
-    #[arg(long, hide = true)]
+    /// Make one executable file that needs only `erl`.
+    #[arg(long, requires = "entry")]
     escript: bool,
+    /// What the executable runs: "Class selector".
+    #[arg(long, value_name = "ENTRY", requires = "escript")]
+    entry: Option<String>,
+    /// Name of the executable; the package name if not given.
+    #[arg(short, value_name = "NAME", requires = "escript")]
+    output: Option<PathBuf>,
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    if arguments.release || arguments.escript {
-        let message = "build --release and --escript are not part of this version";
-        return Err(Fault::usage("not_supported", message).into());
+    if arguments.release {
+        return Err(Fault::usage("not_supported", "build --release is not part of this version").into());
     }
+    let entry = arguments.entry.as_deref().map(Entry::parse).transpose()?;
     let package = package(terminal, &arguments.path)?;
     let warnings = match (arguments.no_warnings, arguments.warnings_as_errors) {
         (true, _) => Warnings::Hidden,
@@ -53,6 +60,10 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         Scope::Changed
     };
     let built = build::build(terminal, &package, scope, &policy, arguments.jobs)?;
+    if let Some(entry) = &entry {
+        let name = PathBuf::from(package.name().unwrap_or("program"));
+        build::package::escript(&built, entry, arguments.output.as_ref().unwrap_or(&name))?;
+    }
     let modules = built.module_count();
     let directory = files::shown(&package.output(), &package.project.root);
     if terminal.is_json() {

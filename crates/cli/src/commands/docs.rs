@@ -76,6 +76,11 @@ const PAGES: &[(&str, &str, &str)] = &[
         "watch files, supervise processes, run workflows",
         include_str!("../../../../docs/loop.md"),
     ),
+    (
+        "agents",
+        "Sessions in tmux, everything as files.",
+        include_str!("../../../../docs/agents.md"),
+    ),
 ];
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {

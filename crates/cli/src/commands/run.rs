@@ -10,6 +10,7 @@ use anyhow::Context;
 use beamtalk_etf::Term;
 use beamtalk_node::{Erlang, Home, Runtime, script_command};
 
+use crate::build::package::Entry;
 use crate::build::{self, Package, Plan, Scope, path_term, plan};
 use crate::exit::{Exit, Fault};
 use crate::findings::severity::Warnings;
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let entry = entry(arguments)?;
+    let (entry, words) = entry(arguments)?;
     let here = Path::new(".");
     let project = match Project::find(here)? {
         Some(project) => project,
@@ -70,7 +71,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             .filter(|plan| plan.needs_node())
             .try_for_each(Plan::clean)?;
     }
-    let job = job(&plans, &entry, is_loose)?;
+    let job = job(&plans, &entry, words.as_deref(), is_loose)?;
     let mut file = tempfile::Builder::new()
         .prefix("run-")
         .tempfile_in(Home::open()?.directory("jobs")?)
@@ -87,25 +88,13 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     .into())
 }
 
-struct Entry {
-    class: String,
-    selector: String,
-    words: Option<Vec<String>>,
-}
-
 /// Class, selector and words; shapes that cannot be sent are refused before anything starts.
-fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
+fn entry(arguments: &Arguments) -> anyhow::Result<(Entry, Option<Vec<String>>)> {
     if arguments.connect || arguments.class == "." {
         let message = "`run .` and `run --connect` need a workspace, which this version does not have";
         return Err(Fault::usage("not_supported", message)
             .with_hint("run a class method instead: beamtalk run Main run")
             .into());
-    }
-    let is_class = arguments.class.len() <= 255
-        && arguments.class.starts_with(char::is_uppercase)
-        && arguments.class.chars().all(|c| c.is_alphanumeric() || c == '_');
-    if !is_class {
-        return Err(Fault::usage("bad_entry", format!("'{}' is not a class name", arguments.class)).into());
     }
     let Some(selector) = arguments.selector.clone() else {
         let message = format!(
@@ -114,33 +103,21 @@ fn entry(arguments: &Arguments) -> anyhow::Result<Entry> {
         );
         return Err(Fault::usage("bad_entry", message).into());
     };
-    let name = selector.strip_suffix(':').unwrap_or(&selector);
-    let is_name = selector.len() <= 255
-        && name.starts_with(|c: char| c.is_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    if !is_name {
-        let message = format!("'{selector}' is neither a unary selector nor one keyword such as main:");
-        return Err(Fault::usage("bad_entry", message).into());
-    }
-    let takes_words = selector.ends_with(':');
+    let entry = Entry::new(&arguments.class, &selector)?;
     let mut words = arguments.words.clone();
     if let Some(at) = words.iter().position(|word| word == "--") {
         words.remove(at);
     }
-    if !takes_words && !words.is_empty() {
+    if !entry.takes_words() && !words.is_empty() {
         let message = format!("'{selector}' takes no words; use a keyword such as {selector}:");
         return Err(Fault::usage("bad_entry", message).into());
     }
-    let words = takes_words.then_some(words);
-    Ok(Entry {
-        class: arguments.class.clone(),
-        selector,
-        words,
-    })
+    let words = entry.takes_words().then_some(words);
+    Ok((entry, words))
 }
 
 /// What the node has to do, as the term it reads.
-fn job(plans: &[Plan], entry: &Entry, is_loose: bool) -> anyhow::Result<Term> {
+fn job(plans: &[Plan], entry: &Entry, words: Option<&[String]>, is_loose: bool) -> anyhow::Result<Term> {
     let mut compile = Vec::new();
     let mut load = Vec::new();
     let mut settle = Vec::new();
@@ -173,7 +150,7 @@ fn job(plans: &[Plan], entry: &Entry, is_loose: bool) -> anyhow::Result<Term> {
                 .map(|name| Term::atom(name.as_str())),
         );
     }
-    let arguments = match &entry.words {
+    let arguments = match words {
         Some(words) => vec![Term::list(words.iter().map(Term::binary))],
         None => Vec::new(),
     };

@@ -242,8 +242,12 @@ fn any_bytes_give_diagnostics() {
 #[test]
 fn ten_errors_are_ten_reports_and_many_are_cut() {
     let place = Place::with_project();
-    let methods =
-        |count: usize| -> String { (0..count).map(|at| format!("  m{at} => gone{at}\n\n")).collect() };
+    let methods = |count: usize| -> String {
+        (0..count)
+            .map(|at| format!("  m{at} => gone{at}\n"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     place.write("src/Ten.bt", &format!("Object subclass: Ten\n\n{}", methods(10)));
     let done = place.run(&["check"]).expect_code(1);
     assert_eq!(done.stderr.matches("error[").count(), 10, "{}", done.stderr);
@@ -251,4 +255,39 @@ fn ten_errors_are_ten_reports_and_many_are_cut() {
     let done = place.run(&["check"]).expect_code(1);
     assert_eq!(done.stderr.matches("error[").count(), 50, "{}", done.stderr);
     assert!(done.stderr.contains("src/Ten.bt: … 12 more"), "{}", done.stderr);
+}
+
+#[test]
+fn a_program_is_packed_into_one_file() {
+    let place = Place::with_project();
+    place.write(
+        "src/Main.bt",
+        "Object subclass: Main\n\n  class main: words =>\n    Console printLine: \"Grüße, {words first}\"\n    Program exit: 3\n",
+    );
+    place
+        .run(&["build", "--escript", "--entry", "Main main:", "-o", "greeter"])
+        .expect_code(0);
+    let first = fs::read(place.directory().join("greeter")).unwrap();
+    let done = std::process::Command::new(place.directory().join("greeter"))
+        .arg("Ada")
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&done.stdout),
+        "Grüße, Ada\n",
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert_eq!(done.status.code(), Some(3));
+    place
+        .run(&["build", "--escript", "--entry", "Main main:", "-o", "greeter"])
+        .expect_code(0);
+    assert!(
+        fs::read(place.directory().join("greeter")).unwrap() == first,
+        "equal input gives equal bytes"
+    );
+    place.run(&["build", "--escript"]).expect_code(2);
+    place
+        .run(&["build", "--escript", "--entry", "nonsense"])
+        .expect_code(2);
 }

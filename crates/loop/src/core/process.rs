@@ -30,6 +30,10 @@ pub(crate) enum Input {
     Gone {
         generation: u64,
     },
+    /// After a stop: the group cannot be killed.
+    StopFailed {
+        generation: u64,
+    },
     /// Liveness failed often enough.
     Unhealthy,
     Tick,
@@ -189,6 +193,9 @@ impl Machine {
                 self.exited(now, exit, leftovers, &mut out);
             }
             Input::Gone { generation } if generation == self.generation => self.gone(now, &mut out),
+            Input::StopFailed { generation } if generation == self.generation => {
+                self.stop_failed(&mut out);
+            }
             Input::Unhealthy => {
                 if self.is_up() && self.policy != Restart::Never && !self.closing {
                     self.phase = Phase::Stopping { then: Then::Backoff };
@@ -208,6 +215,7 @@ impl Machine {
             }
             Input::Shutdown => self.shutdown(&mut out),
             // A report about an earlier start.
+            Input::StopFailed { .. } => {}
             Input::Spawned { .. } | Input::SpawnFailed { .. } | Input::Exited { .. } | Input::Gone { .. } => {
             }
         }
@@ -437,6 +445,17 @@ impl Machine {
             Phase::Exited { .. } => self.phase = Phase::Exited { leftovers: false },
             Phase::Down | Phase::Spawning | Phase::Up { .. } => {}
         }
+    }
+
+    /// Whatever was to follow the stop does not: a new start beside the old one would be worse.
+    fn stop_failed(&mut self, out: &mut Vec<Output>) {
+        let text = format!("process '{}' cannot be killed", self.name);
+        out.push(Output::Log(Level::Error, text.clone()));
+        // At the end nobody waits for it any longer.
+        self.phase = Phase::Exited {
+            leftovers: !self.closing,
+        };
+        self.done(Err(text), out);
     }
 
     fn shutdown(&mut self, out: &mut Vec<Output>) {

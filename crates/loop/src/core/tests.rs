@@ -196,10 +196,13 @@ impl World {
     }
 
     fn change(&mut self, path: &str) {
-        self.feed(Event::Changed(vec![Change {
-            path: path.into(),
-            known: true,
-        }]));
+        self.feed(Event::Changed {
+            changes: vec![Change {
+                path: path.into(),
+                known: true,
+            }],
+            at: self.now,
+        });
     }
 
     fn post(&mut self, id: u64, event: &str, value: &str) {
@@ -268,10 +271,13 @@ fn a_change_during_a_run_becomes_exactly_one_more_run() {
 fn scratch_files_request_nothing() {
     let mut world = World::new(SLEEPY);
     world.missing.insert("scratch".into());
-    world.feed(Event::Changed(vec![Change {
-        path: "scratch".into(),
-        known: false,
-    }]));
+    world.feed(Event::Changed {
+        changes: vec![Change {
+            path: "scratch".into(),
+            known: false,
+        }],
+        at: 0,
+    });
     world.pass(5000);
     assert_eq!(world.runs("go"), 0);
     world.missing.insert("removed".into());
@@ -325,6 +331,27 @@ fn posts_are_judged_saved_and_answered() {
     assert_eq!(world.core.values()["k"], json!("abc"));
     assert_eq!(world.runs("go"), 1);
     world.disk_fails = false;
+    world.feed(Event::Shutdown {
+        line: "end".into(),
+        reason: "test".into(),
+    });
+    assert_eq!(world.ended, Some(0));
+}
+
+#[test]
+fn a_host_may_ask_for_declared_workflows_only() {
+    let mut world = World::new(SLEEPY);
+    let ask = |workflow: &str, waiter| Event::Requested {
+        workflow: workflow.into(),
+        changed: vec!["b".into(), "a".into(), "b".into()],
+        waiter,
+    };
+    world.feed(ask("nope", 1));
+    assert_eq!(world.finished[&1], Err("no workflow named 'nope'".into()));
+    world.feed(ask("go", 2));
+    world.pass(2000);
+    assert_eq!(world.finished[&2], Ok(()));
+    assert!(world.said.contains(&"[\"a\",\"b\"]".to_owned()));
     world.feed(Event::Shutdown {
         line: "end".into(),
         reason: "test".into(),

@@ -196,7 +196,13 @@ impl Task {
                 return;
             }
         }
-        self.child.stop(self.how).await;
+        if !self.child.stop(self.how).await {
+            self.send(Event::StopFailed {
+                process: self.name.clone(),
+                generation: self.generation,
+            });
+            return;
+        }
         self.ours.remove(id);
         self.drain().await;
         if let Ok(exit) = self.child.wait().await {

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::sync::mpsc;
 
 use super::native::Native;
 use super::tree::{NoWatch, Registrar, Tree};
@@ -18,6 +17,9 @@ use crate::pattern::Target;
 const FAILURE_APART: Duration = Duration::from_mins(1);
 /// Directories without a watch are compared no more often than this.
 const FALLBACK_POLL: u64 = 2000;
+
+/// Where notices go; false when nobody listens any more.
+pub(crate) type Teller = Box<dyn Fn(Notice) -> bool + Send>;
 
 /// How much is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,11 +47,7 @@ impl Registrar for Scanner {
 }
 
 /// Start watching. Resolves when the file table is built; changes are queued from then on.
-pub(crate) async fn start(
-    scope: Scope,
-    watcher: Watcher,
-    notices: mpsc::UnboundedSender<Notice>,
-) -> std::io::Result<Watching> {
+pub(crate) async fn start(scope: Scope, watcher: Watcher, notices: Teller) -> std::io::Result<Watching> {
     let (stop, stopper) = std::io::pipe()?;
     let (ready, built) = tokio::sync::oneshot::channel();
     std::thread::Builder::new()
@@ -92,43 +90,38 @@ fn count<R: Registrar>(tree: &Tree<R>) -> Found {
     }
 }
 
-fn warn_about_limit(native: &Native, notices: &mpsc::UnboundedSender<Notice>) {
+fn warn_about_limit(native: &Native, notices: &Teller) {
     let unwatched = native.tree.unwatched_count();
     if unwatched > 0 {
         let limit = Native::kernel_limit().map_or_else(|| "unknown".to_owned(), |limit| limit.to_string());
         let needed = native.tree.directory_count();
-        drop(notices.send(Notice::Warning(format!(
+        notices(Notice::Warning(format!(
             "the limit of {limit} watches (fs.inotify.max_user_watches) is reached and {needed} are needed; \
              {unwatched} directories are polled instead"
-        ))));
+        )));
     }
 }
 
 /// Sends notices and remembers the last counts.
-struct Teller<'a> {
-    notices: &'a mpsc::UnboundedSender<Notice>,
+struct Counter<'a> {
+    notices: &'a Teller,
     counted: Found,
 }
 
-impl Teller<'_> {
+impl Counter<'_> {
     /// False when nobody listens any more.
     fn tell(&mut self, changes: Vec<Change>, found: Found) -> bool {
         if self.counted != found {
             self.counted = found;
-            drop(self.notices.send(Notice::Counted(found)));
+            (self.notices)(Notice::Counted(found));
         }
-        changes.is_empty() || self.notices.send(Notice::Changed(changes)).is_ok()
+        changes.is_empty() || (self.notices)(Notice::Changed(changes, Instant::now()))
     }
 }
 
-fn watch(
-    mut native: Native,
-    poll_interval: u64,
-    stop: &std::io::PipeReader,
-    notices: &mpsc::UnboundedSender<Notice>,
-) {
+fn watch(mut native: Native, poll_interval: u64, stop: &std::io::PipeReader, notices: &Teller) {
     let interval = Duration::from_millis(poll_interval.max(FALLBACK_POLL));
-    let mut teller = Teller {
+    let mut teller = Counter {
         notices,
         counted: count(&native.tree),
     };
@@ -145,10 +138,10 @@ fn watch(
             Ok(reading) => {
                 let mut changes = reading.changes;
                 if reading.config_changed {
-                    drop(notices.send(Notice::ConfigChanged));
+                    notices(Notice::ConfigChanged);
                 }
                 if reading.overflow {
-                    drop(notices.send(Notice::Warning("file events were dropped; rescanning".into())));
+                    notices(Notice::Warning("file events were dropped; rescanning".into()));
                     native.tree.rescan(&mut changes);
                 }
                 changes
@@ -158,13 +151,13 @@ fn watch(
                 failed = Some(Instant::now());
                 match native.recreate() {
                     Ok(found) if !again => {
-                        drop(notices.send(Notice::Warning(format!(
+                        notices(Notice::Warning(format!(
                             "watching failed and was set up anew: {error}"
-                        ))));
+                        )));
                         found
                     }
                     Ok(_) | Err(_) => {
-                        drop(notices.send(Notice::Failed(format!("watching failed: {error}"))));
+                        notices(Notice::Failed(format!("watching failed: {error}")));
                         return;
                     }
                 }
@@ -181,13 +174,8 @@ fn watch(
     }
 }
 
-fn scan(
-    mut tree: Tree<Scanner>,
-    poll_interval: u64,
-    stop: &std::io::PipeReader,
-    notices: &mpsc::UnboundedSender<Notice>,
-) {
-    let mut teller = Teller {
+fn scan(mut tree: Tree<Scanner>, poll_interval: u64, stop: &std::io::PipeReader, notices: &Teller) {
+    let mut teller = Counter {
         notices,
         counted: count(&tree),
     };
@@ -203,7 +191,7 @@ fn scan(
         let now = stamp();
         if now != config_stamp {
             config_stamp = now;
-            drop(notices.send(Notice::ConfigChanged));
+            notices(Notice::ConfigChanged);
         }
         let found = count(&tree);
         if !teller.tell(changes, found) {

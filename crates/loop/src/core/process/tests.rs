@@ -194,6 +194,22 @@ fn unhealthy_is_stopped_then_delayed() {
 }
 
 #[test]
+fn a_group_that_cannot_be_killed_fails_the_request_and_is_not_started_over() {
+    let mut machine = machine(Restart::Always);
+    let generation = up(&mut machine, 0);
+    machine.handle(1, Input::Restart);
+    let text = "process 'p' cannot be killed".to_owned();
+    assert_eq!(
+        machine.handle(2, Input::StopFailed { generation }),
+        [Output::Log(Level::Error, text.clone()), Output::Done(Err(text))]
+    );
+    assert_eq!(machine.deadline(), None);
+    machine.handle(3, Input::Shutdown);
+    machine.handle(4, Input::StopFailed { generation });
+    assert!(machine.is_settled());
+}
+
+#[test]
 fn reports_about_earlier_starts_are_ignored() {
     let mut machine = machine(Restart::Always);
     up(&mut machine, 0);
@@ -218,6 +234,7 @@ proptest! {
         let mut now = 0;
         // The start that is alive in the world, and whether its stop was asked for.
         let mut alive: Option<(u64, bool)> = None;
+        let mut ended = None;
         let mut waiting = false;
         let mut closing = false;
         for (kind, pause, flag) in inputs {
@@ -228,8 +245,10 @@ proptest! {
                 2 if !waiting => { waiting = true; Input::Restart }
                 3 => Input::Tick,
                 4 => Input::Unhealthy,
+                // A leader ends only once, even when others of its group stay.
                 5 => match alive {
-                    Some((generation, false)) => {
+                    Some((generation, false)) if ended != Some(generation) => {
+                        ended = Some(generation);
                         if !flag { alive = None; }
                         Input::Exited { generation, exit: Exit::Code(i32::from(flag)), leftovers: flag }
                     }
@@ -271,14 +290,9 @@ proptest! {
             }
         }
         // Whatever happened, a shutdown comes to rest once the world answers.
-        for output in machine.handle(now, Input::Shutdown) {
-            if let Output::Stop { .. } = output && let Some((_, stopping)) = &mut alive {
-                *stopping = true;
-            }
-        }
-        if let Some((generation, _)) = alive {
-            machine.handle(now, Input::Gone { generation });
-        }
+        machine.handle(now, Input::Shutdown);
+        let generation = machine.generation();
+        machine.handle(now, Input::Gone { generation });
         prop_assert!(machine.is_settled(), "{:?}", machine.phase());
     }
 }

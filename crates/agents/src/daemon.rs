@@ -1,0 +1,104 @@
+//! The daemon: start order, the hub everything hangs on, stop.
+
+mod connection;
+mod create;
+mod hub;
+mod listen;
+mod recover;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) use create::NEW_USAGE;
+pub(crate) use hub::Hub;
+pub(crate) use recover::recover as recover_sessions;
+
+use crate::config::{AuthMode, Config};
+use crate::error::Fatal;
+use crate::namespace::Namespace;
+use crate::pidfile::PidFile;
+use crate::places::Places;
+use crate::tmux::{self, TMUX_MINIMUM};
+use crate::tree::Provider;
+
+/// The service name.
+pub const NAME: &str = "anvilsrv";
+
+/// The directory in the namespace that sandboxed sessions see in its place: only the socket.
+pub(crate) const DOOR: &str = ".session";
+
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// How a daemon is started.
+pub struct DaemonOptions {
+    pub namespace: PathBuf,
+    pub auth: Option<AuthMode>,
+    /// Directories others add to the tree.
+    pub providers: Vec<Arc<dyn Provider>>,
+    /// Told once: the namespace had to be tightened.
+    pub warn: fn(&str),
+    /// Called when the socket answers.
+    pub ready: fn(),
+}
+
+/// Run the daemon until it is told to stop.
+pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
+    let namespace = Namespace::open(&options.namespace)?;
+    if let Some(warning) = &namespace.warning {
+        (options.warn)(warning);
+    }
+    let pid_file = PidFile::take(&namespace.directory)?;
+    let found = tmux::version().ok_or(Fatal::NoTmux {
+        minimum: TMUX_MINIMUM,
+    })?;
+    if !tmux::is_new_enough(&found) {
+        return Err(Fatal::OldTmux {
+            found,
+            minimum: TMUX_MINIMUM,
+        });
+    }
+    let places = Places::of(&options.namespace);
+    let mut config = Config::load(&places.config)?;
+    if let Some(mode) = options.auth {
+        config.auth.mode = mode;
+    }
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+
+    let hub = Hub::new(places, config, options.auth, options.providers)?;
+    tokio::spawn(watch::run(Arc::clone(&hub)));
+    let adopted = recover::recover(&hub).await;
+    let listener = listen::bind(&namespace)?;
+    let data =
+        json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});
+    hub.events.emit("daemon", "DaemonStarted", data);
+    listen::notify_ready();
+    (options.ready)();
+    tracing::info!(namespace = %options.namespace.display(), sessions = adopted.len(), "daemon started");
+
+    let accepting = tokio::spawn(listen::accept(listener, Arc::clone(&hub)));
+    let mut sweep = tokio::time::interval(SWEEP);
+    sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            _ = hangup.recv() => hub.reload(),
+            _ = sweep.tick() => hub.sweep(),
+        }
+    }
+    accepting.abort();
+    hub.events
+        .emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
+    hub.stop().await;
+    listen::unbind(&namespace);
+    drop(pid_file);
+    tracing::info!("daemon stopped");
+    Ok(())
+}

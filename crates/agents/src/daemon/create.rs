@@ -1,0 +1,170 @@
+//! `new`: check everything first, then create.
+
+use std::sync::Arc;
+
+use beamtalk_ninep::Refusal;
+use serde_json::json;
+
+use super::Hub;
+use crate::error::refusal;
+use crate::ids::{random_hex, unix_seconds};
+use crate::mail::{Draft, USER};
+use crate::output::Output;
+use crate::session::chat::Chat;
+use crate::session::launch;
+use crate::session::record::Record;
+use crate::session::shared::SessionShared;
+use crate::session::task::{Start, Task};
+use crate::text::check_directory;
+use crate::{files, places};
+
+pub(crate) const NEW_USAGE: &str = "usage: new <backend> [<cwd>] [sandbox=<profile>] [model=<model>] [level=<level>] \
+    [alias=<alias>] [role=<role>] [context=<text>] | recover | reload";
+
+/// The arguments of `new`, read from a command line.
+#[derive(Debug, Default)]
+struct NewArguments {
+    backend: String,
+    cwd: Option<String>,
+    sandbox: Option<String>,
+    model: Option<String>,
+    level: Option<String>,
+    alias: Option<String>,
+    role: Option<String>,
+    context: Option<String>,
+}
+
+impl NewArguments {
+    fn parse(words: &[String]) -> Result<Self, Refusal> {
+        let mut arguments = NewArguments::default();
+        let mut words = words.iter();
+        arguments
+            .backend
+            .clone_from(words.next().ok_or_else(|| refusal(NEW_USAGE))?);
+        for word in words {
+            let slot = match word.split_once('=') {
+                Some(("sandbox", value)) => (&mut arguments.sandbox, value),
+                Some(("model", value)) => (&mut arguments.model, value),
+                Some(("level", value)) => (&mut arguments.level, value),
+                Some(("alias", value)) => (&mut arguments.alias, value),
+                Some(("role", value)) => (&mut arguments.role, value),
+                Some(("context", value)) => (&mut arguments.context, value),
+                _ if arguments.cwd.is_none() => (&mut arguments.cwd, word.as_str()),
+                _ => return Err(refusal(format!("unexpected argument: {word}"))),
+            };
+            *slot.0 = Some(slot.1.to_owned());
+        }
+        Ok(arguments)
+    }
+}
+
+impl Hub {
+    /// Create a session from the words after `new`; its id.
+    pub(crate) fn create(self: &Arc<Self>, words: &[String]) -> Result<String, Refusal> {
+        let arguments = NewArguments::parse(words)?;
+        let config = self.config();
+        let backend = config.backend(&arguments.backend)?.clone();
+        backend.program()?;
+        let cwd = arguments
+            .cwd
+            .unwrap_or_else(|| places::home().display().to_string());
+        let cwd = check_directory(&cwd)?;
+        let model = backend.model(arguments.model.as_deref(), arguments.level.as_deref())?;
+        let alias = arguments.alias.filter(|alias| !alias.is_empty() && alias != "-");
+        if let Some(alias) = &alias {
+            self.check_alias(alias, None)?;
+        }
+        if let Some(role) = &arguments.role
+            && !config.library.roles.contains_key(role)
+        {
+            return Err(refusal("role not found"));
+        }
+        if arguments
+            .context
+            .as_ref()
+            .is_some_and(|context| context.len() > config.limits.context_bytes)
+        {
+            return Err(refusal("too large"));
+        }
+        if self.session_count() >= config.limits.sessions {
+            return Err(refusal("too many sessions"));
+        }
+        let broken = |error: std::io::Error| {
+            tracing::error!(%error, "session cannot be created");
+            Refusal::INTERNAL
+        };
+        let id = self.new_id().map_err(broken)?;
+        let mut record = Record::new(&id, &backend.name, &cwd, unix_seconds());
+        record.alias.clone_from(&alias);
+        record.model = model;
+        record.level = arguments.level;
+        record.sandbox = arguments.sandbox.unwrap_or_else(|| backend.sandbox.clone());
+        // A sandbox that cannot be made is an error of `new`; nothing exists yet.
+        let (_, report) = launch::plan(&config, &self.places, self.kernel, &record, 0, "", false)?;
+        record.sandbox_report = report;
+        let shared = self.open_session(record).map_err(broken)?;
+        if let Some(context) = &arguments.context {
+            files::replace(&shared.0.directory.join("context"), context.as_bytes()).map_err(broken)?;
+            shared.0.change_texts(|texts| texts.context.clone_from(context));
+        }
+        shared.0.save().map_err(broken)?;
+        self.add(&shared.0);
+        let data = json!({"backend": backend.name, "cwd": cwd, "alias": alias});
+        self.events.emit(&id, "SessionCreated", data);
+        if let Some(role) = &arguments.role {
+            self.give_role(&shared.0, role)?;
+        }
+        Task::spawn(Arc::clone(self), shared.0, backend, shared.1, Start::New);
+        Ok(id)
+    }
+
+    fn new_id(&self) -> std::io::Result<String> {
+        loop {
+            let id = random_hex(4)?;
+            let known = self.places.session(&id).exists() || self.places.exited().join(&id).exists();
+            if !known {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Open the files of a session.
+    pub(crate) fn open_session(
+        &self,
+        record: Record,
+    ) -> std::io::Result<(
+        Arc<SessionShared>,
+        tokio::sync::mpsc::UnboundedReceiver<crate::session::shared::Command>,
+    )> {
+        let config = self.config();
+        let directory = self.places.session(&record.id);
+        files::make_directory(&directory.join("tmp"))?;
+        let output = Output::open(directory.join("output"), config.output.max_bytes)?;
+        let chat = Chat::open(directory.join("chat.log"), config.limits.chat_bytes);
+        SessionShared::new(directory, record, output, chat)
+    }
+
+    /// Store a role and mail its text to the session.
+    pub(crate) fn give_role(&self, shared: &Arc<SessionShared>, role: &str) -> Result<(), Refusal> {
+        let config = self.config();
+        let text = config
+            .library
+            .roles
+            .get(role)
+            .map(|item| item.text.clone())
+            .ok_or_else(|| refusal("role not found"))?;
+        let old = shared.change_record(|record| record.role.replace(role.to_owned()));
+        shared.save().map_err(|_| Refusal::INTERNAL)?;
+        self.events
+            .emit(&shared.id, "RoleChange", json!({"old": old, "new": role}));
+        let draft = Draft {
+            to: shared.id.clone(),
+            kind: "PROMPT_REQUEST".to_owned(),
+            subject: format!("role: {role}"),
+            body: text,
+            metadata: serde_json::Map::new(),
+        };
+        self.post(USER, &shared.id, draft)?;
+        Ok(())
+    }
+}

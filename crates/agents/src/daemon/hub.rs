@@ -1,0 +1,407 @@
+//! What all parts of the daemon share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use beamtalk_ninep::{Hangup, Refusal};
+use serde_json::json;
+
+use crate::access::{Level, Right, Who};
+use crate::audit::Audit;
+use crate::config::{AuthMode, Config};
+use crate::error::{Fatal, refusal};
+use crate::events::Events;
+use crate::files;
+use crate::mail::{Draft, Mail, Message, USER};
+use crate::places::{Places, user_name};
+use crate::sandbox::Kernel;
+use crate::secrets::Secrets;
+use crate::session::core::State;
+use crate::session::shared::{Command, SessionShared};
+use crate::session::task::process::{is_alive, not_found, stat_fields};
+use crate::tmux::Tmux;
+use crate::tree::Provider;
+
+/// A connection that can be ended from here.
+pub(crate) struct Guest {
+    pub(crate) hangup: Hangup,
+    pub(crate) who: Option<Who>,
+}
+
+pub(crate) struct Hub {
+    pub(crate) places: Places,
+    pub(crate) owner: String,
+    config: RwLock<Arc<Config>>,
+    auth: Option<AuthMode>,
+    pub(crate) kernel: Kernel,
+    pub(crate) tmux: Tmux,
+    pub(crate) events: Events,
+    pub(crate) audit: Audit,
+    pub(crate) mail: Mail,
+    pub(crate) secrets: Secrets,
+    pub(crate) providers: Vec<Arc<dyn Provider>>,
+    sessions: Mutex<Vec<Arc<SessionShared>>>,
+    pub(crate) guests: Mutex<HashMap<u64, Guest>>,
+    next_guest: AtomicU64,
+    qids: Mutex<BTreeMap<String, u64>>,
+    next_qid: AtomicU64,
+    version: AtomicU32,
+    started: Instant,
+    stopping: AtomicBool,
+    /// New windows are made one after the other, so that a tmux session is made once.
+    pub(crate) window_order: tokio::sync::Mutex<()>,
+    pub(crate) watches: Mutex<Vec<Arc<SessionShared>>>,
+    pub(crate) watch_more: tokio::sync::Notify,
+    /// Failed authentications by process, for the pause after three.
+    pub(crate) failures: Mutex<HashMap<i32, u32>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    pub(crate) fn new(
+        places: Places,
+        config: Config,
+        auth: Option<AuthMode>,
+        providers: Vec<Arc<dyn Provider>>,
+    ) -> Result<Arc<Self>, Fatal> {
+        files::make_directory(&places.state.join("sessions"))?;
+        files::make_directory(&places.exited())?;
+        files::make_directory(&places.state.join("mail"))?;
+        let program = std::env::current_exe()?;
+        let mut environment = vec![("NAMESPACE".to_owned(), places.namespace.display().to_string())];
+        for name in ["BEAMTALK_HOME", "XDG_CONFIG_HOME", "HOME"] {
+            if let Ok(value) = std::env::var(name) {
+                environment.push((name.to_owned(), value));
+            }
+        }
+        let limits = &config.limits;
+        Ok(Arc::new(Hub {
+            owner: user_name(),
+            auth,
+            kernel: Kernel::probe(),
+            tmux: Tmux::new(places.tmux_socket(), program, environment),
+            events: Events::open(&places.state, limits.events_kept, limits.event_lag)?,
+            audit: Audit::open(&places.state)?,
+            mail: Mail::new(places.state.join("mail"), limits.inbox, limits.completed),
+            secrets: Secrets::load(&places.state, limits.tokens)?,
+            providers,
+            sessions: Mutex::new(Vec::new()),
+            guests: Mutex::new(HashMap::new()),
+            next_guest: AtomicU64::new(1),
+            qids: Mutex::new(BTreeMap::new()),
+            next_qid: AtomicU64::new(1),
+            version: AtomicU32::new(1),
+            started: Instant::now(),
+            stopping: AtomicBool::new(false),
+            window_order: tokio::sync::Mutex::new(()),
+            watches: Mutex::new(Vec::new()),
+            watch_more: tokio::sync::Notify::new(),
+            failures: Mutex::new(HashMap::new()),
+            config: RwLock::new(Arc::new(config)),
+            places,
+        }))
+    }
+
+    /// Milliseconds of the daemon's own clock.
+    pub(crate) fn now(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn reload(&self) {
+        match self.try_reload() {
+            Ok(()) => tracing::info!("configuration read again"),
+            Err(error) => tracing::error!(%error, "configuration kept as it was"),
+        }
+    }
+
+    pub(crate) fn try_reload(&self) -> Result<(), Fatal> {
+        let mut config = Config::load(&self.places.config)?;
+        if let Some(mode) = self.auth {
+            config.auth.mode = mode;
+        }
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        self.touch();
+        Ok(())
+    }
+
+    /// Something listed changed.
+    pub(crate) fn touch(&self) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn version(&self) -> u32 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// A number for what is found at `path`, the same until it is removed.
+    pub(crate) fn qid_path(&self, path: &str) -> u64 {
+        let mut qids = lock(&self.qids);
+        if let Some(known) = qids.get(path) {
+            return *known;
+        }
+        let number = self.next_qid.fetch_add(1, Ordering::Relaxed);
+        qids.insert(path.to_owned(), number);
+        number
+    }
+
+    /// Forget the numbers of what was removed: every path with this name in it.
+    pub(crate) fn forget_qids(&self, name: &str) {
+        lock(&self.qids).retain(|path, _| !path.split('/').any(|part| part == name));
+    }
+
+    pub(crate) fn guest_number(&self) -> u64 {
+        self.next_guest.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// All sessions, newest first.
+    pub(crate) fn sessions(&self) -> Vec<Arc<SessionShared>> {
+        lock(&self.sessions).iter().rev().cloned().collect()
+    }
+
+    pub(crate) fn session_count(&self) -> usize {
+        lock(&self.sessions).len()
+    }
+
+    pub(crate) fn add(&self, shared: &Arc<SessionShared>) {
+        let mut sessions = lock(&self.sessions);
+        sessions.push(Arc::clone(shared));
+        sessions.sort_by_key(|session| session.with_record(|record| record.created));
+        drop(sessions);
+        lock(&self.watches).push(Arc::clone(shared));
+        self.watch_more.notify_one();
+        self.touch();
+    }
+
+    /// A session by id.
+    pub(crate) fn session(&self, id: &str) -> Result<Arc<SessionShared>, Refusal> {
+        lock(&self.sessions)
+            .iter()
+            .find(|session| session.id == id)
+            .cloned()
+            .ok_or_else(not_found)
+    }
+
+    /// A session by id or alias.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<SessionShared>> {
+        let sessions = lock(&self.sessions);
+        let by_id = sessions.iter().find(|session| session.id == name);
+        by_id
+            .or_else(|| {
+                sessions
+                    .iter()
+                    .find(|session| session.alias().as_deref() == Some(name))
+            })
+            .cloned()
+    }
+
+    /// The session is gone: out of the tree, its record kept aside.
+    pub(crate) fn forget(&self, shared: &Arc<SessionShared>) {
+        lock(&self.sessions).retain(|session| session.id != shared.id);
+        self.secrets.drop_session_token(&shared.id);
+        self.drop_guests(|who| *who == Who::Session(shared.id.clone()));
+        let record = shared.record();
+        if let Err(error) = shared.save().and_then(|()| {
+            let aside = self.places.exited().join(&shared.id);
+            std::fs::rename(&shared.directory, &aside)?;
+            // Only the record is kept.
+            for name in ["launch.json", "output", "tmp"] {
+                let path = aside.join(name);
+                drop(std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)));
+            }
+            Ok(())
+        }) {
+            tracing::warn!(%error, session = %shared.id, "record cannot be kept");
+        }
+        self.forget_qids(&shared.id);
+        if let Some(alias) = &record.alias {
+            self.forget_qids(alias);
+        }
+        let data = json!({"backend": record.backend, "cwd": record.cwd, "alias": record.alias});
+        self.events.emit(&shared.id, "SessionRemoved", data);
+        shared.output.signal.bump();
+        shared.chat.signal.bump();
+        self.touch();
+    }
+
+    /// End the connections of somebody whose right is gone.
+    pub(crate) fn drop_guests(&self, matches: impl Fn(&Who) -> bool) {
+        let guests = lock(&self.guests);
+        let mut numbers: Vec<&u64> = guests.keys().collect();
+        numbers.sort();
+        for guest in numbers.into_iter().filter_map(|number| guests.get(number)) {
+            if guest.who.as_ref().is_some_and(&matches) {
+                guest.hangup.now();
+            }
+        }
+    }
+
+    /// Send a message and tell everybody concerned.
+    pub(crate) fn post(&self, from: &str, to: &str, draft: Draft) -> Result<Message, Refusal> {
+        let message = self.mail.send(from, to, draft)?;
+        let data = message.without_body();
+        let (sent, received) = (
+            if from == USER { "UserSend" } else { "BotSend" },
+            if to == USER { "UserRecv" } else { "BotRecv" },
+        );
+        self.events.emit(from, sent, data.clone());
+        self.events.emit(to, received, data);
+        if let Ok(receiver) = self.session(to) {
+            receiver.tell(Command::NewMail);
+        }
+        if let Ok(sender) = self.session(from) {
+            sender.tell(Command::MailSent);
+        }
+        Ok(message)
+    }
+
+    /// The participant a name stands for.
+    pub(crate) fn participant(&self, name: &str) -> Option<String> {
+        if name == USER {
+            Some(USER.to_owned())
+        } else {
+            self.find(name).map(|session| session.id.clone())
+        }
+    }
+
+    /// Whether a caller has a right on a session.
+    pub(crate) fn has_right(&self, level: &Level, who: &Who, session: &SessionShared, right: Right) -> bool {
+        if *level == Level::Control && matches!(who, Who::Token(_)) {
+            return true;
+        }
+        let alias_of = |id: &str| self.session(id).ok().and_then(|session| session.alias());
+        let granted = session.with_texts(|texts| texts.acl.grants(who, &session.id, right, alias_of));
+        match level {
+            Level::Control | Level::Session(_) => granted,
+            Level::Read => granted && right == Right::Read,
+        }
+    }
+
+    /// The session a process belongs to: itself, an ancestor, or its session leader.
+    pub(crate) fn origin(&self, pid: i32) -> Option<String> {
+        let pids: HashMap<i32, String> = lock(&self.sessions)
+            .iter()
+            .filter_map(|session| session.with_record(|record| Some((record.pid?, record.id.clone()))))
+            .collect();
+        let mut current = pid;
+        for _ in 0..64 {
+            if let Some(id) = pids.get(&current) {
+                return Some(id.clone());
+            }
+            let (_, parent, leader) = stat_fields(current)?;
+            if let Some(id) = pids.get(&leader) {
+                return Some(id.clone());
+            }
+            if parent <= 1 {
+                return None;
+            }
+            current = parent;
+        }
+        None
+    }
+
+    /// The safety net: notice processes that are gone, keep events on disk, forget old records.
+    pub(crate) fn sweep(&self) {
+        self.events.sync();
+        for session in self.sessions() {
+            let (pid, start, state) =
+                session.with_record(|record| (record.pid, record.pid_start, record.state()));
+            let should_live = matches!(state, State::Starting | State::Idle | State::Running);
+            if should_live && pid.is_some() && !is_alive(pid, start) {
+                session.tell(Command::Tick);
+            }
+        }
+    }
+
+    /// End the streams, save, end the connections.
+    pub(crate) async fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.events.signal.bump();
+        for session in self.sessions() {
+            session.output.signal.bump();
+            session.chat.signal.bump();
+            session.status.send_modify(|_| {});
+            if let Err(error) = session.save() {
+                tracing::error!(%error, session = %session.id, "record cannot be written");
+            }
+        }
+        self.events.sync();
+        // Streams have ended by now; give their last answers a moment to leave.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let guests: Vec<Hangup> = lock(&self.guests)
+            .values()
+            .map(|guest| guest.hangup.clone())
+            .collect();
+        for hangup in guests {
+            hangup.now();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+
+    pub(crate) fn mode(&self) -> AuthMode {
+        self.config().auth.mode
+    }
+
+    pub(crate) fn check_alias(&self, alias: &str, own: Option<&str>) -> Result<(), Refusal> {
+        const RESERVED: [&str; 12] = [
+            "ctl",
+            "list",
+            "list.json",
+            "status",
+            "events",
+            "events.json",
+            "backends",
+            "user",
+            "roles",
+            "skills",
+            "tools",
+            "tokens",
+        ];
+        let limit = self.config().limits.alias_bytes;
+        let letters = alias
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if alias.is_empty() || alias.len() > limit || !letters {
+            return Err(refusal("invalid alias: must match [A-Za-z0-9_-]+"));
+        }
+        let like_id = alias.len() == 8
+            && alias
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let provided = self.providers.iter().any(|provider| provider.name() == alias);
+        let rooted = [
+            "agents",
+            "loop",
+            "classes",
+            "actors",
+            "transcript",
+            "eval",
+            "changes",
+            "audit",
+        ]
+        .contains(&alias);
+        if like_id || rooted || provided || RESERVED.contains(&alias) {
+            return Err(refusal(format!("alias reserved: {alias}")));
+        }
+        let taken = lock(&self.sessions)
+            .iter()
+            .any(|session| Some(session.id.as_str()) != own && session.alias().as_deref() == Some(alias));
+        if taken {
+            Err(refusal(format!("alias in use: {alias}")))
+        } else {
+            Ok(())
+        }
+    }
+}

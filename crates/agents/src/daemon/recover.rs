@@ -1,0 +1,145 @@
+//! Taking over what a former daemon left: records on disk, windows in tmux.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::Hub;
+use crate::files;
+use crate::ids::unix_seconds;
+use crate::mail::USER;
+use crate::session::core::State;
+use crate::session::launch::Launch;
+use crate::session::record::Record;
+use crate::session::task::{Start, Task};
+use crate::tmux::Window;
+
+const KEEP_EXITED: u64 = 7 * 24 * 3600;
+
+/// Adopt every session not known yet; the ids adopted.
+pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
+    let mut windows: BTreeMap<String, Window> = BTreeMap::new();
+    // The server may live on with old settings; without one this fails and there is nothing to adopt.
+    if let Ok(found) = hub.tmux.windows().await {
+        if let Err(error) = hub.tmux.prepare().await {
+            tracing::warn!(%error, "tmux cannot be prepared");
+        }
+        windows = found
+            .into_iter()
+            .map(|window| (window.session_id.clone(), window))
+            .collect();
+    }
+    let mut adopted = Vec::new();
+    for id in files::names(&hub.places.state.join("sessions")) {
+        if id.starts_with('.') || hub.session(&id).is_ok() {
+            continue;
+        }
+        let window = windows.remove(&id);
+        let record = read_record(hub, &id).or_else(|| window.as_ref().map(record_of));
+        let Some(record) = record else { continue };
+        if record.state() == State::Exited {
+            continue;
+        }
+        if adopt(hub, record, window) {
+            adopted.push(id);
+        }
+    }
+    for (id, window) in windows {
+        let known = hub.session(&id).is_ok() || !is_id(&id) || window.dead;
+        if !known && adopt(hub, record_of(&window), Some(window)) {
+            adopted.push(id);
+        }
+    }
+    for message in hub.mail.recover(|who| who == USER || hub.session(who).is_ok()) {
+        let data = json!({"message": message.without_body(), "error": "receiver does not exist"});
+        hub.events.emit(&message.from, "Undeliverable", data);
+    }
+    forget_old(hub);
+    adopted
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 8
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+fn read_record(hub: &Hub, id: &str) -> Option<Record> {
+    let bytes = files::read_limited(&hub.places.session(id).join("session.json"), 1 << 20).ok()?;
+    match serde_json::from_slice::<Record>(&bytes) {
+        Ok(record) if record.id == id => Some(record),
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(%error, session = id, "record cannot be read");
+            None
+        }
+    }
+}
+
+/// What the window says about itself.
+fn record_of(window: &Window) -> Record {
+    let options = &window.options;
+    let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let mut record = Record::new(&window.session_id, &options.backend, &options.cwd, unix_seconds());
+    State::Idle.word().clone_into(&mut record.state);
+    record.alias = filled(&options.alias);
+    record.role = filled(&options.role);
+    record.model = filled(&options.model);
+    record.sandbox = filled(&options.sandbox).unwrap_or_else(|| "default".to_owned());
+    record
+}
+
+fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
+    let id = record.id.clone();
+    let config = hub.config();
+    let backend = match config.backend(&record.backend) {
+        Ok(backend) => backend.clone(),
+        Err(refused) => {
+            tracing::warn!(session = %id, backend = %record.backend, reason = %refused, "not adopted");
+            return false;
+        }
+    };
+    // The token of the running process stays valid.
+    if let Some(token) = files::read_limited(&hub.places.session(&id).join("launch.json"), 1 << 20)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Launch>(&bytes).ok())
+        .and_then(|launch| launch.environment.get("AGENT_TOKEN").cloned())
+    {
+        hub.secrets.set_session_token(&id, &token);
+    }
+    match hub.open_session(record) {
+        Ok((shared, queue)) => {
+            hub.add(&shared);
+            Task::spawn(
+                Arc::clone(hub),
+                shared,
+                backend,
+                queue,
+                Start::Adopt(window.map(Box::new)),
+            );
+            true
+        }
+        Err(error) => {
+            tracing::error!(%error, session = %id, "not adopted");
+            false
+        }
+    }
+}
+
+fn forget_old(hub: &Hub) {
+    for name in files::names(&hub.places.exited()) {
+        let path = hub.places.exited().join(name);
+        let age = path
+            .metadata()
+            .and_then(|meta| meta.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age.as_secs() > KEEP_EXITED)
+            && let Err(error) = std::fs::remove_dir_all(&path)
+        {
+            tracing::warn!(%error, path = %path.display(), "old record cannot be removed");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The way in for clients: find the socket, check who serves it, prove who we are.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use beamtalk_ninep::{Attachment, Client, Dialect, Error, MSIZE};
+
+use crate::places::{Places, user_name, variable};
+use crate::{ids, namespace, secrets};
+
+/// Why a client cannot talk to the daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum Door {
+    #[error("cannot connect to {path}: {reason}")]
+    Unreachable { path: String, reason: String },
+    #[error("server at {path} belongs to uid {uid}")]
+    Foreign { path: String, uid: u32 },
+    #[error("{0}")]
+    Protocol(#[from] Error),
+    #[error("auth: {0}")]
+    Auth(Error),
+    #[error("attach: {0}")]
+    Attach(Error),
+}
+
+/// Connect to the first candidate that answers; the server must be ours or root's.
+pub fn connect(candidates: &[PathBuf], socket: &str) -> Result<(UnixStream, PathBuf), Door> {
+    let mut last = None;
+    for namespace in candidates {
+        let path = namespace.join(socket);
+        let shown = path.display().to_string();
+        if let Err(uid) = namespace::check_for_client(namespace) {
+            last = Some(Door::Foreign { path: shown, uid });
+            continue;
+        }
+        match UnixStream::connect(&path) {
+            Ok(stream) => {
+                check_server(&stream, &shown)?;
+                return Ok((stream, namespace.clone()));
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
+                last = Some(Door::Unreachable { path: shown, reason });
+            }
+        }
+    }
+    Err(last.unwrap_or(Door::Unreachable {
+        path: socket.to_owned(),
+        reason: "no name space".to_owned(),
+    }))
+}
+
+/// The peer must be our own uid or 0.
+pub(crate) fn check_server(stream: &UnixStream, path: &str) -> Result<(), Door> {
+    let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|error| Door::Unreachable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let uid = credentials.uid.as_raw();
+    if uid == rustix::process::geteuid().as_raw() || uid == 0 {
+        Ok(())
+    } else {
+        Err(Door::Foreign {
+            path: path.to_owned(),
+            uid,
+        })
+    }
+}
+
+/// How a client proves itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Attach without authentication.
+    Nothing,
+    Token(String),
+    /// Plainly first, with the secret file if the server asks for it.
+    AsNeeded,
+}
+
+impl Proof {
+    /// The token of `file` or `$AGENT_TOKEN`, else as needed.
+    pub fn from_environment(file: Option<&Path>) -> std::io::Result<Self> {
+        match file {
+            Some(path) => Ok(Proof::Token(std::fs::read_to_string(path)?.trim().to_owned())),
+            None => Ok(variable("AGENT_TOKEN").map_or(Proof::AsNeeded, Proof::Token)),
+        }
+    }
+}
+
+impl Door {
+    /// Agree on a version, authenticate, attach.
+    pub fn enter(
+        stream: UnixStream,
+        namespace: Option<&Path>,
+        proof: &Proof,
+        aname: &str,
+        trace: bool,
+    ) -> Result<Attachment, Door> {
+        let client = Client::new(stream, Dialect::Plan9, MSIZE, trace)?;
+        let user = variable("USER").unwrap_or_else(user_name);
+        if let Proof::Token(token) = proof {
+            let auth = client.auth("token", aname).map_err(Door::Auth)?;
+            auth.write_at(0, format!("token {token}\n").as_bytes())
+                .map_err(Door::Auth)?;
+            return client.attach(Some(&auth), "token", aname).map_err(Door::Attach);
+        }
+        match client.attach(None, &user, aname) {
+            Err(Error::Refused(refused))
+                if refused.text == "authentication required" && *proof == Proof::AsNeeded =>
+            {
+                let secret = namespace
+                    .and_then(|namespace| std::fs::read_to_string(Places::of(namespace).secret()).ok())
+                    .and_then(|text| unhex(text.trim()))
+                    .ok_or(Door::Attach(Error::Refused(refused)))?;
+                let mut auth = client.auth(&user, aname).map_err(Door::Auth)?;
+                let greeting = auth.read_next(None).map_err(Door::Auth)?;
+                let greeting = String::from_utf8_lossy(greeting.as_ref()).into_owned();
+                let nonce = greeting
+                    .trim()
+                    .strip_prefix("beamtalk-auth 1 ")
+                    .unwrap_or_default()
+                    .to_owned();
+                let answer = secret_answer(&secret, &nonce, &user, aname);
+                auth.write_at(0, format!("secret {answer}\n").as_bytes())
+                    .map_err(Door::Auth)?;
+                client.attach(Some(&auth), &user, aname).map_err(Door::Attach)
+            }
+            outcome => outcome.map_err(Door::Attach),
+        }
+    }
+
+    /// Whether the failure is one of rights rather than of reach.
+    pub fn is_denial(&self) -> bool {
+        matches!(
+            self,
+            Door::Foreign { .. } | Door::Auth(Error::Refused(_)) | Door::Attach(Error::Refused(_))
+        )
+    }
+}
+
+/// The answer to a nonce.
+pub fn secret_answer(secret: &[u8], nonce: &str, uname: &str, aname: &str) -> String {
+    ids::hex(&secrets::hmac(
+        secret,
+        format!("beamtalk-auth 1|{nonce}|{uname}|{aname}").as_bytes(),
+    ))
+}
+
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) {
+        return None;
+    }
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())
+        .collect()
+}

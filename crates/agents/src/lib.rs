@@ -1,0 +1,51 @@
+//! Agent sessions in tmux and the file tree that serves them over 9P.
+//!
+//! The daemon owns a private tmux server, one window per session, and answers file operations on
+//! a Unix socket. What a session may do next is decided by a pure core (`session::core`); the
+//! rest performs effects. The tree is assembled from providers, so a workspace can add its own
+//! directories. Callers are the command line and the workspace daemon.
+
+mod access;
+mod audit;
+mod bytelog;
+mod config;
+mod daemon;
+mod door;
+mod driver;
+mod error;
+mod events;
+mod files;
+mod hooks;
+mod ids;
+mod logging;
+mod mail;
+mod namespace;
+mod output;
+mod pidfile;
+mod places;
+mod sandbox;
+mod secrets;
+mod session;
+mod sys;
+mod tap;
+mod text;
+mod tmux;
+mod tree;
+
+pub use config::{AuthMode, Backend, Config, Layers, Library};
+pub use daemon::{DaemonOptions, NAME, serve};
+pub use door::{Door, Proof, connect, secret_answer};
+pub use driver::drive;
+pub use error::{Fatal, errno_of, refusal};
+pub use hooks::{HookEvent, report_hook};
+pub use ids::{directory_alias, timestamp, unix_seconds};
+pub use logging::start_logging;
+pub use namespace::{Namespace, candidates, check_for_client};
+pub use pidfile::{Instance, probe_instance};
+pub use places::Places;
+pub use sandbox::{Kernel, run_session};
+pub use session::State;
+pub use tap::{tap, tick};
+pub use text::{clean, clean_path, split_words};
+pub use tmux::{TMUX_MINIMUM, version as tmux_version};
+pub use tree::{Grant, Provider};

@@ -1,0 +1,94 @@
+//! Where things are: namespace, state, configuration.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::ids::hex;
+
+/// The directories of one daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    pub namespace: PathBuf,
+    pub state: PathBuf,
+    pub config: PathBuf,
+    pub home: PathBuf,
+}
+
+impl Places {
+    /// The places that belong to a namespace, by the environment of this process.
+    pub fn of(namespace: &Path) -> Self {
+        let home = home();
+        let base = variable("BEAMTALK_HOME").map_or_else(|| home.join(".beamtalk"), PathBuf::from);
+        let config = variable("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+        Places {
+            namespace: namespace.to_owned(),
+            state: base.join("agents").join(key(namespace)),
+            config: config.join("beamtalk/agents"),
+            home,
+        }
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.namespace.join("agent")
+    }
+
+    pub fn tmux_socket(&self) -> PathBuf {
+        self.namespace.join("tmux.sock")
+    }
+
+    pub fn session(&self, id: &str) -> PathBuf {
+        self.state.join("sessions").join(id)
+    }
+
+    pub fn exited(&self) -> PathBuf {
+        self.state.join("sessions/.exited")
+    }
+
+    pub fn secret(&self) -> PathBuf {
+        self.state.join("secret")
+    }
+}
+
+/// Last component, `-`, and 8 digits of the hash of the whole path.
+fn key(namespace: &Path) -> String {
+    let whole = namespace.as_os_str().as_encoded_bytes();
+    let digest = hex(&Sha256::digest(whole));
+    let last = namespace
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    format!("{last}-{}", digest.get(..8).unwrap_or_default())
+}
+
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The owner's home directory.
+pub(crate) fn home() -> PathBuf {
+    variable("HOME")
+        .map(PathBuf::from)
+        .or_else(|| passwd_entry(rustix::process::geteuid().as_raw()).map(|(_, home)| home))
+        .unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// Name and home directory of a uid.
+pub(crate) fn passwd_entry(uid: u32) -> Option<(String, PathBuf)> {
+    let text = std::fs::read_to_string("/etc/passwd").ok()?;
+    text.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        match fields.as_slice() {
+            [name, _, number, _, _, home, ..] if number.parse() == Ok(uid) => {
+                Some(((*name).to_owned(), PathBuf::from(home)))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// The owner's user name.
+pub(crate) fn user_name() -> String {
+    let uid = rustix::process::geteuid().as_raw();
+    passwd_entry(uid).map_or_else(|| uid.to_string(), |(name, _)| name)
+}

@@ -1,0 +1,255 @@
+//! The shared secret, capability tokens and the proof of knowing them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use beamtalk_ninep::Refusal;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::access::{Level, Who};
+use crate::error::refusal;
+use crate::ids::{hex, random, random_hex, unix_seconds};
+use crate::{door, files};
+
+/// HMAC-SHA256.
+pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
+    let mut block = [0_u8; 64];
+    let short = if key.len() > 64 {
+        Sha256::digest(key).to_vec()
+    } else {
+        key.to_vec()
+    };
+    for (slot, byte) in block.iter_mut().zip(short) {
+        *slot = byte;
+    }
+    let pad = |value: u8| block.map(|byte| byte ^ value);
+    let inner = Sha256::new()
+        .chain_update(pad(0x36))
+        .chain_update(message)
+        .finalize();
+    Sha256::new()
+        .chain_update(pad(0x5c))
+        .chain_update(inner)
+        .finalize()
+        .into()
+}
+
+fn base64url(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let word = chunk
+            .iter()
+            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
+        for index in 0..=chunk.len() {
+            let letter = LETTERS
+                .get((word >> (18 - 6 * index)) as usize & 63)
+                .copied()
+                .unwrap_or_default();
+            out.push(char::from(letter));
+        }
+    }
+    out
+}
+
+fn digest(token: &str) -> String {
+    hex(&Sha256::digest(token.as_bytes()))
+}
+
+pub(crate) fn new_token() -> std::io::Result<String> {
+    Ok(format!("bt9_{}", base64url(&random(32)?)))
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Token {
+    level: String,
+    #[serde(default)]
+    session: Option<String>,
+    sha256: String,
+    #[serde(default)]
+    expires: Option<u64>,
+    #[serde(default)]
+    last_use: Option<u64>,
+}
+
+#[derive(Default)]
+struct Known {
+    named: BTreeMap<String, Token>,
+    /// Digests of the tokens of living sessions, by session.
+    sessions: BTreeMap<String, String>,
+}
+
+/// Everything a caller can prove.
+pub(crate) struct Secrets {
+    file: PathBuf,
+    secret: Vec<u8>,
+    known: Mutex<Known>,
+    limit: usize,
+}
+
+impl Secrets {
+    /// Load, making the secret at the first start.
+    pub(crate) fn load(state: &Path, limit: usize) -> std::io::Result<Self> {
+        let path = state.join("secret");
+        let text = match files::read_limited(&path, 256) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).trim().to_owned(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let text = random_hex(32)?;
+                files::replace(&path, format!("{text}\n").as_bytes())?;
+                text
+            }
+            Err(error) => return Err(error),
+        };
+        let secret = door::unhex(&text)
+            .filter(|bytes| bytes.len() == 32)
+            .ok_or_else(|| {
+                std::io::Error::new(
+                    std::io::ErrorKind::InvalidData,
+                    format!("{}: not 64 hex digits", path.display()),
+                )
+            })?;
+        let file = state.join("tokens.json");
+        let named = match files::read_limited(&file, 1 << 20) {
+            Ok(bytes) => serde_json::from_slice(&bytes)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(Secrets {
+            file,
+            secret,
+            known: Mutex::new(Known {
+                named,
+                sessions: BTreeMap::new(),
+            }),
+            limit,
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn save(&self, known: &Known) -> Result<(), Refusal> {
+        let bytes = serde_json::to_vec_pretty(&known.named).map_err(|_| Refusal::INTERNAL)?;
+        files::replace(&self.file, &bytes).map_err(|_| Refusal::INTERNAL)
+    }
+
+    /// Whether `answer` proves knowledge of the secret.
+    pub(crate) fn proves_secret(&self, nonce: &str, uname: &str, aname: &str, answer: &str) -> bool {
+        let expected = door::secret_answer(&self.secret, nonce, uname, aname);
+        bool::from(expected.as_bytes().ct_eq(answer.as_bytes()))
+    }
+
+    /// What a token stands for.
+    pub(crate) fn token(&self, token: &str) -> Option<(Level, Who)> {
+        let wanted = digest(token);
+        let same = |known: &str| bool::from(known.as_bytes().ct_eq(wanted.as_bytes()));
+        let mut known = self.lock();
+        if let Some((id, _)) = known.sessions.iter().find(|(_, sha)| same(sha)) {
+            return Some((Level::Session(id.clone()), Who::Session(id.clone())));
+        }
+        let now = unix_seconds();
+        let (name, token) = known
+            .named
+            .iter_mut()
+            .find(|(_, t)| same(&t.sha256) && t.expires.is_none_or(|end| end > now))?;
+        token.last_use = Some(now);
+        let level = match (token.level.as_str(), &token.session) {
+            ("control", _) => Level::Control,
+            ("session", Some(id)) => Level::Session(id.clone()),
+            _ => Level::Read,
+        };
+        Some((level, Who::Token(name.clone())))
+    }
+
+    pub(crate) fn set_session_token(&self, id: &str, token: &str) {
+        self.lock().sessions.insert(id.to_owned(), digest(token));
+    }
+
+    pub(crate) fn drop_session_token(&self, id: &str) {
+        self.lock().sessions.remove(id);
+    }
+
+    pub(crate) fn mint(
+        &self,
+        name: &str,
+        level: &str,
+        session: Option<String>,
+        ttl: Option<u64>,
+    ) -> Result<String, Refusal> {
+        let token = new_token().map_err(|_| Refusal::INTERNAL)?;
+        let mut known = self.lock();
+        if known.named.contains_key(name) {
+            return Err(refusal(format!("invalid token name: {name} exists")));
+        }
+        if known.named.len() >= self.limit {
+            return Err(refusal("too many tokens"));
+        }
+        let expires = ttl.map(|ttl| unix_seconds().saturating_add(ttl));
+        let entry = Token {
+            level: level.to_owned(),
+            session,
+            sha256: digest(&token),
+            expires,
+            last_use: None,
+        };
+        known.named.insert(name.to_owned(), entry);
+        self.save(&known)?;
+        Ok(token)
+    }
+
+    pub(crate) fn revoke(&self, name: &str) -> Result<(), Refusal> {
+        let mut known = self.lock();
+        if known.named.remove(name).is_none() {
+            return Err(refusal("not found"));
+        }
+        self.save(&known)
+    }
+
+    pub(crate) fn list(&self) -> String {
+        let moment = |seconds: Option<u64>| seconds.map_or("-".to_owned(), |seconds| seconds.to_string());
+        self.lock()
+            .named
+            .iter()
+            .map(|(name, token)| {
+                let level = match &token.session {
+                    Some(id) => format!("session:{id}"),
+                    None => token.level.clone(),
+                };
+                format!(
+                    "{name}\t{level}\t{}\t{}\n",
+                    moment(token.expires),
+                    moment(token.last_use)
+                )
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{base64url, hmac};
+    use crate::ids::hex;
+
+    #[test]
+    fn hmac_matches_the_published_vector() {
+        let sum = hmac(b"Jefe", b"what do ya want for nothing?");
+        assert_eq!(
+            hex(&sum),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+    }
+
+    #[test]
+    fn thirty_two_bytes_are_43_letters() {
+        assert_eq!(base64url(&[0xff; 32]).len(), 43);
+        assert_eq!(base64url(b"Man"), "TWFu");
+        assert_eq!(base64url(&[0xfb, 0xff]), "-_8");
+    }
+}

@@ -1,0 +1,11 @@
+//! Sessions: the pure core, the record on disk, and the task that performs effects.
+
+pub(crate) mod chat;
+pub(crate) mod core;
+mod deliver;
+pub(crate) mod launch;
+pub(crate) mod record;
+pub(crate) mod shared;
+pub(crate) mod task;
+
+pub use self::core::State;

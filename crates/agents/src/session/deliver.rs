@@ -1,0 +1,122 @@
+//! Prompts on their way into a session.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use beamtalk_ninep::Refusal;
+use serde_json::json;
+
+use super::chat::Speaker;
+use super::core::Event;
+use super::task::Task;
+use crate::config::{ContextRule, KeyStep, Slash};
+use crate::error::refusal;
+use crate::text::safe_prompt;
+
+impl Task {
+    /// Paste a prompt and submit it; the number of the turn it began.
+    pub(super) async fn deliver(&mut self, bytes: &[u8], from: &str) -> Result<u64, Refusal> {
+        if let Some(text) = self.core.prompt_refusal() {
+            return Err(refusal(text));
+        }
+        if bytes.len()
+            > self
+                .backend
+                .prompt_bytes
+                .min(self.hub.config().limits.prompt_bytes)
+        {
+            return Err(refusal("prompt too large"));
+        }
+        let prompt = safe_prompt(bytes)?;
+        self.check_slash(&prompt)?;
+        let Some(window) = self.shared.with_record(|record| record.window.clone()) else {
+            return Err(refusal("delivery failed: no window"));
+        };
+        self.hub.events.emit(
+            &self.shared.id,
+            "Prompt",
+            json!({"bytes": prompt.len(), "from": from}),
+        );
+        let now = self.hub.now();
+        self.feed(Event::Prompted { now }).await?;
+        let turn = self.shared.status.borrow().begun;
+        if let Err(error) = self.shared.chat.add(Speaker::User, &prompt) {
+            tracing::warn!(%error, session = %self.shared.id, "chat log cannot be written");
+        }
+        let text = self.with_context(&prompt);
+        if let Err(error) = self.type_in(&window, &text).await {
+            let now = self.hub.now();
+            self.feed(Event::DeliveryFailed { now }).await?;
+            return Err(refusal(format!("delivery failed: {error}")));
+        }
+        self.shared.context_due.store(false, Ordering::Relaxed);
+        Ok(turn)
+    }
+
+    async fn type_in(&self, window: &str, text: &str) -> Result<(), crate::tmux::TmuxError> {
+        self.hub.tmux.paste(window, &self.shared.id, text).await?;
+        tokio::time::sleep(Duration::from_millis(self.backend.submit_delay_ms)).await;
+        self.hub.tmux.keys(window, &self.backend.submit).await
+    }
+
+    fn check_slash(&self, prompt: &str) -> Result<(), Refusal> {
+        if !prompt.starts_with('/') {
+            return Ok(());
+        }
+        let command = prompt.split_whitespace().next().unwrap_or(prompt);
+        let allowed = match &self.backend.slash {
+            Slash::Pass => true,
+            Slash::Block => false,
+            Slash::Only(list) => list
+                .iter()
+                .any(|known| known == command || known.as_str() == command.trim_start_matches('/')),
+        };
+        if allowed {
+            return Ok(());
+        }
+        Err(refusal(format!(
+            "slash command not supported by {} backend: {command}",
+            self.backend.name
+        )))
+    }
+
+    /// Context, a blank line and the prompt as one text.
+    fn with_context(&self, prompt: &str) -> String {
+        let context = self.shared.with_texts(|texts| texts.context.clone());
+        let due =
+            self.backend.context == ContextRule::Every || self.shared.context_due.load(Ordering::Relaxed);
+        if context.is_empty() || !due || prompt.starts_with('/') {
+            return prompt.to_owned();
+        }
+        let context = safe_prompt(context.as_bytes()).unwrap_or_default();
+        format!("{context}\n\n{prompt}")
+    }
+
+    /// Send the key sequence of `clear`, `compact` or `resume`.
+    pub(super) async fn send_sequence(&self, name: &str, steps: &[KeyStep]) -> Result<(), Refusal> {
+        if steps.is_empty() {
+            return Err(refusal(format!("{name} not implemented for this backend")));
+        }
+        if let Some(text) = self.core.prompt_refusal() {
+            return Err(refusal(text));
+        }
+        let Some(window) = self.shared.with_record(|record| record.window.clone()) else {
+            return Err(refusal("delivery failed: no window"));
+        };
+        for step in steps {
+            let sent = match step {
+                KeyStep::Text(text) => self.hub.tmux.literal(&window, text).await,
+                KeyStep::Key { key } => self.hub.tmux.keys(&window, std::slice::from_ref(key)).await,
+                KeyStep::Wait { wait_ms } => {
+                    tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
+                    Ok(())
+                }
+            };
+            sent.map_err(|error| refusal(format!("delivery failed: {error}")))?;
+        }
+        if name != "resume" {
+            self.shared.context_due.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! Packing a built program into one executable file that needs only `erl`.
+
+use std::path::Path;
+
+use anyhow::Context;
+use beamtalk_etf::Term;
+use beamtalk_node::{Erlang, Runtime, Worker};
+
+use super::graph::native_output;
+use super::{Built, path_term};
+use crate::exit::Fault;
+use crate::wire;
+
+/// Runtime modules that a packed program has no use for.
+const LEFT_OUT: &[&str] = &[
+    "beamtalk_worker",
+    "beamtalk_test_job",
+    "beamtalk_session",
+    "beamtalk_library",
+];
+
+/// The message that starts a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) class: String,
+    pub(crate) selector: String,
+}
+
+impl Entry {
+    /// Class and selector, refused before anything starts when they cannot be sent.
+    pub(crate) fn new(class: &str, selector: &str) -> Result<Self, Fault> {
+        let is_class = class.len() <= 255
+            && class.starts_with(char::is_uppercase)
+            && class.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if !is_class {
+            return Err(Fault::usage(
+                "bad_entry",
+                format!("'{class}' is not a class name"),
+            ));
+        }
+        let name = selector.strip_suffix(':').unwrap_or(selector);
+        let is_name = selector.len() <= 255
+            && name.starts_with(|c: char| c.is_lowercase() || c == '_')
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if !is_name {
+            let message = format!("'{selector}' is neither a unary selector nor one keyword such as main:");
+            return Err(Fault::usage("bad_entry", message));
+        }
+        Ok(Self {
+            class: class.to_owned(),
+            selector: selector.to_owned(),
+        })
+    }
+
+    /// `Class selector`, as `--entry` takes it.
+    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
+        match text.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [class, selector] => Self::new(class, selector),
+            _ => Err(Fault::usage(
+                "bad_entry",
+                format!("'{text}' is not \"Class selector\""),
+            )),
+        }
+    }
+
+    /// Whether the program receives the words of its command line.
+    pub(crate) fn takes_words(&self) -> bool {
+        self.selector.ends_with(':')
+    }
+}
+
+/// Write the executable file of a built package.
+pub(crate) fn escript(built: &Built, entry: &Entry, path: &Path) -> anyhow::Result<()> {
+    let erlang = Erlang::find()?;
+    let runtime = Runtime::prepare()?;
+    let mut code = Vec::new();
+    add_directory(&mut code, &runtime.ebin())?;
+    let mut modules = Vec::new();
+    let mut applications = Vec::new();
+    for plan in &built.plans {
+        for name in &plan.module_names {
+            let beam = read(&plan.output.join(format!("{name}.beam")))?;
+            modules.push(Term::tuple([Term::atom(name.as_str()), beam]));
+        }
+        let native = native_output(&plan.output);
+        if native.is_dir() {
+            add_directory(&mut code, &native)?;
+        }
+        applications.extend(
+            plan.native_applications
+                .iter()
+                .map(|name| Term::atom(name.as_str())),
+        );
+    }
+    let pair = |key: &str, value: Term| (Term::atom(key), value);
+    let job = Term::Map(vec![
+        pair("image", read(&runtime.image())?),
+        pair("modules", Term::List(modules)),
+        pair("applications", Term::List(applications)),
+        pair("class", Term::atom(entry.class.as_str())),
+        pair("selector", Term::atom(entry.selector.as_str())),
+    ]);
+    let mut worker = Worker::start(&erlang, &runtime, None)?;
+    let path = std::path::absolute(path)?;
+    worker.send(&Term::tuple([
+        Term::atom("escript"),
+        path_term(&path),
+        Term::List(code),
+        job,
+    ]))?;
+    let reply = worker.receive()?;
+    match wire::tagged(&reply) {
+        Some(("escript", [outcome])) => match wire::tagged(outcome) {
+            Some(("ok", _)) => Ok(()),
+            Some(("error", [text])) => Err(Fault::failure("escript", wire::text(text)).into()),
+            _ => Err(wire::unexpected(&reply)),
+        },
+        _ => Err(wire::unexpected(&reply)),
+    }
+}
+
+fn add_directory(code: &mut Vec<Term>, directory: &Path) -> anyhow::Result<()> {
+    for path in crate::files::find(directory, &["beam", "app"])? {
+        let stem = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if !LEFT_OUT.contains(&stem) {
+            code.push(Term::tuple([Term::string(name), read(&path)?]));
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<Term> {
+    std::fs::read(path)
+        .map(Term::Binary)
+        .with_context(|| format!("cannot read {}", path.display()))
+}

@@ -1,0 +1,385 @@
+//! `beamtalk agents`: sessions in tmux, everything through the file tree.
+
+mod assist;
+mod attach;
+mod context;
+mod daemon;
+mod hook;
+mod mail;
+mod mount;
+mod service;
+mod sessions;
+mod tokens;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::exit::Exit;
+use context::{Client, Failure};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Args, Clone)]
+struct Common {
+    /// The name space directory of the daemon.
+    #[arg(long, value_name = "DIR", global = true)]
+    namespace: Option<PathBuf>,
+    /// Print results and errors as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    /// A file with a capability token.
+    #[arg(long, value_name = "FILE", global = true)]
+    token_file: Option<PathBuf>,
+    /// How long to wait, in seconds.
+    #[arg(long, value_name = "SECONDS", global = true)]
+    timeout: Option<f64>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Auth {
+    Peer,
+    Secret,
+}
+
+#[derive(Args, Clone)]
+struct ServeArguments {
+    /// The workspace to serve, by id or project path.
+    #[arg(long, value_name = "W")]
+    workspace: Option<String>,
+    /// Serve without a workspace.
+    #[arg(long)]
+    no_workspace: bool,
+    /// How connections prove who they are.
+    #[arg(long, value_name = "MODE")]
+    auth: Option<Auth>,
+    /// Started by `start`: log to a file.
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+#[derive(Args)]
+struct NewArguments {
+    backend: String,
+    /// The working directory; the home directory without one.
+    directory: Option<String>,
+    #[arg(long, value_name = "P")]
+    sandbox: Option<String>,
+    #[arg(long, value_name = "M")]
+    model: Option<String>,
+    /// low, standard or high.
+    #[arg(long, value_name = "L")]
+    level: Option<String>,
+    #[arg(long, value_name = "A")]
+    alias: Option<String>,
+    #[arg(long, value_name = "R")]
+    role: Option<String>,
+    /// Text put before prompts; `@FILE` reads it from a file.
+    #[arg(long, value_name = "T")]
+    context: Option<String>,
+    /// Wait until the session is ready.
+    #[arg(long)]
+    wait: bool,
+    /// Do not start the daemon.
+    #[arg(long)]
+    no_start: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the daemon in the foreground.
+    #[command(alias = "fgstart")]
+    Serve(ServeArguments),
+    /// Start the daemon in the background.
+    Start(ServeArguments),
+    /// Stop the daemon, or a session.
+    Stop {
+        id: Option<String>,
+        /// Kill all sessions first.
+        #[arg(long)]
+        kill_sessions: bool,
+    },
+    /// Tell whether the daemon runs.
+    Status,
+    /// Create a session and print its id.
+    New(NewArguments),
+    /// Create a session with a role and an alias made from both.
+    Spawn {
+        backend: String,
+        role: String,
+        directory: Option<String>,
+        #[arg(long)]
+        no_start: bool,
+    },
+    /// List the sessions.
+    List,
+    /// Show the record of a session.
+    Show { id: String },
+    /// Send a prompt.
+    Prompt {
+        id: String,
+        /// The text; standard input without it or with `-`.
+        text: Option<String>,
+        /// Wait for the end of the turn and print its output.
+        #[arg(long)]
+        wait: bool,
+        /// First wait until the session is idle.
+        #[arg(long)]
+        queue: bool,
+    },
+    /// Print the captured output.
+    Output {
+        id: String,
+        #[arg(long)]
+        follow: bool,
+        /// The bytes as printed.
+        #[arg(long)]
+        raw: bool,
+        #[arg(long, value_name = "BYTES")]
+        tail: Option<u64>,
+    },
+    /// Print the chat log.
+    Log {
+        id: String,
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Print the visible screen.
+    Screen { id: String },
+    /// Wait for a state and print it.
+    Wait {
+        id: String,
+        #[arg(long = "for", value_name = "STATE,…")]
+        states: Option<String>,
+    },
+    /// Print or set the state.
+    State { id: String, state: Option<String> },
+    /// Set the alias; `-` clears it.
+    Alias { id: String, name: String },
+    /// Print or set the context.
+    Context {
+        id: String,
+        text: Option<String>,
+        #[arg(long)]
+        clear: bool,
+    },
+    /// Give a role.
+    Role { id: String, name: String },
+    /// Print or set the access list, from `@FILE`.
+    Acl { id: String, file: Option<String> },
+    /// Stop if needed and start again.
+    Restart { id: String },
+    /// Destroy sessions.
+    Kill {
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Press C-c.
+    Interrupt { id: String },
+    /// Write words to the session's ctl file.
+    Ctl {
+        id: String,
+        #[arg(required = true)]
+        words: Vec<String>,
+    },
+    /// Attach the terminal to a session.
+    Attach {
+        id: String,
+        #[arg(long)]
+        read_only: bool,
+        /// Open another terminal window.
+        #[arg(long)]
+        window: bool,
+    },
+    /// Messages between sessions and you.
+    #[command(subcommand)]
+    Mail(mail::MailCommand),
+    /// Print events as JSON lines.
+    Events {
+        #[arg(long, value_name = "SEQ")]
+        since: Option<u64>,
+        #[arg(long = "type", value_name = "T,…")]
+        types: Option<String>,
+        #[arg(long, value_name = "S")]
+        source: Option<String>,
+        /// Only what is kept, without waiting for more.
+        #[arg(long)]
+        no_follow: bool,
+    },
+    /// List the backends.
+    Backends,
+    /// List the roles.
+    Roles,
+    /// List the skills.
+    Skills,
+    /// List the tools.
+    Tools,
+    /// Adopt living windows not known to the daemon.
+    Recover,
+    /// Capability tokens.
+    #[command(subcommand)]
+    Token(tokens::TokenCommand),
+    /// Print the audit log.
+    Audit {
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Report an event of an agent, or install its hooks.
+    Hook {
+        event: Option<String>,
+        /// The working directory, or the backend for `install`.
+        argument: Option<String>,
+    },
+    /// Mount the tree.
+    Mount { directory: PathBuf },
+    /// Unmount the tree.
+    Umount { directory: PathBuf },
+    /// The interactive terminal client.
+    Assist {
+        #[arg(long)]
+        no_start: bool,
+    },
+    /// Print or install the systemd user unit.
+    Unit {
+        #[arg(long)]
+        install: bool,
+    },
+    /// Check everything the daemon needs.
+    Doctor,
+    /// Print shell functions for `eval`.
+    Helpers,
+    #[command(hide = true)]
+    Run { id: String },
+    #[command(hide = true)]
+    Tap { id: String },
+    #[command(hide = true)]
+    Tick { id: String },
+    #[command(hide = true)]
+    Drive { backend: String },
+    #[command(hide = true)]
+    Probe,
+}
+
+/// The executable also answers to `anvilsrv` and `Assist`.
+pub(crate) fn by_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let arguments: Vec<OsString> = arguments.collect();
+    let name = arguments.first().map(PathBuf::from);
+    let name = name
+        .as_ref()
+        .and_then(|path| path.file_name())
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let inserted: &[&str] = match name {
+        "anvilsrv" => &["agents"],
+        "Assist" => &["agents", "assist"],
+        _ => return arguments,
+    };
+    let mut all = vec![OsString::from("beamtalk")];
+    all.extend(inserted.iter().map(OsString::from));
+    all.extend(arguments.into_iter().skip(1));
+    all
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
+    let json = arguments.common.json;
+    match dispatch(arguments) {
+        Ok(exit) => Ok(exit),
+        Err(failure) if failure.is_broken_pipe() => Ok(Exit::Success),
+        Err(failure) => {
+            if json {
+                let error =
+                    serde_json::json!({"error": {"code": failure.code(), "message": failure.message()}});
+                writeln!(std::io::stdout(), "{error}")?;
+            } else if !failure.message().is_empty() {
+                writeln!(std::io::stderr(), "beamtalk agents: {}", failure.message())?;
+            }
+            Ok(Exit::Code(failure.code()))
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
+    let client = Client::new(&arguments.common)?;
+    match arguments.command {
+        Command::Serve(options) => daemon::serve(&client, &options),
+        Command::Start(options) => daemon::start(&client, &options),
+        Command::Stop {
+            id: None,
+            kill_sessions,
+        } => daemon::stop(&client, kill_sessions),
+        Command::Stop { id: Some(id), .. } => sessions::ctl(&client, &id, "stop"),
+        Command::Status => daemon::status(&client),
+        Command::New(options) => sessions::new(&client, options),
+        Command::Spawn {
+            backend,
+            role,
+            directory,
+            no_start,
+        } => sessions::spawn(&client, &backend, &role, directory, no_start),
+        Command::List => sessions::list(&client),
+        Command::Show { id } => sessions::show(&client, &id),
+        Command::Prompt {
+            id,
+            text,
+            wait,
+            queue,
+        } => sessions::prompt(&client, &id, text, wait, queue),
+        Command::Output {
+            id,
+            follow,
+            raw,
+            tail,
+        } => sessions::output(&client, &id, follow, raw, tail),
+        Command::Log { id, follow } => sessions::log(&client, &id, follow),
+        Command::Screen { id } => sessions::print_file(&client, &id, "screen"),
+        Command::Wait { id, states } => sessions::wait(&client, &id, states),
+        Command::State { id, state } => sessions::state(&client, &id, state),
+        Command::Alias { id, name } => sessions::write_file(&client, &id, "alias", &name),
+        Command::Context { id, text, clear } => sessions::context(&client, &id, text, clear),
+        Command::Role { id, name } => sessions::write_file(&client, &id, "role", &name),
+        Command::Acl { id, file } => sessions::acl(&client, &id, file),
+        Command::Restart { id } => sessions::ctl(&client, &id, "restart"),
+        Command::Kill { ids } => sessions::kill(&client, &ids),
+        Command::Interrupt { id } => sessions::ctl(&client, &id, "interrupt"),
+        Command::Ctl { id, words } => sessions::ctl(&client, &id, &words.join(" ")),
+        Command::Attach {
+            id,
+            read_only,
+            window,
+        } => attach::attach(&client, &id, read_only, window),
+        Command::Mail(command) => mail::run(&client, command),
+        Command::Events {
+            since,
+            types,
+            source,
+            no_follow,
+        } => sessions::events(&client, since, types.as_deref(), source.as_deref(), no_follow),
+        Command::Backends => sessions::backends(&client),
+        Command::Roles => sessions::shelf(&client, "roles"),
+        Command::Skills => sessions::shelf(&client, "skills"),
+        Command::Tools => sessions::shelf(&client, "tools"),
+        Command::Recover => sessions::recover(&client),
+        Command::Token(command) => tokens::run(&client, command),
+        Command::Audit { follow } => tokens::audit(&client, follow),
+        Command::Hook { event, argument } => hook::run(event, argument),
+        Command::Mount { directory } => mount::mount(&client, &directory),
+        Command::Umount { directory } => mount::umount(&directory),
+        Command::Assist { no_start } => assist::run(&client, no_start),
+        Command::Unit { install } => service::unit(&client, install),
+        Command::Doctor => service::doctor(&client),
+        Command::Helpers => service::helpers(),
+        Command::Run { id } => daemon::run_session(&client, &id),
+        Command::Tap { id } => daemon::tap(&client, &id),
+        Command::Tick { id } => daemon::tick(&client, &id),
+        Command::Drive { backend } => daemon::drive(&backend),
+        Command::Probe => daemon::probe(),
+    }
+}

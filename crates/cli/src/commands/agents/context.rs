@@ -1,0 +1,209 @@
+//! What every subcommand needs: where the daemon is, how to reach it, how to fail.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use beamtalk_agents::{Door, Proof, candidates, connect};
+use beamtalk_ninep::{Attachment, Error};
+use serde_json::Value;
+
+use super::Common;
+use crate::exit::Exit;
+
+/// How a command of `agents` ends when it does not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Failed = 1,
+    Unreachable = 3,
+    NoSession = 4,
+    Denied = 5,
+    TimedOut = 6,
+    AlreadyRunning = 7,
+}
+
+#[derive(Debug)]
+pub(super) struct Failure {
+    ending: Ending,
+    message: String,
+    broken_pipe: bool,
+}
+
+impl Failure {
+    pub(super) fn new(ending: Ending, message: impl Into<String>) -> Self {
+        Failure {
+            ending,
+            message: message.into(),
+            broken_pipe: false,
+        }
+    }
+
+    pub(super) fn plain(message: impl Into<String>) -> Self {
+        Failure::new(Ending::Failed, message)
+    }
+
+    pub(super) fn code(&self) -> u8 {
+        self.ending as u8
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) fn is_broken_pipe(&self) -> bool {
+        self.broken_pipe
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.message == "session busy"
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let ending = match &error {
+            Error::Refused(refused) => match refused.text.as_ref() {
+                text if text.starts_with("permission denied") || text.starts_with("auth") => Ending::Denied,
+                "session not found" => Ending::NoSession,
+                _ => Ending::Failed,
+            },
+            Error::TimedOut => Ending::TimedOut,
+            Error::Closed | Error::Io(_) => Ending::Unreachable,
+            Error::Malformed | Error::Unexpected { .. } | Error::Version { .. } => Ending::Failed,
+        };
+        Failure::new(ending, error.to_string())
+    }
+}
+
+impl From<Door> for Failure {
+    fn from(door: Door) -> Self {
+        let ending = match &door {
+            Door::Unreachable { .. } => Ending::Unreachable,
+            denial if denial.is_denial() => Ending::Denied,
+            _ => Ending::Failed,
+        };
+        Failure::new(ending, door.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        let broken_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Failure {
+            ending: Ending::Failed,
+            message: error.to_string(),
+            broken_pipe,
+        }
+    }
+}
+
+/// The common options, put to use.
+pub(super) struct Client {
+    pub(super) json: bool,
+    pub(super) timeout: Option<Duration>,
+    token_file: Option<PathBuf>,
+    namespaces: Vec<PathBuf>,
+    explicit: bool,
+}
+
+impl Client {
+    pub(super) fn new(common: &Common) -> Result<Self, Failure> {
+        let timeout = match common.timeout {
+            Some(seconds) if seconds.is_finite() && seconds >= 0.0 => Some(Duration::from_secs_f64(seconds)),
+            Some(_) => return Err(Failure::plain("timeout must be a number of seconds")),
+            None => None,
+        };
+        let namespaces = common
+            .namespace
+            .clone()
+            .map_or_else(candidates, |path| vec![path]);
+        let explicit = common.namespace.is_some();
+        Ok(Client {
+            json: common.json,
+            timeout,
+            token_file: common.token_file.clone(),
+            namespaces,
+            explicit,
+        })
+    }
+
+    /// The namespace a daemon of this command would use.
+    pub(super) fn namespace(&self) -> PathBuf {
+        self.namespaces.first().cloned().unwrap_or_default()
+    }
+
+    /// `--namespace` for commands started from here.
+    pub(super) fn namespace_option(&self) -> Option<PathBuf> {
+        self.explicit.then(|| self.namespace())
+    }
+
+    /// The namespace whose daemon answers, else the first.
+    pub(super) fn living_namespace(&self) -> PathBuf {
+        connect(&self.namespaces, "agent").map_or_else(|_| self.namespace(), |(_, namespace)| namespace)
+    }
+
+    pub(super) fn tree(&self) -> Result<Attachment, Failure> {
+        let (stream, namespace) = connect(&self.namespaces, "agent")?;
+        let proof = Proof::from_environment(self.token_file.as_deref())?;
+        Ok(Door::enter(stream, Some(&namespace), &proof, "agents", false)?)
+    }
+
+    /// The id a name stands for: id, alias, or unique prefix of at least 4 digits.
+    #[expect(clippy::unused_self, reason = "reads as something the client does")]
+    pub(super) fn resolve(&self, tree: &Attachment, name: &str) -> Result<String, Failure> {
+        let list = tree.read_text("list")?;
+        let rows: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
+        let id = |row: &Vec<&str>| row.first().map(|id| (*id).to_owned());
+        let exact = rows.iter().find(|row| row.first() == Some(&name));
+        let alias = || rows.iter().find(|row| row.get(3) == Some(&name) && name != "-");
+        if let Some(found) = exact.or_else(alias).and_then(id) {
+            return Ok(found);
+        }
+        if name.len() >= 4 {
+            let matching: Vec<&Vec<&str>> = rows
+                .iter()
+                .filter(|row| row.first().is_some_and(|id| id.starts_with(name)))
+                .collect();
+            if let [only] = matching.as_slice()
+                && let Some(found) = id(only)
+            {
+                return Ok(found);
+            }
+        }
+        Err(Failure::new(Ending::NoSession, "session not found"))
+    }
+
+    /// A connection and the session a name stands for.
+    pub(super) fn session(&self, name: &str) -> Result<(Attachment, String), Failure> {
+        let tree = self.tree()?;
+        let id = self.resolve(&tree, name)?;
+        Ok((tree, id))
+    }
+
+    /// Success without output.
+    pub(super) fn done(&self) -> Result<Exit, Failure> {
+        if self.json {
+            self.print(&serde_json::json!({"ok": true}))?;
+        }
+        Ok(Exit::Success)
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as something the client does")]
+    pub(super) fn print(&self, value: &Value) -> Result<(), Failure> {
+        say(&value.to_string())
+    }
+}
+
+/// A line on standard output.
+pub(super) fn say(line: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}
+
+/// Text on standard output as it is.
+pub(super) fn emit(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! The daemon's own commands, and the internal ones tmux runs.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use beamtalk_agents::{
+    AuthMode, DaemonOptions, Fatal, Instance, Kernel, NAME, Places, connect, drive as run_driver,
+    probe_instance, run_session as become_session, start_logging,
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::context::{Client, Ending, Failure, emit, say};
+use super::{Auth, ServeArguments};
+use crate::exit::Exit;
+
+const START_LIMIT: Duration = Duration::from_secs(5);
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+impl From<Fatal> for Failure {
+    fn from(fatal: Fatal) -> Self {
+        let ending = match &fatal {
+            Fatal::AlreadyRunning { .. } => Ending::AlreadyRunning,
+            _ => Ending::Failed,
+        };
+        Failure::new(ending, fatal.to_string())
+    }
+}
+
+pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, Failure> {
+    let namespace = client.namespace();
+    if options.background {
+        // Not a group leader: `start` has just made this process.
+        rustix::process::setsid().ok();
+        std::env::set_current_dir("/")?;
+        start_logging(Some(&Places::of(&namespace).state.join("daemon.log")))?;
+    } else {
+        start_logging(None)?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let auth = options.auth.map(|auth| match auth {
+        Auth::Peer => AuthMode::Peer,
+        Auth::Secret => AuthMode::Secret,
+    });
+    let ready: fn() = if options.background { leave_terminal } else { || {} };
+    let daemon = DaemonOptions {
+        namespace,
+        auth,
+        providers: Vec::new(),
+        warn: |line| {
+            // Nobody may be listening.
+            writeln!(std::io::stderr(), "{line}").ok();
+        },
+        ready,
+    };
+    runtime.block_on(beamtalk_agents::serve(daemon))?;
+    Ok(Exit::Success)
+}
+
+/// From here on nobody reads our standard error.
+fn leave_terminal() {
+    if let Ok(null) = std::fs::File::open("/dev/null") {
+        rustix::stdio::dup2_stderr(&null).ok();
+    }
+}
+
+pub(super) fn start(client: &Client, options: &ServeArguments) -> Result<Exit, Failure> {
+    launch(client, options)?;
+    if client.json {
+        return client.done();
+    }
+    say(&format!("{NAME} started successfully"))?;
+    Ok(Exit::Success)
+}
+
+/// Start the daemon in the background and wait until it answers.
+fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["agents", "serve", "--background"]);
+    if let Some(namespace) = client.namespace_option() {
+        command.arg("--namespace").arg(namespace);
+    }
+    if let Some(workspace) = &options.workspace {
+        command.args(["--workspace", workspace]);
+    }
+    if options.no_workspace {
+        command.arg("--no-workspace");
+    }
+    match options.auth {
+        Some(Auth::Peer) => command.args(["--auth", "peer"]),
+        Some(Auth::Secret) => command.args(["--auth", "secret"]),
+        None => &mut command,
+    };
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let stderr = child.stderr.take();
+    // Ends when the daemon is ready and lets go of its standard error, or when it dies.
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        if let Some(mut stderr) = stderr {
+            // Text that cannot be read is not shown.
+            stderr.read_to_string(&mut text).ok();
+        }
+        text
+    });
+    let limit = Instant::now() + START_LIMIT;
+    while !reader.is_finished() && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if !reader.is_finished() {
+        return Err(Failure::plain(format!(
+            "{NAME} did not answer within {} s",
+            START_LIMIT.as_secs()
+        )));
+    }
+    let said = reader.join().unwrap_or_default();
+    if let Ok((stream, _)) = connect(&[client.namespace()], "agent") {
+        let dialect = beamtalk_ninep::Dialect::Plan9;
+        if child.try_wait()?.is_none() {
+            beamtalk_ninep::Client::new(stream, dialect, beamtalk_ninep::MSIZE, false)?;
+            std::io::stderr().write_all(said.as_bytes())?;
+            return Ok(());
+        }
+    }
+    let status = child.wait()?;
+    let (text, ending) = match status.code() {
+        Some(7) => (said, Ending::AlreadyRunning),
+        _ => (said, Ending::Failed),
+    };
+    let mut lines: Vec<&str> = text.lines().collect();
+    let last = lines.pop().unwrap_or_default();
+    for line in lines {
+        writeln!(std::io::stderr(), "{line}")?;
+    }
+    Err(Failure::new(
+        ending,
+        last.strip_prefix("beamtalk agents: ").unwrap_or(last),
+    ))
+}
+
+/// Start the daemon unless it runs or must not be started.
+pub(super) fn ensure_started(client: &Client, no_start: bool) -> Result<(), Failure> {
+    let running = matches!(
+        probe_instance(&client.living_namespace()),
+        Instance::Running { .. }
+    );
+    if running || no_start {
+        return Ok(());
+    }
+    let options = ServeArguments {
+        workspace: None,
+        no_workspace: false,
+        auth: None,
+        background: false,
+    };
+    match launch(client, &options) {
+        Err(failure) if failure.code() == Ending::AlreadyRunning as u8 => Ok(()),
+        outcome => outcome,
+    }
+}
+
+pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
+    let namespace = client.living_namespace();
+    let instance = probe_instance(&namespace);
+    if client.json {
+        let value = match &instance {
+            Instance::Running { pid } => {
+                let sessions = client
+                    .tree()
+                    .and_then(|tree| Ok(tree.read_text("list")?.lines().count()))
+                    .unwrap_or(0);
+                serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
+                    "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": null})
+            }
+            _ => serde_json::json!({"running": false, "pid": null,
+                "namespace": namespace.display().to_string(), "sessions": 0, "workspace": null}),
+        };
+        client.print(&value)?;
+        return Ok(if matches!(instance, Instance::Running { .. }) {
+            Exit::Success
+        } else {
+            Exit::Failure
+        });
+    }
+    match instance {
+        Instance::Running { pid } => {
+            say(&format!("{NAME} is running (PID {pid})"))?;
+            Ok(Exit::Success)
+        }
+        Instance::Stale => {
+            say(&format!("{NAME} is not running (stale PID file)"))?;
+            Ok(Exit::Failure)
+        }
+        Instance::Absent => {
+            say(&format!("{NAME} is not running"))?;
+            Ok(Exit::Failure)
+        }
+    }
+}
+
+pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure> {
+    let namespace = client.living_namespace();
+    let instance = probe_instance(&namespace);
+    let Instance::Running { pid } = &instance else {
+        instance.clean_up(&namespace);
+        return status_line(&instance);
+    };
+    if kill_sessions {
+        let tree = client.tree()?;
+        for line in tree.read_text("list")?.lines() {
+            let id = line.split('\t').next().unwrap_or_default();
+            tree.write(&format!("{id}/ctl"), b"kill")?;
+        }
+    }
+    let number = pid.parse().ok().and_then(Pid::from_raw);
+    let Some(number) = number else {
+        return Err(Failure::plain(format!("damaged PID file: {pid}")));
+    };
+    kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
+    if !client.json {
+        say(&format!("Stopping {NAME} (PID {pid})"))?;
+    }
+    let limit = Instant::now() + STOP_LIMIT;
+    while probe_instance(&namespace) == instance {
+        if Instant::now() > limit {
+            return Err(Failure::new(
+                Ending::TimedOut,
+                format!("{NAME} (PID {pid}) does not stop"),
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if kill_sessions {
+        // Without sessions the private tmux server has nothing left to hold.
+        Command::new("tmux")
+            .arg("-S")
+            .arg(Places::of(&namespace).tmux_socket())
+            .arg("kill-server")
+            .stderr(Stdio::null())
+            .status()?;
+    }
+    client.done()
+}
+
+fn status_line(instance: &Instance) -> Result<Exit, Failure> {
+    say(match instance {
+        Instance::Stale => "anvilsrv is not running (stale PID file)",
+        _ => "anvilsrv is not running",
+    })?;
+    Ok(Exit::Failure)
+}
+
+pub(super) fn run_session(client: &Client, id: &str) -> Result<Exit, Failure> {
+    let error = become_session(&Places::of(&client.namespace()), id);
+    Err(Failure::plain(error.to_string()))
+}
+
+pub(super) fn tap(client: &Client, id: &str) -> Result<Exit, Failure> {
+    beamtalk_agents::tap(&Places::of(&client.namespace()), id)?;
+    Ok(Exit::Success)
+}
+
+pub(super) fn tick(client: &Client, id: &str) -> Result<Exit, Failure> {
+    beamtalk_agents::tick(&Places::of(&client.namespace()), id)?;
+    Ok(Exit::Success)
+}
+
+pub(super) fn drive(backend: &str) -> Result<Exit, Failure> {
+    Ok(match run_driver(backend)? {
+        0 => Exit::Success,
+        status => Exit::Code(status),
+    })
+}
+
+pub(super) fn probe() -> Result<Exit, Failure> {
+    emit(Kernel::try_namespaces().as_bytes())?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,114 @@
+//! `hook`: agents report what they do; and the installation of such hooks.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+use beamtalk_agents::{HookEvent, report_hook};
+use serde_json::{Map, Value, json};
+
+use super::context::{Failure, emit, say};
+use crate::exit::Exit;
+
+pub(super) fn run(event: Option<String>, argument: Option<String>) -> Result<Exit, Failure> {
+    if event.as_deref() == Some("install") {
+        return install(argument.as_deref().unwrap_or_default());
+    }
+    let word = match event {
+        Some(word) => word,
+        None => from_stdin().unwrap_or_default(),
+    };
+    match report_hook(HookEvent::parse(&word), &word) {
+        Ok(Some(text)) => emit(text.as_bytes())?,
+        Ok(None) => {}
+        // A hook never fails its caller.
+        Err(error) => {
+            writeln!(std::io::stderr(), "beamtalk agents: hook: {error}").ok();
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The event in a JSON object on standard input.
+fn from_stdin() -> Option<String> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return None;
+    }
+    let mut text = String::new();
+    stdin.take(1 << 20).read_to_string(&mut text).ok()?;
+    let value: Value = serde_json::from_str(&text).ok()?;
+    value.get("hook_event_name")?.as_str().map(str::to_owned)
+}
+
+fn install(backend: &str) -> Result<Exit, Failure> {
+    if backend != "claude" {
+        return Err(Failure::plain(format!("no hooks known for backend {backend}")));
+    }
+    let home = || std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let directory =
+        std::env::var_os("CLAUDE_CONFIG_DIR").map_or_else(|| home().join(".claude"), PathBuf::from);
+    let path = directory.join("settings.json");
+    let mut settings: Value = match std::fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| Failure::plain(format!("{}: {error}", path.display())))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => json!({}),
+        Err(error) => return Err(error.into()),
+    };
+    let program = std::env::current_exe()?.display().to_string();
+    let mut changed = false;
+    for event in ["UserPromptSubmit", "Stop"] {
+        changed |= add_hook(&mut settings, event, &format!("{program} agents hook {event}"))
+            .ok_or_else(|| Failure::plain(format!("{}: unexpected shape", path.display())))?;
+    }
+    if changed {
+        std::fs::create_dir_all(&directory)?;
+        let text =
+            serde_json::to_string_pretty(&settings).map_err(|error| Failure::plain(error.to_string()))?;
+        let temporary = path.with_extension("json.tmp");
+        let mut file = std::fs::File::create(&temporary)?;
+        writeln!(file, "{text}")?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, &path)?;
+    }
+    say(&format!("hooks installed in {}", path.display()))?;
+    Ok(Exit::Success)
+}
+
+/// Add a hook unless it is there; `None` if the file has another shape than expected.
+fn add_hook(settings: &mut Value, event: &str, command: &str) -> Option<bool> {
+    let hooks = settings
+        .as_object_mut()?
+        .entry("hooks")
+        .or_insert_with(|| Value::Object(Map::new()));
+    let list = hooks
+        .as_object_mut()?
+        .entry(event)
+        .or_insert_with(|| json!([]))
+        .as_array_mut()?;
+    let ours = |value: &Value| value.to_string().contains(&format!("agents hook {event}"));
+    if list.iter().any(ours) {
+        return Some(false);
+    }
+    list.push(json!({"hooks": [{"type": "command", "command": command}]}));
+    Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::add_hook;
+
+    #[test]
+    fn hooks_are_added_once_and_everything_else_is_kept() {
+        let mut settings = json!({"model": "opus", "hooks": {"Stop": [{"hooks": [{"command": "other"}]}]}});
+        assert_eq!(add_hook(&mut settings, "Stop", "bt agents hook Stop"), Some(true));
+        assert_eq!(
+            add_hook(&mut settings, "Stop", "bt agents hook Stop"),
+            Some(false)
+        );
+        assert_eq!(settings["model"], "opus");
+        assert_eq!(settings["hooks"]["Stop"].as_array().unwrap().len(), 2);
+        assert_eq!(add_hook(&mut json!([]), "Stop", "x"), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! `mail`: messages between sessions and the user.
+
+use std::io::Read;
+
+use beamtalk_agents::Places;
+use beamtalk_ninep::Attachment;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::context::{Client, Failure, emit, say};
+use crate::exit::Exit;
+
+#[derive(Subcommand)]
+pub(super) enum MailCommand {
+    /// Send a message; the body comes from standard input if it is absent.
+    Send {
+        #[arg(long)]
+        to: String,
+        #[arg(long = "type")]
+        kind: String,
+        #[arg(long)]
+        subject: String,
+        #[arg(long)]
+        from: Option<String>,
+        body: Option<String>,
+    },
+    /// List an inbox.
+    Inbox { who: Option<String> },
+    /// Print a message.
+    Read { message: String },
+    /// Mark a message as handled.
+    Complete { message: String },
+    /// Print what somebody sent and received.
+    History {
+        who: String,
+        #[arg(long)]
+        date: Option<String>,
+    },
+    /// Search what somebody sent and received.
+    Search {
+        who: String,
+        pattern: String,
+        #[arg(long)]
+        date: Option<String>,
+    },
+}
+
+/// The path of a participant: itself, or a session by any name.
+fn participant(client: &Client, tree: &Attachment, who: Option<&str>) -> Result<String, Failure> {
+    let own = std::env::var("AGENT_ID").ok().filter(|id| !id.is_empty());
+    match who.map(str::to_owned).or(own) {
+        None => Ok("user".to_owned()),
+        Some(name) if name == "user" => Ok(name),
+        Some(name) => client.resolve(tree, &name),
+    }
+}
+
+pub(super) fn run(client: &Client, command: MailCommand) -> Result<Exit, Failure> {
+    let tree = client.tree()?;
+    match command {
+        MailCommand::Send {
+            to,
+            kind,
+            subject,
+            from,
+            body,
+        } => {
+            let body = match body {
+                Some(body) => body,
+                None => {
+                    let mut text = String::new();
+                    std::io::stdin().read_to_string(&mut text)?;
+                    text
+                }
+            };
+            let from = participant(client, &tree, from.as_deref())?;
+            let message = json!({"to": to, "type": kind, "subject": subject, "body": body});
+            tree.write(&format!("{from}/mail"), message.to_string().as_bytes())?;
+            client.done()
+        }
+        MailCommand::Inbox { who } => {
+            let who = participant(client, &tree, who.as_deref())?;
+            let messages = messages(&tree, &format!("{who}/inbox"))?;
+            if client.json {
+                client.print(&Value::Array(messages))?;
+                return Ok(Exit::Success);
+            }
+            for message in &messages {
+                let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
+                say(&format!(
+                    "{}  {}  {}  {}",
+                    text("id"),
+                    text("from"),
+                    text("type"),
+                    text("subject")
+                ))?;
+            }
+            Ok(Exit::Success)
+        }
+        MailCommand::Read { message } => {
+            let (path, _) = find(client, &tree, &message)?;
+            let text = tree.read_text(&path)?;
+            let value: Value =
+                serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?;
+            if client.json {
+                client.print(&value)?;
+                return Ok(Exit::Success);
+            }
+            let field = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+            for key in ["from", "to", "type", "subject"] {
+                say(&format!("{key}: {}", field(key)))?;
+            }
+            say("")?;
+            say(field("body"))?;
+            Ok(Exit::Success)
+        }
+        MailCommand::Complete { message } => {
+            let (path, who) = find(client, &tree, &message)?;
+            let id = path
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches(".json")
+                .to_owned();
+            tree.write(&format!("{who}/ctl"), format!("complete {id}").as_bytes())?;
+            client.done()
+        }
+        MailCommand::History { who, date } => history(client, &tree, &who, date.as_deref(), None),
+        MailCommand::Search { who, pattern, date } => {
+            let pattern = regex::Regex::new(&pattern).map_err(|error| Failure::plain(error.to_string()))?;
+            history(client, &tree, &who, date.as_deref(), Some(&pattern))
+        }
+    }
+}
+
+pub(super) fn messages(tree: &Attachment, directory: &str) -> Result<Vec<Value>, Failure> {
+    let mut all = Vec::new();
+    for stat in tree.list(directory)? {
+        let text = tree.read_text(&format!("{directory}/{}", stat.name))?;
+        all.push(serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?);
+    }
+    Ok(all)
+}
+
+/// Path and owner of a message, looked for in our own boxes by id or unique prefix.
+fn find(client: &Client, tree: &Attachment, message: &str) -> Result<(String, String), Failure> {
+    let who = participant(client, tree, None)?;
+    for which in ["inbox", "completed"] {
+        let directory = format!("{who}/{which}");
+        let found = tree
+            .list(&directory)?
+            .into_iter()
+            .find(|stat| stat.name.starts_with(message));
+        if let Some(stat) = found {
+            return Ok((format!("{directory}/{}", stat.name), who));
+        }
+    }
+    Err(Failure::plain("message not found in inbox"))
+}
+
+/// The history is kept as files beside the tree, for the owner only.
+fn history(
+    client: &Client,
+    tree: &Attachment,
+    who: &str,
+    date: Option<&str>,
+    pattern: Option<&regex::Regex>,
+) -> Result<Exit, Failure> {
+    let who = participant(client, tree, Some(who))?;
+    let directory = Places::of(&client.living_namespace())
+        .state
+        .join("mail/history")
+        .join(&who);
+    let mut names: Vec<String> = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    names.sort();
+    for name in names
+        .iter()
+        .filter(|name| date.is_none_or(|date| name.starts_with(date)))
+    {
+        for line in std::fs::read_to_string(directory.join(name))?.lines() {
+            if pattern.is_none_or(|pattern| pattern.is_match(line)) {
+                emit(format!("{line}\n").as_bytes())?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}

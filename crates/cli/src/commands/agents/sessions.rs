@@ -1,0 +1,464 @@
+//! Commands about sessions: each a few file operations.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use beamtalk_agents::{clean, clean_path, directory_alias};
+use beamtalk_ninep::{Attachment, File};
+use serde_json::{Value, json};
+
+use super::NewArguments;
+use super::context::{Client, Failure, emit, say};
+use super::daemon::ensure_started;
+use crate::exit::Exit;
+
+fn parse(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::plain(error.to_string()))
+}
+
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "''"))
+}
+
+/// Absolute against our own working directory.
+pub(super) fn absolute(directory: &str) -> Result<String, Failure> {
+    if directory.starts_with('/') {
+        return Ok(directory.to_owned());
+    }
+    Ok(clean_path(&format!(
+        "{}/{directory}",
+        std::env::current_dir()?.display()
+    )))
+}
+
+/// `@FILE` stands for the content of a file.
+fn text_or_file(text: &str) -> Result<String, Failure> {
+    match text.strip_prefix('@') {
+        Some(file) => Ok(std::fs::read_to_string(file)?),
+        None => Ok(text.to_owned()),
+    }
+}
+
+pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failure> {
+    ensure_started(client, options.no_start)?;
+    let mut line = format!("new {}", quote(&options.backend));
+    if let Some(directory) = &options.directory {
+        line.push_str(&format!(" {}", quote(&absolute(directory)?)));
+    }
+    for (name, value) in [
+        ("sandbox", &options.sandbox),
+        ("model", &options.model),
+        ("level", &options.level),
+        ("alias", &options.alias),
+        ("role", &options.role),
+    ] {
+        if let Some(value) = value {
+            line.push_str(&format!(" {name}={}", quote(value)));
+        }
+    }
+    let tree = client.tree()?;
+    let context = options.context.as_deref().map(text_or_file).transpose()?;
+    // A ctl line cannot hold line feeds; such a context is written afterwards.
+    let later = context.filter(|context| {
+        let long = context.contains('\n') || context.len() > 4096;
+        if !long {
+            line.push_str(&format!(" context={}", quote(context)));
+        }
+        long
+    });
+    let id = create(&tree, &line)?;
+    if let Some(context) = later {
+        tree.write(&format!("{id}/context"), context.as_bytes())?;
+    }
+    if options.wait {
+        let state = wait_state(client, &tree, &id, "")?;
+        if state != "idle" {
+            let record = parse(&tree.read_text(&format!("{id}/info"))?)?;
+            let reason = record
+                .get("last_error")
+                .and_then(Value::as_str)
+                .unwrap_or(&state)
+                .to_owned();
+            return Err(Failure::plain(format!("session failed: {reason}")));
+        }
+    }
+    if client.json {
+        client.print(&parse(&tree.read_text(&format!("{id}/info"))?)?)?;
+    } else {
+        say(&id)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn create(tree: &Attachment, line: &str) -> Result<String, Failure> {
+    let answer = tree.rpc("ctl", line.as_bytes())?;
+    Ok(String::from_utf8_lossy(&answer).trim().to_owned())
+}
+
+pub(super) fn spawn(
+    client: &Client,
+    backend: &str,
+    role: &str,
+    directory: Option<String>,
+    no_start: bool,
+) -> Result<Exit, Failure> {
+    ensure_started(client, no_start)?;
+    let directory = clean_path(&absolute(&directory.unwrap_or_else(|| ".".to_owned()))?);
+    let alias = directory_alias(&directory, role);
+    let tree = client.tree()?;
+    let line = format!(
+        "new {} {} role={} alias={alias}",
+        quote(backend),
+        quote(&directory),
+        quote(role)
+    );
+    let id = create(&tree, &line)?;
+    if client.json {
+        client.print(&parse(&tree.read_text(&format!("{id}/info"))?)?)?;
+    } else {
+        say(&format!("{id} (alias: {alias})"))?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn list(client: &Client) -> Result<Exit, Failure> {
+    let tree = client.tree()?;
+    if client.json {
+        client.print(&parse(&tree.read_text("list.json")?)?)?;
+        return Ok(Exit::Success);
+    }
+    let text = tree.read_text("list")?;
+    let mut rows = vec![vec!["ID", "BACKEND", "STATE", "ALIAS", "ROLE", "CWD"]];
+    rows.extend(text.lines().map(|line| line.split('\t').collect()));
+    table(&rows)
+}
+
+/// Columns as wide as their widest cell.
+fn table(rows: &[Vec<&str>]) -> Result<Exit, Failure> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:<width$}  "));
+        }
+        say(line.trim_end())?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn show(client: &Client, name: &str) -> Result<Exit, Failure> {
+    let (tree, id) = client.session(name)?;
+    let record = parse(&tree.read_text(&format!("{id}/info"))?)?;
+    if client.json {
+        client.print(&record)?;
+        return Ok(Exit::Success);
+    }
+    if let Value::Object(map) = &record {
+        for (key, value) in map {
+            match value {
+                Value::String(text) => say(&format!("{key}: {text}"))?,
+                Value::Null => say(&format!("{key}: -"))?,
+                other => say(&format!("{key}: {other}"))?,
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn prompt(
+    client: &Client,
+    name: &str,
+    text: Option<String>,
+    wait: bool,
+    queue: bool,
+) -> Result<Exit, Failure> {
+    let text = match text {
+        Some(text) if text != "-" => text.into_bytes(),
+        _ => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            bytes
+        }
+    };
+    let (tree, id) = client.session(name)?;
+    let began = Instant::now();
+    let mut file: File = loop {
+        if queue {
+            wait_state(client, &tree, &id, "idle stopped error exited")?;
+        }
+        let mut file = tree.open(&format!("{id}/prompt"), 2)?;
+        match file.write_document(&text).map_err(Failure::from) {
+            // Somebody else was faster.
+            Err(failure) if queue && failure.is_busy() => {}
+            outcome => {
+                outcome?;
+                break file;
+            }
+        }
+    };
+    if !wait {
+        return client.done();
+    }
+    let limit = client.timeout.map(|limit| limit.saturating_sub(began.elapsed()));
+    let mut output = file.read_next(limit)?.as_ref().to_vec();
+    if !output.is_empty() {
+        output.extend(file.read_to_end()?);
+    }
+    if client.json {
+        let record = parse(&tree.read_text(&format!("{id}/info"))?)?;
+        let output = String::from_utf8_lossy(&output).into_owned();
+        let turn = record.get("turns").cloned().unwrap_or_default();
+        client.print(
+            &json!({"id": id, "turn": turn, "output": output, "ms": began.elapsed().as_millis() as u64}),
+        )?;
+    } else {
+        emit(&output)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Wait on the `wait` file, for the words if there are any.
+pub(super) fn wait_state(
+    client: &Client,
+    tree: &Attachment,
+    id: &str,
+    words: &str,
+) -> Result<String, Failure> {
+    let mut file = tree.open(&format!("{id}/wait"), 2)?;
+    if !words.is_empty() {
+        file.write_document(words.as_bytes())?;
+    }
+    let state = file.read_next(client.timeout)?;
+    Ok(String::from_utf8_lossy(state.as_ref()).trim().to_owned())
+}
+
+pub(super) fn wait(client: &Client, name: &str, states: Option<String>) -> Result<Exit, Failure> {
+    let (tree, id) = client.session(name)?;
+    let words = states.unwrap_or_default().replace(',', " ");
+    let state = wait_state(client, &tree, &id, &words)?;
+    if client.json {
+        client.print(&json!({"id": id, "state": state}))?;
+    } else {
+        say(&state)?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn output(
+    client: &Client,
+    name: &str,
+    follow: bool,
+    raw: bool,
+    tail: Option<u64>,
+) -> Result<Exit, Failure> {
+    let (tree, id) = client.session(name)?;
+    if !follow {
+        let mut bytes = tree.read(&format!("{id}/output"))?;
+        if let Some(tail) = tail {
+            let excess = bytes
+                .len()
+                .saturating_sub(usize::try_from(tail).unwrap_or(usize::MAX));
+            bytes.drain(..excess);
+        }
+        emit(&if raw { bytes } else { clean(&bytes).into_bytes() })?;
+        return Ok(Exit::Success);
+    }
+    let mut file = tree.open(&format!("{id}/output.follow"), 2)?;
+    if let Some(tail) = tail {
+        file.write_at(0, format!("tail {tail}").as_bytes())?;
+    }
+    let mut waiting: Vec<u8> = Vec::new();
+    loop {
+        let piece = file.read_next(client.timeout)?;
+        if piece.is_empty() {
+            emit(clean(&waiting).as_bytes())?;
+            return Ok(Exit::Success);
+        }
+        if raw {
+            emit(piece.as_ref())?;
+            continue;
+        }
+        waiting.extend_from_slice(piece.as_ref());
+        // Whole lines only: the rest of a line may change what came before.
+        if let Some(end) = waiting.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = waiting.drain(..=end).collect();
+            emit(clean(&lines).as_bytes())?;
+        }
+    }
+}
+
+pub(super) fn log(client: &Client, name: &str, follow: bool) -> Result<Exit, Failure> {
+    let (tree, id) = client.session(name)?;
+    if !follow {
+        emit(&tree.read(&format!("{id}/log"))?)?;
+        return Ok(Exit::Success);
+    }
+    let mut file = tree.open(&format!("{id}/log.follow"), 2)?;
+    copy_stream(client, &mut file)
+}
+
+/// Print a stream until it ends.
+pub(super) fn copy_stream(client: &Client, file: &mut File) -> Result<Exit, Failure> {
+    loop {
+        let piece = file.read_next(client.timeout)?;
+        if piece.is_empty() {
+            return Ok(Exit::Success);
+        }
+        emit(piece.as_ref())?;
+    }
+}
+
+pub(super) fn print_file(client: &Client, name: &str, file: &str) -> Result<Exit, Failure> {
+    let (tree, id) = client.session(name)?;
+    let bytes = tree.read(&format!("{id}/{file}"))?;
+    if client.json {
+        client.print(&json!({ file: String::from_utf8_lossy(&bytes) }))?;
+    } else {
+        emit(&bytes)?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn write_file(client: &Client, name: &str, file: &str, text: &str) -> Result<Exit, Failure> {
+    let (tree, id) = client.session(name)?;
+    tree.write(&format!("{id}/{file}"), text.as_bytes())?;
+    client.done()
+}
+
+pub(super) fn state(client: &Client, name: &str, state: Option<String>) -> Result<Exit, Failure> {
+    match state {
+        None => print_file(client, name, "state"),
+        Some(state) => write_file(client, name, "state", &state),
+    }
+}
+
+pub(super) fn context(
+    client: &Client,
+    name: &str,
+    text: Option<String>,
+    clear: bool,
+) -> Result<Exit, Failure> {
+    match text {
+        _ if clear => write_file(client, name, "context", ""),
+        None => print_file(client, name, "context"),
+        Some(text) => write_file(client, name, "context", &text_or_file(&text)?),
+    }
+}
+
+pub(super) fn acl(client: &Client, name: &str, file: Option<String>) -> Result<Exit, Failure> {
+    match file {
+        None => print_file(client, name, "acl"),
+        Some(file) => write_file(client, name, "acl", &text_or_file(&file)?),
+    }
+}
+
+pub(super) fn ctl(client: &Client, name: &str, line: &str) -> Result<Exit, Failure> {
+    let (tree, id) = client.session(name)?;
+    tree.write(&format!("{id}/ctl"), line.as_bytes())?;
+    client.done()
+}
+
+pub(super) fn kill(client: &Client, names: &[String]) -> Result<Exit, Failure> {
+    let tree = client.tree()?;
+    for name in names {
+        let id = client.resolve(&tree, name)?;
+        tree.write(&format!("{id}/ctl"), b"kill")?;
+    }
+    client.done()
+}
+
+pub(super) fn events(
+    client: &Client,
+    since: Option<u64>,
+    types: Option<&str>,
+    source: Option<&str>,
+    no_follow: bool,
+) -> Result<Exit, Failure> {
+    let tree = client.tree()?;
+    if no_follow {
+        let wanted: Vec<&str> = types.map(|types| types.split(',').collect()).unwrap_or_default();
+        let source = source.map(|name| client.resolve(&tree, name).unwrap_or_else(|_| name.to_owned()));
+        for line in tree.read_text("events.json")?.lines() {
+            let event = parse(line)?;
+            let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
+            let newer = event.get("seq").and_then(Value::as_u64).unwrap_or(0) > since.unwrap_or(0);
+            let of_type = wanted.is_empty() || wanted.contains(&text("type"));
+            let from = source.as_ref().is_none_or(|source| text("source") == source);
+            if newer && of_type && from {
+                say(line)?;
+            }
+        }
+        return Ok(Exit::Success);
+    }
+    let mut commands = Vec::new();
+    if let Some(seq) = since {
+        commands.push(format!("since {seq}"));
+    }
+    if let Some(types) = types {
+        commands.push(format!("type {types}"));
+    }
+    if let Some(source) = source {
+        commands.push(format!("source {source}"));
+    }
+    let mut file = tree.open("events", 2)?;
+    if !commands.is_empty() {
+        file.write_at(0, commands.join(";").as_bytes())?;
+    }
+    copy_stream(client, &mut file)
+}
+
+pub(super) fn backends(client: &Client) -> Result<Exit, Failure> {
+    let text = client.tree()?.read_text("backends")?;
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.splitn(3, '\t').collect()).collect();
+    if client.json {
+        let objects: Vec<Value> = rows
+            .iter()
+            .map(|row| json!({"name": row.first(), "status": row.get(1), "description": row.get(2)}))
+            .collect();
+        client.print(&Value::Array(objects))?;
+        return Ok(Exit::Success);
+    }
+    table(&rows)
+}
+
+pub(super) fn shelf(client: &Client, shelf: &str) -> Result<Exit, Failure> {
+    let tree = client.tree()?;
+    let mut names: Vec<String> = Vec::new();
+    for stat in tree.list(shelf)? {
+        names.push(
+            stat.name
+                .trim_end_matches(".md")
+                .trim_end_matches(".sh")
+                .to_owned(),
+        );
+    }
+    if client.json {
+        client.print(&json!(names))?;
+    } else {
+        for name in names {
+            say(&name)?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn recover(client: &Client) -> Result<Exit, Failure> {
+    let answer = client.tree()?.rpc("ctl", b"recover")?;
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    if client.json {
+        client.print(&json!(text.lines().collect::<Vec<_>>()))?;
+    } else {
+        emit(text.as_bytes())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// How often files are looked at that cannot be followed.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(300);

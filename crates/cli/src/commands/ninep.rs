@@ -1,0 +1,378 @@
+//! `beamtalk 9p`: a general 9P client.
+
+mod listing;
+
+use std::io::{BufRead, IsTerminal, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use beamtalk_agents::{Door, Proof, candidates, connect};
+use beamtalk_ninep::{Attachment, Error, File};
+use clap::{Args, Subcommand};
+
+use crate::exit::Exit;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Skip authentication.
+    #[arg(short = 'n')]
+    no_auth: bool,
+    /// Print messages to standard error.
+    #[arg(short = 'D')]
+    trace: bool,
+    /// The server: `unix!/path` or an absolute path.
+    #[arg(short = 'a', value_name = "ADDR")]
+    address: Option<String>,
+    /// The attach specifier.
+    #[arg(short = 'A', value_name = "ANAME", default_value = "")]
+    aname: String,
+    /// A file with a capability token.
+    #[arg(short = 'T', value_name = "TOKENFILE")]
+    token_file: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Copy a file to standard output.
+    Read { path: String },
+    /// Write text or standard input to a file.
+    Write {
+        /// Create the file if it is missing.
+        #[arg(short = 'c')]
+        create: bool,
+        /// One write per line.
+        #[arg(short = 'l')]
+        lines: bool,
+        /// Without truncation.
+        #[arg(short = 't')]
+        keep: bool,
+        path: String,
+        text: Option<String>,
+    },
+    /// Write a request and read its answer on the same open file.
+    Rpc { path: String, text: String },
+    /// Line by line: print an answer, send a line of standard input.
+    Rdwr { path: String },
+    /// List directories.
+    Ls {
+        #[arg(short = 'l')]
+        long: bool,
+        /// The directory itself.
+        #[arg(short = 'd')]
+        directory: bool,
+        /// Unsorted.
+        #[arg(short = 'n')]
+        unsorted: bool,
+        /// By time.
+        #[arg(short = 't')]
+        by_time: bool,
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Show what is known about files.
+    Stat {
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Create files.
+    Create {
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Remove files.
+    Rm {
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// A two-way terminal.
+    Con {
+        /// Keep carriage returns.
+        #[arg(short = 'r')]
+        raw: bool,
+        path: String,
+    },
+}
+
+/// Why a command failed.
+enum Failure {
+    Unreachable(String),
+    Failed(String),
+    BrokenPipe,
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Failure::BrokenPipe
+        } else {
+            Failure::Failed(error.to_string())
+        }
+    }
+}
+
+/// Exit code when no server can be reached.
+const UNREACHABLE: u8 = 3;
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let (text, exit) = match dispatch(arguments) {
+        Ok(()) | Err(Failure::BrokenPipe) => return Ok(Exit::Success),
+        Err(Failure::Unreachable(text)) => (text, Exit::Code(UNREACHABLE)),
+        Err(Failure::Failed(text)) => (text, Exit::Failure),
+    };
+    writeln!(std::io::stderr(), "beamtalk 9p: {text}")?;
+    Ok(exit)
+}
+
+/// A connection and a path on it.
+struct Remote {
+    tree: Attachment,
+    /// As the user wrote it.
+    shown: String,
+    path: String,
+}
+
+impl Remote {
+    fn failed(&self, what: &str, error: &Error) -> Failure {
+        Failure::Failed(format!("{what} {}: {error}", self.shown))
+    }
+
+    fn open(&self, mode: u8) -> Result<File, Failure> {
+        self.tree
+            .open(&self.path, mode)
+            .map_err(|error| self.failed("open", &error))
+    }
+}
+
+fn reach(arguments: &Arguments, shown: &str) -> Result<Remote, Failure> {
+    let proof = if arguments.no_auth {
+        Proof::Nothing
+    } else {
+        Proof::from_environment(arguments.token_file.as_deref())?
+    };
+    let (stream, namespace, service, path) = match &arguments.address {
+        Some(address) => {
+            let socket = Path::new(address.strip_prefix("unix!").unwrap_or(address));
+            let stream = UnixStream::connect(socket).map_err(|error| {
+                Failure::Unreachable(format!("cannot connect to {}: {error}", socket.display()))
+            })?;
+            (
+                stream,
+                socket.parent().map(Path::to_owned),
+                address.clone(),
+                shown.to_owned(),
+            )
+        }
+        None => {
+            let (service, path) = shown.split_once('/').unwrap_or((shown, ""));
+            let (stream, namespace) =
+                connect(&candidates(), service).map_err(|door| Failure::Unreachable(door.to_string()))?;
+            (stream, Some(namespace), service.to_owned(), path.to_owned())
+        }
+    };
+    let entered = Door::enter(
+        stream,
+        namespace.as_deref(),
+        &proof,
+        &arguments.aname,
+        arguments.trace,
+    );
+    let tree = entered.map_err(|door| match door {
+        Door::Auth(error) => Failure::Failed(format!("auth {service}: {error}")),
+        Door::Attach(error) => Failure::Failed(format!("attach {service}: {error}")),
+        other => Failure::Unreachable(other.to_string()),
+    })?;
+    Ok(Remote {
+        tree,
+        shown: shown.to_owned(),
+        path,
+    })
+}
+
+fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Read { path } => {
+            let remote = reach(arguments, path)?;
+            let mut file = remote.open(0)?;
+            copy(&remote, &mut file)
+        }
+        Command::Write {
+            create,
+            lines,
+            keep,
+            path,
+            text,
+        } => {
+            let remote = reach(arguments, path)?;
+            write(&remote, *create, *lines, *keep, text.as_deref())
+        }
+        Command::Rpc { path, text } => {
+            let remote = reach(arguments, path)?;
+            let mut file = remote.open(2)?;
+            file.write_document(text.as_bytes())
+                .map_err(|error| remote.failed("write", &error))?;
+            copy(&remote, &mut file)
+        }
+        Command::Rdwr { path } => {
+            let remote = reach(arguments, path)?;
+            let mut file = remote.open(2)?;
+            let mut out = std::io::stdout();
+            let mut lines = std::io::stdin().lock().lines();
+            loop {
+                match file.read_next(None) {
+                    Ok(piece) => {
+                        out.write_all(piece.as_ref())?;
+                        out.flush()?;
+                    }
+                    Err(error) => writeln!(out, "{error}")?,
+                }
+                let Some(line) = lines.next().transpose()? else {
+                    return Ok(());
+                };
+                if let Err(error) = file.write_document(line.as_bytes()) {
+                    writeln!(out, "{error}")?;
+                }
+            }
+        }
+        Command::Ls {
+            long,
+            directory,
+            unsorted,
+            by_time,
+            paths,
+        } => {
+            let order = listing::Order::of(*unsorted, *by_time);
+            for path in paths {
+                let remote = reach(arguments, path)?;
+                let stat = remote
+                    .tree
+                    .stat(&remote.path)
+                    .map_err(|error| remote.failed("stat", &error))?;
+                let stats = if stat.is_directory() && !directory {
+                    remote
+                        .tree
+                        .list(&remote.path)
+                        .map_err(|error| remote.failed("open", &error))?
+                } else {
+                    vec![stat]
+                };
+                listing::print(&mut std::io::stdout(), stats, order, *long)?;
+            }
+            Ok(())
+        }
+        Command::Stat { paths } => {
+            for path in paths {
+                let remote = reach(arguments, path)?;
+                let stat = remote
+                    .tree
+                    .stat(&remote.path)
+                    .map_err(|error| remote.failed("stat", &error))?;
+                writeln!(std::io::stdout(), "{}", listing::stat_line(&stat))?;
+            }
+            Ok(())
+        }
+        Command::Create { paths } => {
+            for path in paths {
+                let remote = reach(arguments, path)?;
+                let made = remote.tree.create(&remote.path, 0o600, 1);
+                made.and_then(File::close)
+                    .map_err(|error| remote.failed("create", &error))?;
+            }
+            Ok(())
+        }
+        Command::Rm { paths } => {
+            for path in paths {
+                let remote = reach(arguments, path)?;
+                remote
+                    .tree
+                    .remove(&remote.path)
+                    .map_err(|error| remote.failed("remove", &error))?;
+            }
+            Ok(())
+        }
+        Command::Con { raw, path } => con(&reach(arguments, path)?, *raw),
+    }
+}
+
+/// Copy until the end of the file. An interrupt ends the program, and with the connection the
+/// server gives the read up.
+fn copy(remote: &Remote, file: &mut File) -> Result<(), Failure> {
+    let mut out = std::io::stdout();
+    loop {
+        let piece = file
+            .read_next(None)
+            .map_err(|error| remote.failed("read", &error))?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        out.write_all(piece.as_ref())?;
+        out.flush()?;
+    }
+}
+
+fn write(remote: &Remote, create: bool, lines: bool, keep: bool, text: Option<&str>) -> Result<(), Failure> {
+    let bytes = match text {
+        Some(text) => text.as_bytes().to_vec(),
+        None => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            bytes
+        }
+    };
+    let mode = if keep { 1 } else { 0x11 };
+    let opened = match remote.tree.open(&remote.path, mode) {
+        Err(Error::Refused(refused)) if create && refused.text == "not found" => remote
+            .tree
+            .create(&remote.path, 0o600, 1)
+            .map_err(|error| remote.failed("create", &error)),
+        outcome => outcome.map_err(|error| remote.failed("open", &error)),
+    };
+    let mut file = opened?;
+    let failed = |error: Error| remote.failed("write", &error);
+    if lines {
+        let mut offset = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            file.write_at(offset, line).map_err(failed)?;
+            offset += line.len() as u64;
+        }
+    } else {
+        file.write_document(&bytes).map_err(failed)?;
+    }
+    file.close().map_err(|error| remote.failed("close", &error))
+}
+
+fn con(remote: &Remote, raw: bool) -> Result<(), Failure> {
+    let mut reader = remote.open(0)?;
+    let writer = remote.open(1)?;
+    let is_terminal = std::io::stdin().is_terminal();
+    std::thread::spawn(move || {
+        let mut offset = 0;
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            let text = format!("{line}\n");
+            if writer.write_at(offset, text.as_bytes()).is_err() {
+                return;
+            }
+            offset += text.len() as u64;
+        }
+    });
+    let mut out = std::io::stdout();
+    loop {
+        let piece = reader
+            .read_next(None)
+            .map_err(|error| remote.failed("read", &error))?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let kept: Vec<u8> = piece
+            .as_ref()
+            .iter()
+            .copied()
+            .filter(|byte| raw || *byte != b'\r')
+            .collect();
+        out.write_all(&kept)?;
+        if is_terminal || !kept.is_empty() {
+            out.flush()?;
+        }
+    }
+}
