@@ -6,13 +6,23 @@
 
 -export(['raisedTo:'/2, 'roundTo:'/2, 'truncateTo:'/2, 'min:'/2, 'max:'/2, 'atan2:'/2]).
 
+%% Multiplying larger integers than this keeps a scheduler busy for minutes, and
+%% nobody can interrupt it.
+-define(MAX_BITS, (1 bsl 23)).
+
 -spec 'raisedTo:'(number(), term()) -> number().
 'raisedTo:'(Base, Exponent) when is_integer(Base), is_integer(Exponent), Exponent >= 0 ->
+    abs(Base) > 1 andalso Exponent > ?MAX_BITS div bits(Base) andalso error(system_limit),
     power(Base, Exponent, 1);
 'raisedTo:'(Base, Exponent) when is_number(Exponent) ->
     math:pow(Base, Exponent);
 'raisedTo:'(_, _) ->
     error(badarith).
+
+bits(Integer) when abs(Integer) < 1 bsl 8 ->
+    length([I || I <- lists:seq(0, 7), abs(Integer) bsr I > 0]);
+bits(Integer) ->
+    8 * byte_size(binary:encode_unsigned(abs(Integer))).
 
 power(_, 0, Acc) -> Acc;
 power(Base, 1, Acc) -> Base * Acc;
