@@ -235,16 +235,12 @@ impl Tmux {
         Ok(window.trim().to_owned())
     }
 
-    /// Run `agents run <id>` again in the window it had. A new pane takes the place of the old
-    /// one, because tmux forgets to tell the exit status of a pane that was respawned.
+    /// Run `agents run <id>` again in the window it had.
     pub(crate) async fn respawn(&self, window: &str, id: &str, cwd: &str) -> Result<(), TmuxError> {
         let program = self.program.display().to_string();
-        let old = self
-            .call(&["display-message", "-p", "-t", window, "#{pane_id}"])
-            .await?;
-        self.call(&[
-            "split-window",
-            "-d",
+        let words = [
+            "respawn-window",
+            "-k",
             "-t",
             window,
             "-c",
@@ -254,9 +250,14 @@ impl Tmux {
             "agents",
             "run",
             id,
-        ])
-        .await?;
-        self.call(&["kill-pane", "-t", old.trim()]).await.map(drop)
+        ];
+        self.call(&words).await.map(drop)
+    }
+
+    /// Make tmux collect its dead children. It can miss the signal that says one has ended; the end
+    /// of another one makes it look again.
+    pub(crate) async fn collect_children(&self) -> Result<(), TmuxError> {
+        self.call(&["run-shell", "true"]).await.map(drop)
     }
 
     /// Capture what the window prints.

@@ -19,8 +19,9 @@ pub(crate) struct GlobalArguments {
     #[arg(long, global = true)]
     json: bool,
     /// Output format.
-    #[arg(long, global = true, value_enum, default_value = "text", hide = true)]
-    format: Format,
+    // A String, since `loop graph` has a `--format` with other values.
+    #[arg(long, global = true, value_parser = ["text", "json"], default_value = "text", hide = true)]
+    format: String,
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value = "auto")]
     color: Color,
@@ -35,14 +36,9 @@ pub(crate) struct GlobalArguments {
     offline: bool,
 }
 
+/// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Color {
+pub(crate) enum Color {
     Auto,
     Always,
     Never,
@@ -85,7 +81,7 @@ const BAR_DELAY: Duration = Duration::from_millis(300);
 
 impl Terminal {
     pub(crate) fn new(arguments: &GlobalArguments) -> Self {
-        let is_json = arguments.json || arguments.format == Format::Json;
+        let is_json = arguments.json || arguments.format == "json";
         let is_terminal = io::stderr().is_terminal();
         let color = if arguments.no_color {
             Color::Never

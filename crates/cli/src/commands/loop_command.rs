@@ -69,8 +69,8 @@ enum Command {
     },
     /// Show who sets which workflow in motion.
     Graph {
-        #[arg(long, value_enum, default_value = "text")]
-        format: GraphFormat,
+        #[arg(long, value_parser = ["text", "dot"], default_value = "text")]
+        format: String,
     },
     /// End the running loop and wait for its end.
     Stop {
@@ -82,12 +82,6 @@ enum Command {
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(beamtalk_loop::TOPICS.map(|(topic, _)| topic)))]
         topic: String,
     },
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum GraphFormat {
-    Text,
-    Dot,
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
@@ -105,7 +99,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
             timeout_ms,
             json,
         } => trigger(&located(config)?, event, value, wait, timeout_ms, json),
-        Command::Graph { format } => graph(config, format),
+        Command::Graph { format } => graph(config, &format),
         Command::Stop { timeout_ms } => stop(&located(config)?, Duration::from_millis(timeout_ms)),
         Command::Docs { topic } => docs(&topic),
     }
@@ -249,12 +243,13 @@ fn no_loop() -> anyhow::Result<Exit> {
     Ok(Exit::NotRunning)
 }
 
-fn graph(path: Option<&Path>, format: GraphFormat) -> anyhow::Result<Exit> {
+fn graph(path: Option<&Path>, format: &str) -> anyhow::Result<Exit> {
     match read(path, RemoteBind::Allow)?.valid() {
         Ok(config) => {
-            let text = match format {
-                GraphFormat::Text => beamtalk_loop::graph_text(&config),
-                GraphFormat::Dot => beamtalk_loop::graph_dot(&config),
+            let text = if format == "dot" {
+                beamtalk_loop::graph_dot(&config)
+            } else {
+                beamtalk_loop::graph_text(&config)
             };
             std::io::stdout().write_all(text.as_bytes())?;
             Ok(Exit::Success)

@@ -11,7 +11,7 @@ use crate::files;
 use crate::secrets::new_token;
 use crate::session::core::{Ending, Event, Rules, State};
 use crate::session::launch;
-use crate::tmux::{TmuxError, WindowOptions};
+use crate::tmux::{TmuxError, Window, WindowOptions};
 
 /// Field 22 of `/proc/<pid>/stat`.
 pub(crate) fn start_time(pid: i32) -> Option<u64> {
@@ -181,10 +181,7 @@ impl Task {
             .find(|window| window.session_id == id || Some(&window.number) == own.as_ref());
         match found {
             Some(window) if window.dead => {
-                let ending = Ending {
-                    status: window.status,
-                    signal: window.signal,
-                };
+                let ending = self.ending(window).await;
                 self.ended(now, ending).await;
             }
             Some(_) if self.core.state == State::Error && self.is_alive() => {
@@ -197,6 +194,30 @@ impl Task {
                 self.feed_quietly(Event::Killed).await;
             }
             None => {}
+        }
+    }
+
+    /// How the process of a dead window ended; tmux may have to be made to find out.
+    async fn ending(&self, mut window: Window) -> Ending {
+        for _ in 0..20 {
+            if window.status.is_some() || window.signal.is_some() {
+                break;
+            }
+            let collected = self.hub.tmux.collect_children().await;
+            tokio::time::sleep(Duration::from_millis(25)).await;
+            let again = match collected {
+                Ok(()) => self.hub.tmux.windows().await,
+                Err(error) => Err(error),
+            };
+            let Ok(again) = again else { break };
+            match again.into_iter().find(|other| other.number == window.number) {
+                Some(found) => window = found,
+                None => break,
+            }
+        }
+        Ending {
+            status: window.status,
+            signal: window.signal,
         }
     }
 

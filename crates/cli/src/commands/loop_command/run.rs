@@ -7,10 +7,10 @@ use beamtalk_loop::config::{Config, RemoteBind};
 use beamtalk_loop::core::Plan;
 use beamtalk_loop::report::Level;
 use beamtalk_loop::{Colour, Options, Outcome, Style, dry_run};
-use clap::ValueEnum;
 
 use super::{print_problems, read};
 use crate::exit::Exit;
+use crate::terminal::Color;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[arg(long, value_enum, default_value = "auto")]
-    color: When,
+    color: Color,
     /// How much the loop says of itself.
     #[arg(long, value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
     log: Option<String>,
@@ -49,13 +49,6 @@ pub(crate) struct Arguments {
     /// Let the event server bind to an address others can reach.
     #[arg(long)]
     allow_remote_bind: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
-    Auto,
-    Always,
-    Never,
 }
 
 pub(super) fn run(path: Option<&Path>, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -146,11 +139,11 @@ fn foresee(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     })
 }
 
-fn colour(when: When, terminal: bool) -> Colour {
+fn colour(when: Color, terminal: bool) -> Colour {
     let on = match when {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => terminal && std::env::var_os("NO_COLOR").is_none(),
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none(),
     };
     if on { Colour::On } else { Colour::Off }
 }

@@ -13,4 +13,5 @@
              'bt@bench@loops',
              'bt@bench@sends',
              'bt@bench@square',
-             'bt@bench@strip']}]}.
+             'bt@bench@strip',
+             'bt@bench@texts']}]}.
