@@ -7,7 +7,7 @@ BUILD := _build/runtime
 BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
-PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl tmux
+PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl jq tmux
 
 .PHONY: help setup build repl test lint test-rust test-runtime test-language bench clean
 
@@ -28,7 +28,7 @@ setup:
 	@if ! command -v $(CARGO) >/dev/null 2>&1; then \
 	  echo "Rust is missing. Install it from https://rustup.rs and run this again." >&2; exit 1; fi
 	@if command -v $(ERL) >/dev/null 2>&1 && command -v $(ERLC) >/dev/null 2>&1 \
-	    && command -v tmux >/dev/null 2>&1 && $(HAS_OTP); then \
+	    && command -v tmux >/dev/null 2>&1 && command -v jq >/dev/null 2>&1 && $(HAS_OTP); then \
 	  true; \
 	elif command -v apt-get >/dev/null 2>&1; then \
 	  echo "Installing: $(PACKAGES)"; \

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use beamtalk_loop::config::{Config, Loaded, Problem, RemoteBind, load};
 use beamtalk_loop::control::{Answer, Ask, Client};
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 use crate::exit::Exit;
 
