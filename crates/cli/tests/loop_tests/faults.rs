@@ -282,7 +282,11 @@ fn run_catches_signals(id: u32) -> bool {
 fn a_dead_guard_ends_the_run() {
     let place = Place::new(&format!("{LOG}process.p.command = [\"sleep\", \"1000\"]\n"));
     let mut run = place.start();
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
+    // Any thread of the loop may have started the guard.
+    let children: String = std::fs::read_dir(format!("/proc/{}/task", run.id()))
+        .unwrap()
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok())
+        .collect();
     let guard = children
         .split_whitespace()
         .find(|id| {
