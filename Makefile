@@ -71,6 +71,7 @@ test-runtime:
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
 test-language: build
+	$(BEAMTALK) fmt --check lib bench/lang/beamtalk/src
 	$(BEAMTALK) test --quiet lib
 	$(BEAMTALK) test --quiet tests/lang
 	$(BEAMTALK) test-docs README.md docs
