@@ -10,7 +10,13 @@
                 | protocol_error.
 -type response() :: {Status :: pos_integer(), Headers :: [[binary()]], Body :: binary()}.
 
--record(connection, {module :: gen_tcp | ssl, socket :: term(), deadline :: integer()}).
+-record(connection, {module :: gen_tcp | ssl, socket :: term(), plain :: gen_tcp:socket(),
+                     deadline :: integer()}).
+
+%% The longest line of a head, and how much of a body is read at once: the
+%% operating system's sockets refuse to read more than 64 MB in one piece.
+-define(LONGEST_LINE, 65536).
+-define(PIECE, 1048576).
 
 -spec request(binary(), binary(), [{binary(), binary()}], binary(), non_neg_integer()) ->
           {ok, response()} | {error, reason()}.
@@ -20,9 +26,12 @@ request(Method, Url, Headers, Body, Timeout) ->
         Target = parse(Url),
         Connection = connect(Target, Deadline),
         try
-            send(Connection, head(Method, Target, Headers, Body)),
-            send(Connection, Body),
-            {ok, response(Connection, Method)}
+            Sent = send(Connection, [head(Method, Target, Headers, Body), Body]),
+            {ok, answer(Sent, Connection, Method)}
+        catch
+            throw:{?MODULE, Failure} ->
+                abandon(Connection),
+                {error, Failure}
         after
             close(Connection)
         end
@@ -74,7 +83,7 @@ path(Parts) ->
 connect(#{module := Module, host := Host, port := Port}, Deadline) ->
     Name = unicode:characters_to_list(Host),
     {Address, Family} = address(Name),
-    Options = [binary, {active, false}, {packet, raw}, {nodelay, true} | Family],
+    Options = [binary, {active, false}, {packet, raw}, {nodelay, true}, {buffer, ?LONGEST_LINE} | Family],
     Timeout = remaining(Deadline),
     Socket = case gen_tcp:connect(Address, Port, Options, Timeout) of
                  {ok, Plain} -> Plain;
@@ -82,7 +91,7 @@ connect(#{module := Module, host := Host, port := Port}, Deadline) ->
                  {error, _} -> fail(connection_failed)
              end,
     case Module of
-        gen_tcp -> #connection{module = gen_tcp, socket = Socket, deadline = Deadline};
+        gen_tcp -> #connection{module = gen_tcp, socket = Socket, plain = Socket, deadline = Deadline};
         ssl -> upgrade(Socket, Name, Deadline)
     end.
 
@@ -96,17 +105,25 @@ address(Name) ->
 upgrade(Socket, Name, Deadline) ->
     {ok, _} = application:ensure_all_started(ssl),
     Match = public_key:pkix_verify_hostname_match_fun(https),
-    Options = [{verify, verify_peer}, {cacerts, authorities()}, {server_name_indication, Name},
-               {depth, 10}, {customize_hostname_check, [{match_fun, Match}]},
-               {log_level, none}],
+    Options = [{verify, verify_peer}, {cacerts, authorities()}, {depth, 10},
+               {customize_hostname_check, [{match_fun, Match}]}, {log_level, none} | indication(Name)],
     case ssl:connect(Socket, Options, remaining(Deadline)) of
         {ok, Secure} ->
-            #connection{module = ssl, socket = Secure, deadline = Deadline};
+            #connection{module = ssl, socket = Secure, plain = Socket, deadline = Deadline};
         {error, Reason} ->
             gen_tcp:close(Socket),
             fail(tls_reason(Reason))
     end.
 
+%% The name to check the certificate against and to tell the server. An address
+%% is never told, and is checked as the address the socket is connected to.
+indication(Name) ->
+    case inet:parse_address(Name) of
+        {ok, _} -> [];
+        {error, _} -> [{server_name_indication, Name}]
+    end.
+
+%% The authorities of the operating system, as the node has loaded them.
 authorities() ->
     try
         public_key:cacerts_get()
@@ -129,12 +146,17 @@ tls_reason(_) ->
 close(#connection{module = Module, socket = Socket}) ->
     Module:close(Socket).
 
-send(#connection{module = Module, socket = Socket, deadline = Deadline}, Bytes) ->
-    set_options(Module, Socket, [{send_timeout, remaining(Deadline)}]),
+%% What is still to be sent is dropped: nothing waits for a server that does not read.
+abandon(#connection{plain = Plain}) ->
+    inet:setopts(Plain, [{linger, {true, 0}}]),
+    gen_tcp:close(Plain).
+
+send(#connection{module = Module, socket = Socket, plain = Plain, deadline = Deadline}, Bytes) ->
+    inet:setopts(Plain, [{send_timeout, remaining(Deadline)}]),
     case Module:send(Socket, Bytes) of
-        ok -> ok;
+        ok -> all;
         {error, timeout} -> fail(timeout);
-        {error, _} -> fail(connection_failed)
+        {error, _} -> some
     end.
 
 receive_bytes(#connection{module = Module, socket = Socket, deadline = Deadline}, Length) ->
@@ -145,11 +167,10 @@ receive_bytes(#connection{module = Module, socket = Socket, deadline = Deadline}
         {error, _} -> fail(connection_failed)
     end.
 
-set_packet(#connection{module = Module, socket = Socket}, Packet) ->
-    set_options(Module, Socket, [{packet, Packet}]).
-
-set_options(gen_tcp, Socket, Options) -> inet:setopts(Socket, Options);
-set_options(ssl, Socket, Options) -> ssl:setopts(Socket, [Option || {packet, _} = Option <- Options]).
+set_packet(#connection{module = gen_tcp, socket = Socket}, Packet) ->
+    inet:setopts(Socket, [{packet, Packet}]);
+set_packet(#connection{module = ssl, socket = Socket}, Packet) ->
+    ssl:setopts(Socket, [{packet, Packet}]).
 
 remaining(Deadline) ->
     case Deadline - erlang:monotonic_time(millisecond) of
@@ -188,6 +209,16 @@ bracketed(Host) ->
     end.
 
 %%% The response
+
+%% A server may answer and close before it has read everything.
+answer(all, Connection, Method) ->
+    response(Connection, Method);
+answer(some, Connection, Method) ->
+    try
+        response(Connection, Method)
+    catch
+        throw:{?MODULE, protocol_error} -> fail(connection_failed)
+    end.
 
 response(Connection, Method) ->
     set_packet(Connection, http_bin),
@@ -232,11 +263,15 @@ field(Wanted, Headers) ->
         [] -> none
     end.
 
-exactly(_, 0) ->
-    <<>>;
 exactly(Connection, Length) ->
-    case receive_bytes(Connection, Length) of
-        {ok, Bytes} -> Bytes;
+    exactly(Connection, Length, []).
+
+exactly(_, 0, Read) ->
+    iolist_to_binary(lists:reverse(Read));
+exactly(Connection, Length, Read) ->
+    Piece = min(Length, ?PIECE),
+    case receive_bytes(Connection, Piece) of
+        {ok, Bytes} -> exactly(Connection, Length - Piece, [Bytes | Read]);
         closed -> fail(protocol_error)
     end.
 
