@@ -12,7 +12,7 @@ serve(Pieces) ->
                        {ok, Socket} = gen_tcp:accept(Listener),
                        Test ! {request, read_request(Socket, <<>>)},
                        lists:foreach(fun(hang) -> timer:sleep(5000);
-                                        (Bytes) -> ok = gen_tcp:send(Socket, Bytes), timer:sleep(5)
+                                        (Bytes) -> gen_tcp:send(Socket, Bytes), timer:sleep(5)
                                      end, Pieces),
                        gen_tcp:close(Socket)
                end),
@@ -98,3 +98,94 @@ refuse_certificate() ->
     Url = <<"https://127.0.0.1:", (integer_to_binary(Port))/binary, "/">>,
     ?assertEqual({error, tls_verification_failed},
                  beamtalk_http:request(<<"GET">>, Url, [], <<>>, 3000)).
+
+%%% The promises of HTTPClient
+
+client(Url, Options) ->
+    beamtalk_http_client:'class request:url:options:'('HTTPClient', get, Url, Options).
+
+reason(#{isOk := false, errReason := #{error := {beamtalk_error, http_error, 'HTTPClient', _, _, _, Details}}}) ->
+    maps:get(reason, Details).
+
+%% A redirect is an answer like any other: nobody asks at the place it names.
+a_redirect_is_answered_and_not_followed_test() ->
+    {ok, Elsewhere} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
+    {ok, Port} = inet:port(Elsewhere),
+    Location = <<"http://127.0.0.1:", (integer_to_binary(Port))/binary, "/x">>,
+    [begin
+         Answer = [<<"HTTP/1.1 ">>, integer_to_binary(Status), <<" Moved\r\nLocation: ">>, Location,
+                   <<"\r\nContent-Length: 0\r\n\r\n">>],
+         ?assertMatch(#{isOk := true, okValue := #{status := Status, headers := [[<<"Location">>, Location] | _]}},
+                      client(serve([iolist_to_binary(Answer)]), #{}))
+     end || Status <- [301, 302, 303, 307, 308]],
+    ?assertEqual({error, timeout}, gen_tcp:accept(Elsewhere, 50)),
+    gen_tcp:close(Elsewhere).
+
+every_status_is_a_success_test() ->
+    [?assertMatch(#{isOk := true, okValue := #{status := Status}},
+                  client(serve([<<"HTTP/1.1 ", (integer_to_binary(Status))/binary, " S\r\nContent-Length: 0\r\n\r\n">>]), #{}))
+     || Status <- [200, 400, 404, 500, 503]].
+
+%% Each piece comes in time, all of them together do not.
+the_timeout_covers_everything_together_test() ->
+    Drops = lists:duplicate(400, <<"x">>),
+    ends_in_time(fun() -> client(serve([<<"HTTP/1.1 200 OK\r\n\r\n">> | Drops]), #{timeout => 200}) end),
+    ends_in_time(fun() -> client(serve([<<"HTTP/1.1 200 OK\r\nX: ">> | Drops]), #{timeout => 200}) end),
+    ends_in_time(fun() -> client(serve([<<"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx">>, hang]), #{timeout => 200}) end),
+    ?assertEqual(timeout, reason(client(serve([]), #{timeout => 0}))).
+
+a_server_that_does_not_read_is_left_in_time_test() ->
+    Body = binary:copy(<<"x">>, 32 * 1024 * 1024),
+    ends_in_time(fun() -> client(serve([hang]), #{timeout => 300, body => Body}) end).
+
+ends_in_time(Request) ->
+    {Microseconds, Result} = timer:tc(Request),
+    ?assertEqual(timeout, reason(Result)),
+    ?assert(Microseconds < 3000000).
+
+%% More than a socket hands over in one piece.
+large_bodies_arrive_whole_test_() ->
+    {timeout, 30, fun large_bodies/0}.
+
+large_bodies() ->
+    Size = 65 * 1024 * 1024,
+    Large = binary:copy(<<"0123456789abcdef">>, Size div 16),
+    Length = integer_to_binary(Size),
+    ?assertMatch({200, Large}, large([<<"HTTP/1.1 200 OK\r\nContent-Length: ", Length/binary, "\r\n\r\n">>, Large])),
+    Hexadecimal = integer_to_binary(Size, 16),
+    ?assertMatch({200, Large},
+                 large([<<"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Hexadecimal/binary, "\r\n">>,
+                        Large, <<"\r\n0\r\n\r\n">>])).
+
+large(Pieces) ->
+    {ok, {Status, _, Body}} = beamtalk_http:request(<<"GET">>, serve(Pieces), [], <<>>, 10000),
+    {Status, Body}.
+
+long_headers_are_read_test() ->
+    Value = binary:copy(<<"v">>, 30000),
+    ?assertEqual({ok, {200, [[<<"X-Long">>, Value], [<<"Content-Length">>, <<"2">>]], <<"hi">>}},
+                 fetch([<<"HTTP/1.1 200 OK\r\nX-Long: ", Value/binary, "\r\nContent-Length: 2\r\n\r\nhi">>])).
+
+json_goes_out_and_comes_back_test() ->
+    Value = #{<<"name">> => <<"Zoë"/utf8>>, <<"list">> => [1, 2.5, true, nil], <<"big">> => 1 bsl 80},
+    Text = beamtalk_json:'class generate:'('Json', Value),
+    Size = integer_to_binary(byte_size(Text)),
+    Url = serve([<<"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ", Size/binary, "\r\n\r\n",
+                   Text/binary>>]),
+    Options = #{body => Text, headers => [{<<"Content-Type">>, <<"application/json">>}]},
+    #{isOk := true, okValue := #{body := Body}} =
+        beamtalk_http_client:'class request:url:options:'('HTTPClient', <<"post">>, Url, Options),
+    Request = request(),
+    ?assertMatch(<<"POST / HTTP/1.1\r\n", _/binary>>, Request),
+    ?assert(binary:match(Request, <<"Content-Type: application/json\r\n">>) =/= nomatch),
+    ?assert(binary:match(Request, <<"Content-Length: ", Size/binary, "\r\n">>) =/= nomatch),
+    ?assertMatch(#{isOk := true, okValue := Value}, beamtalk_json:'class parse:'('Json', Body)).
+
+the_switch_turns_requests_off_test() ->
+    application:set_env(beamtalk, disabled_capabilities, [http]),
+    try
+        ?assertMatch(#{isOk := false, errReason := #{error := {beamtalk_error, capability_disabled, _, _, _, _, _}}},
+                     client(<<"http://127.0.0.1:1/">>, #{}))
+    after
+        application:unset_env(beamtalk, disabled_capabilities)
+    end.
