@@ -1,10 +1,16 @@
-%% One HTTP/1.1 exchange on a connection of its own.
+%% One HTTP/1.1 exchange, on a connection of its own or on one a keeper has left
+%% from an earlier exchange with the same server.
+%%
+%% A keeper is a process that answers the call `{take, Server}' and accepts the
+%% cast `{keep, Server, Connection}'. Only requests that may be repeated use what it
+%% has: when the server has closed such a connection, a new one is made.
 %%
 %% Certificates are always verified against the system's authorities, with the
 %% host name checked by the rules of HTTPS.
 -module(beamtalk_http).
 
--export([request/5]).
+-export([request/5, request/6, hand_over/2, close/1]).
+-export_type([server/0, connection/0]).
 
 -type reason() :: invalid_url | connection_failed | tls_verification_failed | timeout
                 | protocol_error.
@@ -12,6 +18,9 @@
 
 -record(connection, {module :: gen_tcp | ssl, socket :: term(), plain :: gen_tcp:socket(),
                      deadline :: integer()}).
+
+-type server() :: {gen_tcp | ssl, Host :: binary(), inet:port_number()}.
+-opaque connection() :: #connection{}.
 
 %% The longest line of a head, and how much of a body is read at once: the
 %% operating system's sockets refuse to read more than 64 MB in one piece.
@@ -21,23 +30,84 @@
 -spec request(binary(), binary(), [{binary(), binary()}], binary(), non_neg_integer()) ->
           {ok, response()} | {error, reason()}.
 request(Method, Url, Headers, Body, Timeout) ->
+    request(Method, Url, Headers, Body, Timeout, none).
+
+-spec request(binary(), binary(), [{binary(), binary()}], binary(), non_neg_integer(), pid() | none) ->
+          {ok, response()} | {error, reason()}.
+request(Method, Url, Headers, Body, Timeout, Keeper) ->
     Deadline = erlang:monotonic_time(millisecond) + Timeout,
     try
         Target = parse(Url),
-        Connection = connect(Target, Deadline),
-        try
-            Sent = send(Connection, [head(Method, Target, Headers, Body), Body]),
-            {ok, answer(Sent, Connection, Method)}
-        catch
-            throw:{?MODULE, Failure} ->
-                abandon(Connection),
-                {error, Failure}
-        after
-            close(Connection)
+        Request = [head(Method, Target, Headers, Body, Keeper), Body],
+        case take(Method, Target, Deadline, Keeper) of
+            none ->
+                exchange(connect(Target, Deadline), Method, Request, Target, Keeper);
+            Kept ->
+                case exchange(Kept, Method, Request, Target, Keeper) of
+                    {error, Reason} when Reason =/= timeout ->
+                        exchange(connect(Target, Deadline), Method, Request, Target, Keeper);
+                    Answer ->
+                        Answer
+                end
         end
     catch
-        throw:{?MODULE, Reason} -> {error, Reason}
+        throw:{?MODULE, Failure} -> {error, Failure}
     end.
+
+exchange(Connection, Method, Request, Target, Keeper) ->
+    try answer(send(Connection, Request), Connection, Method) of
+        {Reusable, Response} ->
+            keep(Reusable, Connection, Target, Keeper),
+            {ok, Response}
+    catch
+        throw:{?MODULE, Reason} ->
+            abandon(Connection),
+            close(Connection),
+            {error, Reason};
+        Class:Reason:Stack ->
+            close(Connection),
+            erlang:raise(Class, Reason, Stack)
+    end.
+
+%%% Connections kept for later
+
+take(_, _, _, none) ->
+    none;
+take(Method, Target, Deadline, Keeper) ->
+    Repeatable = lists:member(Method, [<<"GET">>, <<"HEAD">>, <<"PUT">>, <<"DELETE">>, <<"OPTIONS">>]),
+    try Repeatable andalso gen_server:call(Keeper, {take, server(Target)}, infinity) of
+        #connection{} = Connection -> usable(Connection#connection{deadline = Deadline});
+        _ -> none
+    catch
+        exit:_ -> none
+    end.
+
+%% Still open, and without bytes nobody has asked for.
+usable(#connection{module = Module, socket = Socket} = Connection) ->
+    set_packet(Connection, raw),
+    case Module:recv(Socket, 0, 0) of
+        {error, timeout} ->
+            Connection;
+        _ ->
+            close(Connection),
+            none
+    end.
+
+keep(true, Connection, Target, Keeper) when is_pid(Keeper) ->
+    case hand_over(Connection, Keeper) of
+        ok -> gen_server:cast(Keeper, {keep, server(Target), Connection});
+        {error, _} -> close(Connection)
+    end;
+keep(_, Connection, _, _) ->
+    close(Connection).
+
+server(#{module := Module, host := Host, port := Port}) ->
+    {Module, Host, Port}.
+
+%% Makes the process the owner; the connection ends with it.
+-spec hand_over(connection(), pid()) -> ok | {error, term()}.
+hand_over(#connection{module = Module, socket = Socket}, Process) ->
+    Module:controlling_process(Socket, Process).
 
 %%% The URL
 
@@ -143,6 +213,7 @@ tls_reason({options, _}) ->
 tls_reason(_) ->
     connection_failed.
 
+-spec close(connection()) -> ok | {error, term()}.
 close(#connection{module = Module, socket = Socket}) ->
     Module:close(Socket).
 
@@ -180,7 +251,7 @@ remaining(Deadline) ->
 
 %%% The request
 
-head(Method, Target, Headers, Body) ->
+head(Method, Target, Headers, Body, Keeper) ->
     #{host := Host, port := Port, default_port := Default, path := Path} = Target,
     HostValue = case Port of
                     Default -> bracketed(Host);
@@ -191,7 +262,8 @@ head(Method, Target, Headers, Body) ->
                false -> []
            end,
     Own = [{<<"Host">>, HostValue}, {<<"User-Agent">>, <<"beamtalk">>}, {<<"Accept">>, <<"*/*">>}],
-    Fixed = [{<<"Connection">>, <<"close">>} | Size],
+    Persistence = case Keeper of none -> <<"close">>; _ -> <<"keep-alive">> end,
+    Fixed = [{<<"Connection">>, Persistence} | Size],
     Given = without(Fixed, Headers),
     [Method, " ", Path, " HTTP/1.1\r\n",
      [[Name, ": ", Value, "\r\n"] || {Name, Value} <- without(Given, Own) ++ Given ++ Fixed],
@@ -223,13 +295,14 @@ answer(some, Connection, Method) ->
 response(Connection, Method) ->
     set_packet(Connection, http_bin),
     case receive_bytes(Connection, 0) of
-        {ok, {http_response, _, Status, _}} ->
+        {ok, {http_response, Version, Status, _}} ->
             Headers = headers(Connection, []),
             case Status of
                 Information when Information >= 100, Information < 200 ->
                     response(Connection, Method);
                 _ ->
-                    {Status, Headers, body(Connection, Method, Status, Headers)}
+                    {Framed, Body} = body(Connection, Method, Status, Headers),
+                    {Framed andalso persists(Version, Headers), {Status, Headers, Body}}
             end;
         _ ->
             fail(protocol_error)
@@ -242,18 +315,27 @@ headers(Connection, Headers) ->
         _ -> fail(protocol_error)
     end.
 
-body(_, <<"HEAD">>, _, _) -> <<>>;
-body(_, _, 204, _) -> <<>>;
-body(_, _, 304, _) -> <<>>;
+persists({1, 1}, Headers) ->
+    case field(<<"connection">>, Headers) of
+        none -> true;
+        Value -> string:lowercase(Value) =:= <<"keep-alive">>
+    end;
+persists(_, _) ->
+    false.
+
+%% The body, and whether its end is known without the end of the connection.
+body(_, <<"HEAD">>, _, _) -> {true, <<>>};
+body(_, _, 204, _) -> {true, <<>>};
+body(_, _, 304, _) -> {true, <<>>};
 body(Connection, _, _, Headers) ->
     set_packet(Connection, raw),
     case {field(<<"transfer-encoding">>, Headers), field(<<"content-length">>, Headers)} of
-        {none, none} -> until_closed(Connection, []);
-        {none, Length} -> exactly(Connection, number(Length, 10));
+        {none, none} -> {false, until_closed(Connection, [])};
+        {none, Length} -> {true, exactly(Connection, number(Length, 10))};
         {Encoding, _} ->
             case string:find(string:lowercase(Encoding), <<"chunked">>) of
-                nomatch -> until_closed(Connection, []);
-                _ -> chunks(Connection, [])
+                nomatch -> {false, until_closed(Connection, [])};
+                _ -> {true, chunks(Connection, [])}
             end
     end.
 

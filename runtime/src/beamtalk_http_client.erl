@@ -1,7 +1,8 @@
 %% HTTPClient: HTTP/1.1 requests over TCP or TLS.
 %%
-%% A request runs in the sender's process, one connection each, with one deadline
-%% for everything. The actor only keeps the base URL, headers and timeout.
+%% A request runs in the sender's process with one deadline for everything. The actor
+%% keeps the base URL, headers and timeout, and for a while the connections its
+%% requests have left open; a request to the class has a connection of its own.
 -module(beamtalk_http_client).
 -behaviour(gen_server).
 
@@ -9,32 +10,34 @@
          'class request:url:options:'/4]).
 -export(['get:'/2, 'post:body:'/3, 'put:body:'/3, 'delete:'/2, 'request:path:options:'/4]).
 -export([start_link/1]).
--export([init/1, handle_call/3, handle_cast/2]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(CLASS, 'HTTPClient').
 -define(TIMEOUT, 30000).
+-define(KEPT_FOR, 15000).
+-define(MOST_KEPT, 8).
 
 %%% Class side
 
 -spec 'class get:'(term(), term()) -> map().
 'class get:'(_Class, Url) ->
-    request(get, Url, #{}, 'get:').
+    request(get, Url, #{}, 'get:', none).
 
 -spec 'class post:body:'(term(), term(), term()) -> map().
 'class post:body:'(_Class, Url, Body) ->
-    request(post, Url, #{body => Body}, 'post:body:').
+    request(post, Url, #{body => Body}, 'post:body:', none).
 
 -spec 'class put:body:'(term(), term(), term()) -> map().
 'class put:body:'(_Class, Url, Body) ->
-    request(put, Url, #{body => Body}, 'put:body:').
+    request(put, Url, #{body => Body}, 'put:body:', none).
 
 -spec 'class delete:'(term(), term()) -> map().
 'class delete:'(_Class, Url) ->
-    request(delete, Url, #{}, 'delete:').
+    request(delete, Url, #{}, 'delete:', none).
 
 -spec 'class request:url:options:'(term(), term(), term(), term()) -> map().
 'class request:url:options:'(_Class, Method, Url, Options) ->
-    request(Method, Url, Options, 'request:url:options:').
+    request(Method, Url, Options, 'request:url:options:', none).
 
 %%% Instance side
 
@@ -61,18 +64,18 @@
 request_path(Self, Method, Path, Options, Selector) ->
     beamtalk_argument:string(Path, ?CLASS, Selector),
     beamtalk_argument:dictionary(Options, ?CLASS, Selector),
-    #{baseUrl := Base} = Config = beamtalk_subprocess:ask(Self, Selector, config),
+    {Keeper, #{baseUrl := Base} = Config} = beamtalk_subprocess:ask(Self, Selector, config),
     Merged = maps:merge(maps:remove(baseUrl, Config), Options),
-    request(Method, <<Base/binary, Path/binary>>, Merged, Selector).
+    request(Method, <<Base/binary, Path/binary>>, Merged, Selector, Keeper).
 
 %%% Requests
 
-request(Method, Url, Options, Selector) ->
+request(Method, Url, Options, Selector, Keeper) ->
     Name = method(Method, Selector),
     beamtalk_argument:string(Url, ?CLASS, Selector),
     #{headers := Headers, body := Body, timeout := Timeout} = check_options(Options, Selector),
     Send = fun() ->
-                   case beamtalk_http:request(Name, Url, Headers, Body, Timeout) of
+                   case beamtalk_http:request(Name, Url, Headers, Body, Timeout, Keeper) of
                        {ok, {Status, ResponseHeaders, ResponseBody}} ->
                            beamtalk_result:ok(#{'$beamtalk_class' => 'HTTPResponse', status => Status,
                                                 headers => ResponseHeaders, body => ResponseBody});
@@ -131,16 +134,59 @@ start_link(Config) ->
                                        <<"Declared fields: baseUrl, headers, timeout">>, #{})}
     end.
 
+%% The state is the declared fields, for whoever inspects the actor; the connections
+%% are in the process dictionary.
 -spec init(map()) -> {ok, map()}.
 init(Config) ->
+    put(kept, []),
     {ok, Config}.
 
 -spec handle_call(term(), gen_server:from(), map()) -> {reply, term(), map()}.
 handle_call(config, _From, Config) ->
-    {reply, Config, Config};
+    {reply, {self(), Config}, Config};
+handle_call({take, Server}, {Process, _}, Config) ->
+    {reply, take(Server, Process), Config};
 handle_call(_, _From, Config) ->
     {reply, {error, does_not_understand}, Config}.
 
 -spec handle_cast(term(), map()) -> {noreply, map()}.
+handle_cast({keep, Server, Connection}, Config) ->
+    keep(Server, Connection, get(kept)),
+    {noreply, Config};
 handle_cast(_, Config) ->
     {noreply, Config}.
+
+-spec handle_info(term(), map()) -> {noreply, map()}.
+handle_info({forget, Reference}, Config) ->
+    case lists:keytake(Reference, 1, get(kept)) of
+        {value, {_, _, Connection}, Others} ->
+            put(kept, Others),
+            beamtalk_http:close(Connection);
+        false ->
+            ok
+    end,
+    {noreply, Config};
+handle_info(_, Config) ->
+    {noreply, Config}.
+
+take(Server, Process) ->
+    case lists:keytake(Server, 2, get(kept)) of
+        {value, {_, _, Connection}, Others} ->
+            put(kept, Others),
+            case beamtalk_http:hand_over(Connection, Process) of
+                ok ->
+                    Connection;
+                {error, _} ->
+                    beamtalk_http:close(Connection),
+                    none
+            end;
+        false ->
+            none
+    end.
+
+keep(_, Connection, Kept) when length(Kept) >= ?MOST_KEPT ->
+    beamtalk_http:close(Connection);
+keep(Server, Connection, Kept) ->
+    Reference = make_ref(),
+    erlang:send_after(?KEPT_FOR, self(), {forget, Reference}),
+    put(kept, [{Reference, Server, Connection} | Kept]).

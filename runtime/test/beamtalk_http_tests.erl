@@ -189,3 +189,116 @@ the_switch_turns_requests_off_test() ->
     after
         application:unset_env(beamtalk, disabled_capabilities)
     end.
+
+%%% Connections an actor keeps
+
+-define(KEEP, <<"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi">>).
+
+%% A server that accepts any number of connections and answers each request on them with the next
+%% of the answers; `{Bytes, close}' closes the connection afterwards. The test is told the number of
+%% the connection and the request.
+serve_many(Answers) ->
+    Test = self(),
+    {ok, Listener} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Port} = inet:port(Listener),
+    spawn_link(fun() -> accept_many(Listener, 1, Answers, Test) end),
+    {ok, Pid} = beamtalk_http_client:start_link(#{baseUrl => <<"http://127.0.0.1:", (integer_to_binary(Port))/binary>>,
+                                                  timeout => 2000}),
+    {beamtalk_object, 'HTTPClient', beamtalk_http_client, Pid}.
+
+accept_many(_, _, [], _) ->
+    ok;
+accept_many(Listener, Number, Answers, Test) ->
+    {ok, Socket} = gen_tcp:accept(Listener),
+    accept_many(Listener, Number + 1, answer_many(Socket, Number, Answers, Test), Test).
+
+answer_many(_, _, [], _) ->
+    [];
+answer_many(Socket, Number, [Answer | Others], Test) ->
+    case gen_tcp:recv(Socket, 0, 5000) of
+        {ok, Request} ->
+            Test ! {served, Number, Request},
+            case Answer of
+                {Bytes, close} ->
+                    gen_tcp:send(Socket, Bytes),
+                    gen_tcp:close(Socket),
+                    Others;
+                Bytes ->
+                    gen_tcp:send(Socket, Bytes),
+                    answer_many(Socket, Number, Others, Test)
+            end;
+        {error, closed} ->
+            [Answer | Others]
+    end.
+
+served() ->
+    receive {served, Number, _} -> Number after 2000 -> none end.
+
+%% The number of the connection each of the requests came on.
+connections(Count, Answers) ->
+    Client = serve_many(Answers),
+    [begin
+         #{isOk := true, okValue := #{status := 200, body := <<"hi">>}} = beamtalk_http_client:'get:'(Client, <<"/">>),
+         timer:sleep(20),
+         served()
+     end || _ <- lists:seq(1, Count)].
+
+an_actor_uses_its_connection_again_test() ->
+    ?assertEqual([1, 1, 1, 1], connections(4, [?KEEP, ?KEEP, ?KEEP, ?KEEP])),
+    Chunked = <<"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: y\r\n\r\n">>,
+    ?assertEqual([1, 1, 1], connections(3, [Chunked, ?KEEP, Chunked])).
+
+a_connection_the_server_ends_is_not_used_again_test() ->
+    Close = <<"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi">>,
+    Old = <<"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi">>,
+    ?assertEqual([1, 2], connections(2, [Close, ?KEEP])),
+    ?assertEqual([1, 2], connections(2, [Old, ?KEEP])),
+    ?assertEqual([1, 2, 2], connections(3, [{?KEEP, close}, ?KEEP, ?KEEP])),
+    ?assertEqual([1, 2], connections(2, [{<<"HTTP/1.1 200 OK\r\n\r\nhi">>, close}, ?KEEP])).
+
+%% Bytes nobody asked for are never taken for the answer to the next request.
+what_follows_an_answer_is_not_an_answer_test() ->
+    Twice = <<?KEEP/binary, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil">>,
+    ?assertEqual([1, 2], connections(2, [Twice, ?KEEP])).
+
+%% The server closes just when the second request arrives: it is repeated, unless it is a POST, which
+%% has a connection of its own.
+only_what_may_be_repeated_is_repeated_test() ->
+    ?assertEqual(<<"hi">>, begin
+                               Client = serve_many([?KEEP, {<<>>, close}, ?KEEP]),
+                               beamtalk_http_client:'get:'(Client, <<"/">>),
+                               #{okValue := #{body := Body}} = beamtalk_http_client:'get:'(Client, <<"/">>),
+                               Body
+                           end),
+    ?assertEqual([1, 1, 2], [served(), served(), served()]),
+    Poster = serve_many([?KEEP, {<<>>, close}, ?KEEP]),
+    #{isOk := true} = beamtalk_http_client:'get:'(Poster, <<"/">>),
+    ?assertMatch(#{isOk := false}, beamtalk_http_client:'request:path:options:'(Poster, post, <<"/">>, #{timeout => 200})),
+    ?assertEqual(1, served()),
+    ?assertEqual(none, receive {served, 2, _} = Second -> Second after 50 -> none end).
+
+requests_at_once_have_connections_of_their_own_test() ->
+    Test = self(),
+    {ok, Listener} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Port} = inet:port(Listener),
+    {ok, Pid} = beamtalk_http_client:start_link(#{baseUrl => <<"http://127.0.0.1:", (integer_to_binary(Port))/binary>>}),
+    Client = {beamtalk_object, 'HTTPClient', beamtalk_http_client, Pid},
+    spawn_link(fun() ->
+                       Sockets = [begin {ok, Socket} = gen_tcp:accept(Listener), Socket end || _ <- lists:seq(1, 12)],
+                       [begin {ok, _} = gen_tcp:recv(Socket, 0), gen_tcp:send(Socket, ?KEEP) end || Socket <- Sockets],
+                       timer:sleep(1000)
+               end),
+    [spawn_link(fun() -> Test ! {got, beamtalk_http_client:'get:'(Client, <<"/">>)} end) || _ <- lists:seq(1, 12)],
+    [?assertMatch(#{isOk := true, okValue := #{body := <<"hi">>}}, receive {got, Result} -> Result after 3000 -> none end)
+     || _ <- lists:seq(1, 12)].
+
+kept_connections_end_with_the_actor_test() ->
+    {_, _, _, Pid} = Client = serve_many([?KEEP, ?KEEP]),
+    Ports = length(erlang:ports()),
+    #{isOk := true} = beamtalk_http_client:'get:'(Client, <<"/">>),
+    timer:sleep(20),
+    ?assert(length(erlang:ports()) > Ports),
+    ?assertEqual([baseUrl, headers, timeout], lists:sort(maps:keys(sys:get_state(Pid)))),
+    gen_server:stop(Pid),
+    timer:sleep(50),
+    ?assert(length(erlang:ports()) =< Ports + 1).

@@ -28,6 +28,7 @@ tests() ->
      {"what is trusted is the store of the system", fun system_store/1},
      {"no option turns the checks off", fun no_way_out/1},
      {"the actor checks as the class does", fun actor/1},
+     {"the actor uses its connection again", fun reuse/1},
      {"the timeout bounds handshake, request and response", fun timeouts/1},
      {"bodies of any length and form are read", fun bodies/1}].
 
@@ -232,12 +233,26 @@ no_way_out(_) ->
     refused(fetch(Url("HTTPS://", ""))),
     refused(fetch(Url("https://user:secret@", "?verify=none#insecure"))).
 
-actor(Authority) ->
-    Client = fun(Certificate) ->
-                     Base = string:trim(url("localhost", serve(Certificate)), trailing, "/"),
-                     {ok, Pid} = beamtalk_http_client:start_link(#{baseUrl => Base, timeout => 5000}),
-                     {beamtalk_object, 'HTTPClient', beamtalk_http_client, Pid}
+client(Port) ->
+    Base = string:trim(url("localhost", Port), trailing, "/"),
+    {ok, Pid} = beamtalk_http_client:start_link(#{baseUrl => Base, timeout => 5000}),
+    {beamtalk_object, 'HTTPClient', beamtalk_http_client, Pid}.
+
+%% The server accepts one connection only: more requests than one can be answered on that alone.
+reuse(Authority) ->
+    Test = self(),
+    Answer = fun(Socket) ->
+                     ssl:send(Socket, ?ANSWER),
+                     {ok, Request} = ssl:recv(Socket, 0, 5000),
+                     Test ! {request, Request},
+                     ssl:send(Socket, ?ANSWER)
              end,
+    Client = client(serve(signed(Authority, localhost()), Answer)),
+    accepted(beamtalk_http_client:'get:'(Client, <<"/">>)),
+    accepted(beamtalk_http_client:'get:'(Client, <<"/">>)).
+
+actor(Authority) ->
+    Client = fun(Certificate) -> client(serve(Certificate)) end,
     accepted(beamtalk_http_client:'get:'(Client(signed(Authority, localhost())), <<"/">>)),
     refused(beamtalk_http_client:'get:'(Client(signed(authority(), localhost())), <<"/">>)),
     refused(beamtalk_http_client:'request:path:options:'(Client(signed(authority(), localhost())), get, <<"/">>,
