@@ -122,8 +122,10 @@ a_redirect_is_answered_and_not_followed_test() ->
     gen_tcp:close(Elsewhere).
 
 every_status_is_a_success_test() ->
-    [?assertMatch(#{isOk := true, okValue := #{status := Status}},
-                  client(serve([<<"HTTP/1.1 ", (integer_to_binary(Status))/binary, " S\r\nContent-Length: 0\r\n\r\n">>]), #{}))
+    Answer = fun(Status) ->
+                     <<"HTTP/1.1 ", (integer_to_binary(Status))/binary, " S\r\nContent-Length: 0\r\n\r\n">>
+             end,
+    [?assertMatch(#{isOk := true, okValue := #{status := Status}}, client(serve([Answer(Status)]), #{}))
      || Status <- [200, 400, 404, 500, 503]].
 
 %% Each piece comes in time, all of them together do not.
@@ -131,7 +133,8 @@ the_timeout_covers_everything_together_test() ->
     Drops = lists:duplicate(400, <<"x">>),
     ends_in_time(fun() -> client(serve([<<"HTTP/1.1 200 OK\r\n\r\n">> | Drops]), #{timeout => 200}) end),
     ends_in_time(fun() -> client(serve([<<"HTTP/1.1 200 OK\r\nX: ">> | Drops]), #{timeout => 200}) end),
-    ends_in_time(fun() -> client(serve([<<"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx">>, hang]), #{timeout => 200}) end),
+    Part = <<"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx">>,
+    ends_in_time(fun() -> client(serve([Part, hang]), #{timeout => 200}) end),
     ?assertEqual(timeout, reason(client(serve([]), #{timeout => 0}))).
 
 a_server_that_does_not_read_is_left_in_time_test() ->
@@ -273,7 +276,8 @@ only_what_may_be_repeated_is_repeated_test() ->
     ?assertEqual([1, 1, 2], [served(), served(), served()]),
     Poster = serve_many([?KEEP, {<<>>, close}, ?KEEP]),
     #{isOk := true} = beamtalk_http_client:'get:'(Poster, <<"/">>),
-    ?assertMatch(#{isOk := false}, beamtalk_http_client:'request:path:options:'(Poster, post, <<"/">>, #{timeout => 200})),
+    ?assertMatch(#{isOk := false},
+                 beamtalk_http_client:'request:path:options:'(Poster, post, <<"/">>, #{timeout => 200})),
     ?assertEqual(1, served()),
     ?assertEqual(none, receive {served, 2, _} = Second -> Second after 50 -> none end).
 
@@ -281,15 +285,20 @@ requests_at_once_have_connections_of_their_own_test() ->
     Test = self(),
     {ok, Listener} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
     {ok, Port} = inet:port(Listener),
-    {ok, Pid} = beamtalk_http_client:start_link(#{baseUrl => <<"http://127.0.0.1:", (integer_to_binary(Port))/binary>>}),
+    Base = <<"http://127.0.0.1:", (integer_to_binary(Port))/binary>>,
+    {ok, Pid} = beamtalk_http_client:start_link(#{baseUrl => Base}),
     Client = {beamtalk_object, 'HTTPClient', beamtalk_http_client, Pid},
     spawn_link(fun() ->
                        Sockets = [begin {ok, Socket} = gen_tcp:accept(Listener), Socket end || _ <- lists:seq(1, 12)],
-                       [begin {ok, _} = gen_tcp:recv(Socket, 0), gen_tcp:send(Socket, ?KEEP) end || Socket <- Sockets],
+                       [begin
+                            {ok, _} = gen_tcp:recv(Socket, 0),
+                            gen_tcp:send(Socket, ?KEEP)
+                        end || Socket <- Sockets],
                        timer:sleep(1000)
                end),
     [spawn_link(fun() -> Test ! {got, beamtalk_http_client:'get:'(Client, <<"/">>)} end) || _ <- lists:seq(1, 12)],
-    [?assertMatch(#{isOk := true, okValue := #{body := <<"hi">>}}, receive {got, Result} -> Result after 3000 -> none end)
+    [?assertMatch(#{isOk := true, okValue := #{body := <<"hi">>}},
+                  receive {got, Result} -> Result after 3000 -> none end)
      || _ <- lists:seq(1, 12)].
 
 kept_connections_end_with_the_actor_test() ->
