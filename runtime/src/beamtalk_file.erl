@@ -130,17 +130,27 @@ write(Path, Content, Modes, Selector) ->
         {ok, File} ->
             Text = <<"lines: ", (beamtalk_display:native(Checked))/binary>>,
             Stream = beamtalk_stream:pulling(fun() -> next_line(File, Checked) end,
-                                             fun() -> file:close(File) end, Text),
+                                             fun() -> close_lines(File) end, Text),
             beamtalk_result:ok(Stream);
         {error, Reason} ->
             failure(Reason, 'lines:', Checked)
     end.
 
 next_line(File, Path) ->
-    case file:read_line(File) of
+    try file:read_line(File) of
         {ok, Line} -> {value, strip_line_end(Line)};
         eof -> done;
         {error, Reason} -> erlang:error(exception(Reason, ?CLASS, 'lines:', Path))
+    catch
+        error:not_on_controlling_process ->
+            beamtalk_error:raise(io_error, ?CLASS, 'lines:', <<"The lines belong to another process">>, nil,
+                                 #{path => Path, reason => not_on_controlling_process})
+    end.
+
+%% Only its owner can close the file.
+close_lines(File) ->
+    try file:close(File)
+    catch error:not_on_controlling_process -> ok
     end.
 
 -spec strip_line_end(binary()) -> binary().

@@ -132,24 +132,32 @@ lines(#{path := Path} = Self) ->
 %% Reads ahead to find the end of the line, then goes back behind it, so the
 %% position is always that of the next line.
 next_line(File) ->
-    {ok, Start} = file:position(File, cur),
-    case line(File, <<>>) of
-        <<>> ->
-            {ok, done};
-        Line ->
-            {ok, _} = file:position(File, {bof, Start + byte_size(Line)}),
-            {ok, {value, beamtalk_file:strip_line_end(Line)}}
+    case file:position(File, cur) of
+        {ok, Start} -> next_line(File, Start, line(File, <<>>));
+        Error -> Error
     end.
+
+next_line(_, _, {ok, <<>>}) ->
+    {ok, done};
+next_line(File, Start, {ok, Line}) ->
+    case file:position(File, {bof, Start + byte_size(Line)}) of
+        {ok, _} -> {ok, {value, beamtalk_file:strip_line_end(Line)}};
+        Error -> Error
+    end;
+next_line(_, _, Error) ->
+    Error.
 
 line(File, Read) ->
     case file:read(File, ?CHUNK) of
         {ok, Bytes} ->
             case binary:match(Bytes, <<"\n">>) of
-                {Position, 1} -> <<Read/binary, (binary:part(Bytes, 0, Position + 1))/binary>>;
+                {Position, 1} -> {ok, <<Read/binary, (binary:part(Bytes, 0, Position + 1))/binary>>};
                 nomatch -> line(File, <<Read/binary, Bytes/binary>>)
             end;
         eof ->
-            Read
+            {ok, Read};
+        Error ->
+            Error
     end.
 
 -spec 'write:'(handle(), term()) -> map().
