@@ -454,7 +454,7 @@ leave() ->
     erase('$bt_chain'),
     erase('$bt_locks'),
     erase('$bt_trace_context'),
-    ok.
+    beamtalk_tracing:flush().
 
 log_failure(Class, Sel, Kind, Reason, Stack) ->
     Exception = beamtalk_error:from_caught(Kind, Reason, Stack, Sel),
@@ -471,7 +471,7 @@ terminate(Reason, #{'$beamtalk_class' := Class} = State) ->
             put('$bt_state', State),
             try beamtalk_dispatch:call_local(Class, get('$bt_self'), 'terminate:', [Reason])
             catch Kind:Error:Stack -> log_failure(Class, 'terminate:', Kind, Error, Stack)
-            end,
-            ok;
+            end;
         false -> ok
-    end.
+    end,
+    beamtalk_announcer:actor_ends().

@@ -12,12 +12,14 @@
          'announceAndWait:timeout:'/3, 'unsubscribe:'/2, subscriptions/1, 'subscribersOf:'/2,
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
--export([system_event/2, actor_started/2, ensure_started/0]).
+-export([system_event/2, actor_started/2, actor_ends/0, ensure_started/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -include_lib("kernel/include/logger.hrl").
 
 -define(LIMIT, 5000).
+%% Set for good once somebody has subscribed to the system's events.
+-define(WATCHED, {?MODULE, watched}).
 
 %% `kind' is `do', `send' or `doOnce'; `handler' a block, or `{Selector, Receiver}'.
 -record(subscription, {id :: reference() | '_', bus :: term(), class :: atom(),
@@ -228,17 +230,30 @@ system_event(Class, Fields) ->
             ok
     end.
 
-%% A live actor: announced now, and its end when it comes, however it comes.
+%% A live actor: announced now, and its end when it comes, however it comes. While nobody has ever subscribed to the
+%% system's events an actor only counts itself; the first subscription makes this server watch all that are there.
 -spec actor_started(atom(), pid()) -> ok.
 actor_started(Class, Pid) ->
-    ensure_started(),
-    beamtalk_tracing:ensure_started(),
-    beamtalk_tracing:record(Pid, Class, start, lifecycle, erlang:monotonic_time(), ok),
-    system_event('ActorSpawned', #{actorClass => Class, pid => Pid}),
-    gen_server:cast(?MODULE, {actor, Class, Pid}).
+    put('$bt_started', {Class, beamtalk_tracing:started(Pid, Class)}),
+    case persistent_term:get(?WATCHED, false) of
+        false -> ok;
+        true ->
+            system_event('ActorSpawned', #{actorClass => Class, pid => Pid}),
+            gen_server:cast(?MODULE, {actor, Class, Pid})
+    end.
+
+%% Called by an actor that ends in an orderly way.
+-spec actor_ends() -> ok.
+actor_ends() ->
+    case get('$bt_started') of
+        undefined -> ok;
+        {Class, Started} -> beamtalk_tracing:stopped(self(), Class, Started)
+    end.
 
 actor_stopped(Class, Pid, Reason) ->
-    beamtalk_tracing:record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
+    beamtalk_tracing:is_stopped(Pid, Class) orelse
+        beamtalk_tracing:record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
+    beamtalk_tracing:flush(),
     system_event('ActorStopped', #{actorClass => Class, pid => Pid, reason => reason_symbol(Reason)}).
 
 reason_symbol(Reason) when is_atom(Reason) -> Reason;
@@ -267,12 +282,23 @@ init([]) ->
     {ok, #{}}.
 
 -spec handle_call(term(), gen_server:from(), map()) -> {reply, ok, map()}.
-handle_call({subscribe, #subscription{owner = Owner} = Subscription}, _From, Monitors) ->
+handle_call({subscribe, #subscription{owner = Owner, bus = Bus} = Subscription}, _From, Monitors) ->
     ets:insert(?MODULE, Subscription),
-    case is_map_key(Owner, Monitors) of
-        true -> {reply, ok, Monitors};
-        false -> {reply, ok, Monitors#{Owner => monitor(process, Owner)}}
+    Watching = case Bus =:= system andalso not persistent_term:get(?WATCHED, false) of
+        true -> watch_all(Monitors);
+        false -> Monitors
+    end,
+    case is_map_key(Owner, Watching) of
+        true -> {reply, ok, Watching};
+        false -> {reply, ok, Watching#{Owner => monitor(process, Owner)}}
     end.
+
+%% Monitor the actors that started while nobody listened.
+watch_all(Monitors) ->
+    persistent_term:put(?WATCHED, true),
+    Actors = [{Pid, Class} || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
+                              {'$bt_started', {Class, _}} <- Dictionary],
+    lists:foldl(fun({Pid, Class}, All) -> All#{monitor(process, Pid) => Class} end, Monitors, Actors).
 
 %% Monitors of actors are kept by reference, those of subscribers by process.
 -spec handle_cast(term(), map()) -> {noreply, map()}.

@@ -13,7 +13,7 @@
          'class slowMethods:'/2, 'class hotMethods:'/2, 'class errorMethods:'/2,
          'class bottlenecks:'/2, 'class healthFor:'/2, 'class systemHealth'/1, 'class maxEvents'/1,
          'class maxEvents:'/2]).
--export([record/6, ensure_started/0]).
+-export([record/6, started/2, stopped/3, is_stopped/2, flush/0, ensure_started/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(CLASS, 'Tracing').
@@ -21,47 +21,146 @@
 -define(SETTINGS, {?MODULE, settings}).
 -define(MAX_EVENTS, 100000).
 -define(MAX_ROWS, 50000).
+%% Aggregates a process keeps before it adds them to the table.
+-define(KEPT, '$bt_trace_rows').
+-define(MAX_KEPT, 256).
+-define(PRUNE_PAUSE, 2000).
+%% When the aggregates were dropped.
+-define(CLEARED, {?MODULE, cleared}).
 
 %% `calls' to `max' are positions the counters are updated at.
--record(row, {key :: {pid(), atom(), atom()} | '_', calls = 0, ok = 0, errors = 0, timeouts = 0,
-              total = 0, min = infinity, max = 0}).
+-record(row, {key :: {pid(), atom(), atom()} | pruning | '_', calls = 0, ok = 0, errors = 0, timeouts = 0,
+              total = 0, min = 0, max = 0}).
 
 -type mode() :: sync | async | cast | lifecycle.
 -type outcome() :: ok | error | timeout | cast.
 
 %%% Recording
 
-%% One message to an actor: when it began (native monotonic time), how it went.
+%% One message to an actor: when it began (native monotonic time), how it went. The sender keeps its aggregates and
+%% adds them to the table now and then: when it asks for them, when its own message ends, and after a number of them.
 -spec record(pid(), atom(), atom(), mode(), integer(), outcome()) -> ok.
 record(Pid, Class, Selector, Mode, Started, Outcome) ->
-    case ets:whereis(?MODULE) of
-        undefined ->
+    Duration = erlang:monotonic_time() - Started,
+    case persistent_term:get(?SETTINGS, none) of
+        {true, Max} -> add_event(Pid, Class, Selector, Mode, nanoseconds(Duration), Outcome, Max);
+        _ -> ok
+    end,
+    case get(?KEPT) of
+        %% Like the one before it, which is the usual case: only the counts change.
+        {Count, Pid, Class, Selector, Calls, Total, Least, Most, Rows} when Outcome =:= ok, Count < ?MAX_KEPT ->
+            put(?KEPT, {Count + 1, Pid, Class, Selector, Calls + 1, Total + Duration, min(Least, Duration),
+                        max(Most, Duration), Rows}),
             ok;
-        _ ->
-            Duration = erlang:convert_time_unit(erlang:monotonic_time() - Started, native, nanosecond),
-            aggregate({Pid, Class, Selector}, Duration, Outcome),
-            case persistent_term:get(?SETTINGS, {false, ?MAX_EVENTS}) of
-                {true, Max} -> add_event(Pid, Class, Selector, Mode, Duration, Outcome, Max);
-                _ -> ok
-            end
+        Kept ->
+            keep(Kept, {Pid, Class, Selector}, Duration, Outcome)
     end.
 
-aggregate(Key, Duration, Outcome) ->
-    Position = case Outcome of
-                   error -> #row.errors;
-                   timeout -> #row.timeouts;
-                   _ -> #row.ok
-               end,
-    Changes = [{#row.calls, 1}, {Position, 1}, {#row.total, Duration}],
-    [Calls | _] = ets:update_counter(?MODULE, Key, Changes, #row{key = Key}),
-    Duration < ets:lookup_element(?MODULE, Key, #row.min)
-        andalso ets:update_element(?MODULE, Key, {#row.min, Duration}),
-    Duration > ets:lookup_element(?MODULE, Key, #row.max)
-        andalso ets:update_element(?MODULE, Key, {#row.max, Duration}),
-    Calls =:= 1 andalso ets:info(?MODULE, size) > ?MAX_ROWS andalso gen_server:cast(?MODULE, prune),
-    ok.
+nanoseconds(Duration) -> erlang:convert_time_unit(Duration, native, nanosecond).
+
+keep(undefined, {Pid, Class, Selector}, Duration, ok) ->
+    put(?KEPT, {1, Pid, Class, Selector, 1, Duration, Duration, Duration, #{}}),
+    ok;
+keep(undefined, Key, Duration, Outcome) ->
+    merge(add(#row{key = Key, min = nanoseconds(Duration)}, nanoseconds(Duration), Outcome));
+keep(Kept, {Pid, Class, Selector}, Duration, ok) when element(1, Kept) < ?MAX_KEPT ->
+    put(?KEPT, {element(1, Kept) + 1, Pid, Class, Selector, 1, Duration, Duration, Duration, folded(Kept)}),
+    ok;
+keep(_, Key, Duration, Outcome) ->
+    flush(),
+    keep(undefined, Key, Duration, Outcome).
+
+%% All that is kept, as rows.
+folded({_, Pid, Class, Selector, Calls, Total, Least, Most, Rows}) ->
+    Key = {Pid, Class, Selector},
+    Row = case Rows of
+              #{Key := Known} -> Known;
+              _ -> #row{key = Key, min = nanoseconds(Least)}
+          end,
+    #row{calls = KnownCalls, ok = KnownOk, total = KnownTotal, min = KnownLeast, max = KnownMost} = Row,
+    Rows#{Key => Row#row{calls = KnownCalls + Calls, ok = KnownOk + Calls,
+                         total = KnownTotal + nanoseconds(Total), min = min(KnownLeast, nanoseconds(Least)),
+                         max = max(KnownMost, nanoseconds(Most))}}.
+
+add(#row{calls = Calls, total = Total, min = Min, max = Max} = Row, Duration, Outcome) ->
+    Timed = Row#row{calls = Calls + 1, total = Total + Duration, min = min(Min, Duration), max = max(Max, Duration)},
+    case Outcome of
+        error -> Timed#row{errors = Row#row.errors + 1};
+        timeout -> Timed#row{timeouts = Row#row.timeouts + 1};
+        _ -> Timed#row{ok = Row#row.ok + 1}
+    end.
+
+%% Add what the calling process has kept to the table.
+-spec flush() -> ok.
+flush() ->
+    case erase(?KEPT) of
+        undefined -> ok;
+        Kept -> maps:foreach(fun(_, Row) -> merge(Row) end, folded(Kept))
+    end.
+
+merge(#row{key = Key, calls = Calls, ok = Ok, errors = Errors, timeouts = Timeouts, total = Total, min = Min,
+           max = Max} = Row) ->
+    ensure_started(),
+    case ets:insert_new(?MODULE, Row) of
+        true -> limit_rows();
+        false ->
+            Changes = [{#row.calls, Calls}, {#row.ok, Ok}, {#row.errors, Errors}, {#row.timeouts, Timeouts},
+                       {#row.total, Total}, {#row.min, 0}, {#row.max, 0}],
+            [_, _, _, _, _, OldMin, OldMax] = ets:update_counter(?MODULE, Key, Changes, Row),
+            Min < OldMin andalso ets:update_element(?MODULE, Key, {#row.min, Min}),
+            Max > OldMax andalso ets:update_element(?MODULE, Key, {#row.max, Max}),
+            ok
+    end.
+
+%% The start of an actor, told by the actor itself. Nothing is written for it unless events are captured: the row of a
+%% live actor is made when somebody asks (`with_starts/1'), the row of one that ends when it ends.
+-spec started(pid(), atom()) -> integer().
+started(Pid, Class) ->
+    case persistent_term:get(?SETTINGS, none) of
+        {true, Max} -> add_event(Pid, Class, start, lifecycle, 0, ok, Max);
+        _ -> ok
+    end,
+    erlang:monotonic_time().
+
+%% The end of an actor that started at the given time.
+-spec stopped(pid(), atom(), integer()) -> ok.
+stopped(Pid, Class, Started) ->
+    record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
+    flush(),
+    case Started > cleared_at() of
+        true -> ets:insert_new(?MODULE, start_row(Pid, Class));
+        false -> ok
+    end,
+    limit_rows().
+
+start_row(Pid, Class) -> #row{key = {Pid, Class, start}, calls = 1, ok = 1}.
+
+cleared_at() -> persistent_term:get(?CLEARED, beginning()).
+
+%% Before every monotonic time.
+beginning() -> -(1 bsl 63).
+
+with_starts(Rows) ->
+    Known = maps:from_list([{Key, true} || #row{key = {_, _, start} = Key} <- Rows]),
+    Cleared = cleared_at(),
+    [start_row(Pid, Class)
+     || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
+        {'$bt_started', {Class, Started}} <- Dictionary, Started > Cleared,
+        not is_map_key({Pid, Class, start}, Known)] ++ Rows.
+
+%% Too many rows: the server forgets actors that have ended, at most once in a while.
+limit_rows() ->
+    case ets:info(?MODULE, size) > ?MAX_ROWS andalso ets:insert_new(?MODULE, #row{key = pruning}) of
+        true -> gen_server:cast(?MODULE, prune);
+        false -> ok
+    end.
+
+-spec is_stopped(pid(), atom()) -> boolean().
+is_stopped(Pid, Class) ->
+    ets:whereis(?MODULE) =/= undefined andalso ets:member(?MODULE, {Pid, Class, stop}).
 
 add_event(Pid, Class, Selector, Mode, Duration, Outcome, Max) ->
+    ensure_started(),
     Id = erlang:unique_integer([monotonic]),
     ets:insert(?EVENTS, {Id, erlang:system_time(nanosecond), Pid, Class, Selector, Mode, Duration, Outcome}),
     case ets:info(?EVENTS, size) > Max of
@@ -132,6 +231,8 @@ settings() ->
 -spec 'class clear'(term()) -> nil.
 'class clear'(_Class) ->
     ensure_started(),
+    erase(?KEPT),
+    persistent_term:put(?CLEARED, erlang:monotonic_time()),
     ets:delete_all_objects(?MODULE),
     ets:delete_all_objects(?EVENTS),
     nil.
@@ -208,7 +309,8 @@ top(Count, Selector, Weight) ->
 
 rows() ->
     ensure_started(),
-    ets:tab2list(?MODULE).
+    flush(),
+    with_starts([Row || #row{key = {_, _, _}} = Row <- ets:tab2list(?MODULE)]).
 
 %%% Health
 
@@ -295,8 +397,12 @@ handle_cast(prune, State) ->
                                                              errors = '_', timeouts = '_', total = '_',
                                                              min = '_', max = '_'})
                   end, Dead),
+    erlang:send_after(?PRUNE_PAUSE, self(), may_prune),
     {noreply, State}.
 
 -spec handle_info(term(), none) -> {noreply, none}.
+handle_info(may_prune, State) ->
+    ets:delete(?MODULE, pruning),
+    {noreply, State};
 handle_info(_, State) ->
     {noreply, State}.
