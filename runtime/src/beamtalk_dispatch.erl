@@ -14,7 +14,7 @@
 -module(beamtalk_dispatch).
 
 -export([send/2, send/3, send/4, send/5, send/6, send_list/3, send_as/4, super/5, cast/3]).
--export([compare/3, concat/2, stay/1]).
+-export([compare/3, concat/2]).
 -export([class_name/1, class_of/1, info/1, responds_to/2, is_kind_of/2, is_text/1]).
 -export([call_local/4, method/2, not_found/4]).
 
@@ -103,11 +103,6 @@ cast({beamtalk_object, _, _, X} = R, Sel, Args) when not is_atom(X) ->
 cast(R, Sel, _Args) ->
     beamtalk_error:raise(type_error, class_name(R), Sel, undefined,
                          <<"Only an actor can receive a cast (!)">>, #{}).
-
-%% The value itself. A send wrapped in it is not a tail call, so the method that
-%% makes it stays on the stack and shows in the frames of an exception.
--spec stay(Value) -> Value when Value :: term().
-stay(Value) -> Value.
 
 %% `< > <= >=': messages to instances and actors, the native order otherwise.
 -spec compare('<' | '>' | '<=' | '>=', term(), term()) -> term().

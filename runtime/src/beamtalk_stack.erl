@@ -3,8 +3,7 @@
 %% A closure's function is called `-at:put:/3-fun-0-', a lifted loop
 %% `at:put: loop 1'; both belong to the method `at:put:'. Frames of the runtime
 %% and of Erlang's own modules are left out, so the first frame is the Beamtalk
-%% code that made the failing send, provided that it is still on the stack (see
-%% `beamtalk_dispatch:stay/1').
+%% code that made the failing send; the compiler keeps it on the stack.
 -module(beamtalk_stack).
 
 -export([frames/1, actor_method/2, method_of/1]).

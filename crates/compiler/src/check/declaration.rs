@@ -234,7 +234,7 @@ impl Checker<'_> {
         if selector == "supervisionPolicy" && method.is_class {
             self.supervision_policy(method);
         }
-        if class.native.is_some() && is_delegate(method) {
+        if class.native.is_some() && crate::meta::is_delegate(method) {
             if method.result.is_none() {
                 let message = eco_format!("native method `{selector}` has no return annotation");
                 self.diagnostics.push(
@@ -499,12 +499,4 @@ impl Checker<'_> {
             | TypeKind::Error => false,
         }
     }
-}
-
-fn is_delegate(method: &ast::Method) -> bool {
-    let [statement] = method.body.as_slice() else {
-        return false;
-    };
-    matches!(&statement.expression.kind, ExpressionKind::Send(send)
-        if matches!(send.receiver.kind, ExpressionKind::SelfReference) && send.message.selector == "delegate")
 }

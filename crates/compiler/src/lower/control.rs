@@ -186,24 +186,14 @@ impl Lowerer<'_> {
                 self.tail(&together, line);
             }
             Continuation::Function { .. } => {
-                // A return deeper inside still has to skip the rest.
-                if nodes.iter().any(returns_directly) {
-                    self.tail_then(nodes, continuation, line);
-                } else {
-                    nodes.iter().for_each(|node| self.effect(node));
-                    self.continue_with(continuation, line);
-                }
+                // A return deeper inside skips the rest by being thrown.
+                nodes.iter().for_each(|node| self.effect(node));
+                self.continue_with(continuation, line);
             }
         }
         let body = std::mem::replace(&mut self.out, saved.1);
         self.places = saved.0;
         body
-    }
-
-    /// Statements with a return inside, followed by a lifted rest: the inner return is thrown.
-    fn tail_then(&mut self, nodes: &[Node], continuation: &Continuation, line: u32) {
-        nodes.iter().for_each(|node| self.effect(node));
-        self.continue_with(continuation, line);
     }
 
     fn continue_with(&mut self, continuation: &Continuation, line: u32) {
