@@ -1,0 +1,1 @@
+//! Find a workspace, connect, authenticate, send requests, receive events.

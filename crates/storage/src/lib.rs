@@ -1,0 +1,1 @@
+//! The state directory: safe files, secrets, ids, locks, records of a workspace, rotating logs.
