@@ -15,6 +15,7 @@ pub struct RotatingLog {
     count: u32,
     file: File,
     length: u64,
+    at_line_start: bool,
 }
 
 impl RotatingLog {
@@ -28,6 +29,7 @@ impl RotatingLog {
             count,
             file,
             length,
+            at_line_start: true,
         })
     }
 
@@ -47,12 +49,15 @@ impl RotatingLog {
         self.length =
             length_of(&file).map_err(StorageError::file("examine", self.directory.path_of(&self.name)))?;
         self.file = file;
+        self.at_line_start = true;
         Ok(())
     }
 
     /// Write bytes as a whole: into one file, and all of them or none.
     pub fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.length > 0 && self.length + bytes.len() as u64 > self.limit {
+        let is_full = self.length > 0 && self.length + bytes.len() as u64 > self.limit;
+        // A writer may hand over a line in pieces, which belong into one file.
+        if is_full && (self.at_line_start || self.length > 2 * self.limit) {
             self.rotate().map_err(io::Error::other)?;
         }
         if let Err(cause) = self.file.write_all(bytes) {
@@ -61,6 +66,7 @@ impl RotatingLog {
             return Err(cause);
         }
         self.length += bytes.len() as u64;
+        self.at_line_start = bytes.last().is_none_or(|last| *last == b'\n');
         Ok(())
     }
 

@@ -102,7 +102,7 @@ fn watch(path: &Path, done: &AtomicBool) -> usize {
             };
             seen += 1;
             assert!(
-                found.len() == 0 || found.mode() & 0o077 == 0,
+                found.len() == 0 || !super::is_open_to_others(found.mode()),
                 "{:o}",
                 found.mode()
             );
@@ -155,6 +155,8 @@ fn symlink_refused() {
     assert!(matches!(error, StorageError::Symlink { .. }), "{error}");
     assert_eq!(error.class(), Class::Environment);
     assert_eq!(error.class().exit_code(), 5);
+
+    fs::remove_file(state.path().join("sessions")).unwrap();
 
     // The leaf directory.
     state.directory("workspaces").unwrap();
