@@ -18,10 +18,10 @@ pub const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 pub const QUEUE_MESSAGES: usize = 1024;
 pub const QUEUE_STALL: Duration = Duration::from_secs(30);
 pub const PING: Duration = Duration::from_secs(30);
-pub const DEAD: Duration = Duration::from_secs(60);
-pub const SESSION_GRACE: Duration = Duration::from_secs(600);
-pub const LOGIN_TOKEN: Duration = Duration::from_secs(60);
-pub const BROWSER_LOGIN: Duration = Duration::from_secs(12 * 60 * 60);
+pub const DEAD: Duration = Duration::from_mins(1);
+pub const SESSION_GRACE: Duration = Duration::from_mins(10);
+pub const LOGIN_TOKEN: Duration = Duration::from_mins(1);
+pub const BROWSER_LOGIN: Duration = Duration::from_hours(12);
 
 /// Heap of an evaluation in MiB, its output and its printed value in bytes.
 pub const EVAL_HEAP_MIB: u64 = 512;
@@ -32,8 +32,8 @@ pub const AGENT_EVAL_TIME: Duration = Duration::from_secs(30);
 
 pub const COMPILER_MEMORY_MIB: u64 = 2048;
 pub const COMPILER_TIME: Duration = Duration::from_secs(30);
-pub const COMPILER_CPU: Duration = Duration::from_secs(60);
+pub const COMPILER_CPU: Duration = Duration::from_mins(1);
 
-pub const IDLE_STOP: Duration = Duration::from_secs(14_400);
-pub const IDLE_CHECK: Duration = Duration::from_secs(600);
+pub const IDLE_STOP: Duration = Duration::from_hours(4);
+pub const IDLE_CHECK: Duration = Duration::from_mins(10);
 pub const START_TIME: Duration = Duration::from_secs(30);
