@@ -270,11 +270,16 @@ depth(Name, Supers, N) ->
 
 %%% Lookup
 
--spec named(name()) -> tuple().
+-spec named(name()) -> term().
 named(Name) ->
     case persistent_term:get(Name, []) of
         #{'$info' := #{object := Object}} -> Object;
-        _ -> beamtalk_error:raise(class_not_found, Name, nil)
+        _ ->
+            %% `Transcript' and kin look like classes.
+            case beamtalk_workspace:global(Name) of
+                {ok, Value} -> Value;
+                none -> beamtalk_error:raise(class_not_found, Name, nil)
+            end
     end.
 
 -spec find(name()) -> {ok, tuple()} | none.
