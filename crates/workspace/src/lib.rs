@@ -1,1 +1,3 @@
-//! The daemon.
+//! The daemon: one live image behind one boundary.
+
+pub mod compile;
