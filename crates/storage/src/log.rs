@@ -37,10 +37,20 @@ impl RotatingLog {
         &self.directory
     }
 
-    /// Names of all the files there may be, the oldest first, the current one last.
-    pub fn names(name: &str, count: u32) -> Vec<String> {
-        let older = (1..=count).rev().map(|number| numbered(name, number));
-        older.chain([name.to_owned()]).collect()
+    /// The files there are of a log, the oldest first; more than are kept now, if more once were.
+    pub fn files(directory: &Directory, name: &str) -> Result<Vec<String>, StorageError> {
+        // 0 is the current file.
+        let number = |file: &str| match file.strip_prefix(name)? {
+            "" => Some(0),
+            rest => rest.strip_prefix('.')?.parse::<u32>().ok(),
+        };
+        let names = directory.names()?;
+        let mut files: Vec<(u32, String)> = names
+            .into_iter()
+            .filter_map(|file| Some((number(&file)?, file)))
+            .collect();
+        files.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(files.into_iter().map(|(_, file)| file).collect())
     }
 
     /// Open the file of that name again: somebody may have moved it away.

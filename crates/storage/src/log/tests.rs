@@ -19,11 +19,14 @@ fn lines_move_through_the_numbers_and_the_oldest_goes() {
     assert_eq!(read("a.log.1"), "line6\n");
     assert_eq!(read("a.log.2"), "line5\n");
     assert_eq!(state.root().names().unwrap(), ["a.log", "a.log.1", "a.log.2"]);
-    for name in RotatingLog::names("a.log", 2) {
+    for name in RotatingLog::files(state.root(), "a.log").unwrap() {
         let mode = fs::metadata(state.path().join(&name)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    assert_eq!(RotatingLog::names("a.log", 2), ["a.log.2", "a.log.1", "a.log"]);
+    fs::write(state.path().join("a.log.10"), "").unwrap();
+    fs::write(state.path().join("a.log.old"), "").unwrap();
+    let files = RotatingLog::files(state.root(), "a.log").unwrap();
+    assert_eq!(files, ["a.log.10", "a.log.2", "a.log.1", "a.log"]);
 }
 
 #[test]
@@ -34,7 +37,7 @@ fn a_line_written_in_pieces_stays_in_one_file() {
     for number in 0..9 {
         writeln!(log, "line {number} of nine").unwrap();
     }
-    for name in RotatingLog::names("a.log", 9).iter().skip(1) {
+    for name in RotatingLog::files(state.root(), "a.log").unwrap() {
         let text = fs::read_to_string(state.path().join(name)).unwrap();
         assert!(
             text.starts_with("line ") && text.ends_with(" of nine\n"),
