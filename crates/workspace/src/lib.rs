@@ -1,3 +1,4 @@
 //! The daemon: one live image behind one boundary.
 
 pub mod compile;
+pub mod gate;
