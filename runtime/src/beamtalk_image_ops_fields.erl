@@ -6,7 +6,7 @@
 
 -export([fail/2, fail/3, fail/4, raised/3]).
 -export([text/2, text/3, choice/4, boolean/3, integer/4, list/3, is_given/2]).
--export([class/2, optional_class/2, class_named/1, selector/2, side/1, behaviour/1, existing/1]).
+-export([class/2, optional_class/2, class_named/1, find_class/1, selector/2, side/1, behaviour/1, existing/1]).
 
 -type fields() :: #{binary() => term()}.
 -export_type([fields/0]).
@@ -107,9 +107,16 @@ optional_class(Fields, Key) ->
         false -> none
     end.
 
-%% `Lamp', or `light@Lamp' for the class of that package.
 -spec class_named(binary()) -> atom().
 class_named(Text) ->
+    case find_class(Text) of
+        {ok, Class} -> Class;
+        none -> fail(class_not_found, ["no class named '", Text, "' is loaded"], nil, #{<<"class">> => Text})
+    end.
+
+%% `Lamp', or `light@Lamp' for the class of that package.
+-spec find_class(binary()) -> {ok, atom()} | none.
+find_class(Text) ->
     {Package, Name} = case binary:split(Text, <<"@">>) of
         [Given, Rest] -> {Given, Rest};
         [Whole] -> {any, Whole}
@@ -119,8 +126,8 @@ class_named(Text) ->
         none -> none
     end,
     case Record of
-        #{name := Class, package := Actual} when Package =:= any; Package =:= Actual -> Class;
-        _ -> fail(class_not_found, ["no class named '", Text, "' is loaded"], nil, #{<<"class">> => Text})
+        #{name := Class, package := Actual} when Package =:= any; Package =:= Actual -> {ok, Class};
+        _ -> none
     end.
 
 %% A selector is known when some class or code has it.
