@@ -155,5 +155,4 @@ global(Name) ->
     end.
 
 singleton('Transcript') -> {ok, beamtalk_transcript_stream:'class current'(nil)};
-singleton('Beamtalk') -> {ok, beamtalk_beamtalk_interface:'class current'(nil)};
 singleton(_) -> none.
