@@ -15,6 +15,7 @@ use rustix::process::{Resource, Rlimit};
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
+use super::complete;
 use super::diagnostic;
 use super::frame;
 use super::job::{
@@ -56,7 +57,7 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
 }
 
 /// The library as this binary carries it.
-fn library() -> ClassTable {
+pub(super) fn library() -> ClassTable {
     let mut table = ClassTable::empty();
     for (name, text) in beamtalk_node::library_sources() {
         table.declare(&SourceFile {
@@ -174,7 +175,13 @@ impl Answer<'_> {
             }
             Job::Files { files } => self.files(files),
             Job::Check { code, bound, mode } => self.check(code, bound, *mode),
-            Job::Complete { .. } | Job::Hover { .. } | Job::Mentions { .. } => {}
+            Job::Complete { code, cursor, bound } => {
+                self.outcome.data = complete::completions(self.table, bound, code, *cursor);
+            }
+            Job::Hover { code, cursor, bound } => {
+                self.outcome.data = complete::hover(self.table, bound, code, *cursor);
+            }
+            Job::Mentions { .. } => {}
         }
     }
 

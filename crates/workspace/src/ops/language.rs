@@ -11,6 +11,7 @@ use super::load::class_info;
 use super::{Answer, Caller, session_of};
 use crate::compile::Compiled;
 use crate::compile::job::{CheckMode, Job, Variable};
+use crate::terms;
 use crate::workspace::Workspace;
 
 pub(super) async fn complete(
@@ -24,7 +25,16 @@ pub(super) async fn complete(
         .compiler
         .run(Job::Complete { code, cursor, bound })
         .await?;
-    Ok(compiled.outcome.data.into())
+    let mut answer = Answer::from(compiled.outcome.data);
+    if let Some(Value::Object(wanted)) = answer.fields.remove("erlang") {
+        let found = workspace
+            .image
+            .call(&caller.session.id, "erlang-complete", terms::from_object(&wanted))
+            .await
+            .unwrap_or_default();
+        answer.fields.extend(found);
+    }
+    Ok(answer)
 }
 
 pub(super) async fn hover(
