@@ -10,6 +10,7 @@ mod mount;
 mod service;
 mod sessions;
 mod tokens;
+mod web;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -242,6 +243,12 @@ enum Command {
     Mount { directory: PathBuf },
     /// Unmount the tree.
     Umount { directory: PathBuf },
+    /// Serve the sessions to a browser on this machine and print the address.
+    Web {
+        /// The port; any free one by default.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        port: u16,
+    },
     /// The interactive terminal client.
     Assist {
         #[arg(long)]
@@ -372,6 +379,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Hook { event, argument } => hook::run(event, argument),
         Command::Mount { directory } => mount::mount(&client, &directory),
         Command::Umount { directory } => mount::umount(&directory),
+        Command::Web { port } => web::run(client, port),
         Command::Assist { no_start } => assist::run(&client, no_start),
         Command::Unit { install } => service::unit(&client, install),
         Command::Doctor => service::doctor(&client),
