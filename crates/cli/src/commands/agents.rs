@@ -29,6 +29,13 @@ pub(crate) struct Arguments {
     command: Command,
 }
 
+impl Arguments {
+    /// Whether the command enters namespaces, which a process with several threads cannot.
+    pub(crate) fn is_launcher(&self) -> bool {
+        matches!(self.command, Command::Run { .. } | Command::Probe)
+    }
+}
+
 #[derive(Args, Clone)]
 struct Common {
     /// The name space directory of the daemon.

@@ -262,8 +262,10 @@ fn status_line(instance: &Instance) -> Result<Exit, Failure> {
 }
 
 pub(super) fn run_session(client: &Client, id: &str) -> Result<Exit, Failure> {
-    let error = become_session(&Places::of(&client.namespace()), id);
-    Err(Failure::plain(error.to_string()))
+    match become_session(&Places::of(&client.namespace()), id) {
+        Ok(status) => Ok(Exit::Code(status)),
+        Err(error) => Err(Failure::plain(error.to_string())),
+    }
 }
 
 pub(super) fn tap(client: &Client, id: &str) -> Result<Exit, Failure> {
