@@ -1,6 +1,5 @@
 //! Compiling in separate processes with limits, so that no source text can harm the daemon.
 
-mod complete;
 mod diagnostic;
 mod frame;
 pub mod job;

@@ -26,13 +26,15 @@ pub(super) async fn complete(
         .run(Job::Complete { code, cursor, bound })
         .await?;
     let mut answer = Answer::from(compiled.outcome.data);
+    // Names of Erlang are known to the node only.
     if let Some(Value::Object(wanted)) = answer.fields.remove("erlang") {
         let found = workspace
             .image
             .call(&caller.session.id, "erlang-complete", terms::from_object(&wanted))
-            .await
-            .unwrap_or_default();
-        answer.fields.extend(found);
+            .await?;
+        answer
+            .fields
+            .extend(found.into_iter().filter(|(key, _)| key == "completions"));
     }
     Ok(answer)
 }
