@@ -12,7 +12,7 @@
 publish(InstanceSide, ClassSide) ->
     [publish_instance_side(Record) || Record <- InstanceSide],
     [publish_class_side(Record) || Record <- ClassSide],
-    publish_text(),
+    [publish_text() || lists:any(fun(#{name := N}) -> N =:= 'String' orelse N =:= 'Binary' end, InstanceSide)],
     ok.
 
 publish_instance_side(#{name := Name, superclass := Super} = Record) ->
