@@ -11,6 +11,7 @@ mod live;
 mod manifest;
 mod nearest;
 mod project;
+mod repl;
 mod source;
 mod terminal;
 mod testing;
