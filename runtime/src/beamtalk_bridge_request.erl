@@ -19,7 +19,7 @@ perform(<<"load">>, #{<<"modules">> := Units} = Args, _Session) ->
 perform(<<"ping">>, _, _) ->
     {ok, #{}};
 perform(Op, Args, Session) ->
-    case code:ensure_loaded(beamtalk_image_ops) of
-        {module, Module} -> Module:perform(Op, Args, Session);
-        {error, _} -> {error, beamtalk_bridge_error:new(<<"unknown_op">>, ["the node knows no '", Op, "'"])}
+    case beamtalk_bridge_image:perform(Op, Args) of
+        unknown -> beamtalk_image_ops:perform(Op, Args, Session);
+        Answer -> Answer
     end.

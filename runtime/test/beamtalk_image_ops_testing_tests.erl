@@ -41,10 +41,11 @@ selection_test() ->
 run_entry_test() ->
     start(),
     Run = fun(Selector, Words) -> #{<<"class">> => <<"Entry">>, <<"selector">> => Selector, <<"args">> => Words} end,
-    ?assertEqual(#{value => <<"42">>, exit_code => 0}, perform(<<"run-entry">>, Run(<<"main">>, []))),
-    ?assertEqual(#{value => <<"2">>, exit_code => 0}, perform(<<"run-entry">>, Run(<<"main:">>, [<<"a">>, <<"b">>]))),
+    ?assertEqual(#{<<"value">> => 42, <<"text">> => <<"42">>, <<"class">> => <<"Integer">>, exit_code => 0},
+                 perform(<<"run-entry">>, Run(<<"main">>, []))),
+    ?assertMatch(#{<<"value">> := 2}, perform(<<"run-entry">>, Run(<<"main:">>, [<<"a">>, <<"b">>]))),
     ?assertEqual(#{value => nil, exit_code => 3}, perform(<<"run-entry">>, Run(<<"quit">>, []))),
-    ?assertMatch({error, #{kind := type_error, class := 'Entry', selector := fail}},
+    ?assertMatch({error, #{<<"kind">> := <<"type_error">>, <<"class">> := <<"Entry">>, <<"selector">> := <<"fail">>}},
                  beamtalk_image_ops:perform(<<"run-entry">>, Run(<<"fail">>, []), <<"s-1">>)),
     ?assertEqual(selector_not_found, failure(<<"run-entry">>, Run(<<"start">>, []))),
     [?assertEqual(invalid_parameter, failure(<<"run-entry">>, Fields))

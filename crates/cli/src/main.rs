@@ -2,7 +2,6 @@
 
 mod build;
 mod commands;
-mod diff;
 mod exit;
 mod fetch;
 mod files;

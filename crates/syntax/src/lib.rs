@@ -8,6 +8,8 @@
 pub mod ast;
 pub mod codes;
 pub mod diagnostic;
+pub mod diff;
+pub mod layout;
 pub mod span;
 
 mod dump;
