@@ -12,9 +12,11 @@ mod nearest;
 mod project;
 mod repl;
 mod source;
+mod start_flags;
 mod terminal;
 mod testing;
 mod wire;
+mod workspace_link;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -55,6 +57,8 @@ enum Command {
     Run(commands::run::Arguments),
     /// Evaluate expressions in the terminal.
     Repl(commands::repl::Arguments),
+    /// List, start, stop and look at workspaces.
+    Workspace(commands::workspace::Arguments),
     /// Bring source files into the standard layout.
     Fmt(commands::fmt::Arguments),
     /// The same as `fmt --check`.
@@ -78,6 +82,15 @@ enum Command {
     Ninep(commands::ninep::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
+    /// Serve a workspace; started by other commands.
+    #[command(hide = true)]
+    Daemon(commands::daemon::Arguments),
+    /// Compile for a daemon, which starts it.
+    #[command(hide = true)]
+    CompilerWorker,
+    /// Build a project for a daemon, which starts it.
+    #[command(hide = true)]
+    ProjectImage(commands::project_image::Arguments),
     /// Run programs for a node, which starts it.
     #[command(hide = true)]
     PortHelper(commands::port_helper::Arguments),
@@ -122,6 +135,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Check(arguments) => commands::check::run(terminal, &arguments),
         Command::Run(arguments) => commands::run::run(terminal, &arguments),
         Command::Repl(arguments) => commands::repl::run(terminal, &arguments),
+        Command::Workspace(arguments) => commands::workspace::run(terminal, &arguments),
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
@@ -133,6 +147,9 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Agents(arguments) => commands::agents::run(arguments),
         Command::Ninep(arguments) => commands::ninep::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
+        Command::Daemon(arguments) => commands::daemon::run(&arguments),
+        Command::CompilerWorker => commands::daemon::run_compiler_worker(),
+        Command::ProjectImage(arguments) => commands::project_image::run(terminal, &arguments),
         Command::PortHelper(arguments) => commands::port_helper::run(terminal, &arguments),
     }
 }

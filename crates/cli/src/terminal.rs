@@ -66,6 +66,8 @@ pub(crate) struct Terminal {
     pub(crate) network: Network,
     /// Colours on standard error, where diagnostics go.
     pub(crate) has_color: bool,
+    /// `--workspace`.
+    pub(crate) workspace: Option<String>,
     verbose: u8,
     bar: Option<Bar>,
 }
@@ -107,6 +109,7 @@ impl Terminal {
                 Network::Allowed
             },
             has_color,
+            workspace: arguments.workspace.clone(),
             verbose: arguments.verbose,
             bar: has_bar.then(|| Bar {
                 started: Instant::now(),

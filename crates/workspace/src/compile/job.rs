@@ -160,6 +160,8 @@ pub struct Definition {
     pub previous: Option<String>,
     /// The file of the class, `None` when it has none.
     pub file: Option<String>,
+    /// The package of the class; `stdlib` for the library.
+    pub package: Option<String>,
 }
 
 /// The place of a byte string among those that follow the JSON text.

@@ -242,6 +242,7 @@ impl Answer<'_> {
                     source: class.span.text(&file.text).to_owned(),
                     previous: self.class_text(&class.name.text),
                     file: None,
+                    package: None,
                 }),
                 Item::Extension(extension) => {
                     let definition = self.method_definition(
@@ -289,6 +290,10 @@ impl Answer<'_> {
             file: known
                 .filter(|known| known.origin != Origin::Session)
                 .map(|known| known.path.to_string()),
+            package: self
+                .table
+                .class(class)
+                .and_then(|entry| entry.package.as_ref().map(ToString::to_string)),
         }
     }
 
@@ -313,6 +318,7 @@ impl Answer<'_> {
                         source: class.span.text(&file.text).to_owned(),
                         previous: None,
                         file: Some(file.path.to_string()),
+                        package: file.package.as_ref().map(ToString::to_string),
                     });
                 }
             }
