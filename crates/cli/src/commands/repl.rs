@@ -46,7 +46,9 @@ pub(crate) struct EvalArguments {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "a number of seconds is wanted".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(limit) if limit > Duration::ZERO => Ok(limit),
         _ => Err("a number of seconds above 0 is wanted".to_owned()),
@@ -119,7 +121,7 @@ fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow
     let palette = palette(terminal);
     let run = place
         .state
-        .create_run_directory(&SessionName::named(&found.info.session).map_err(refused)?)
+        .create_run_directory(&SessionName::parse(&found.info.session).map_err(refused)?)
         .map_err(refused)?;
     let history = History::open(Some(run.directory().clone())).map_err(refused)?;
     interactive::run(terminal, palette, link, &about, started.is_none(), history)
