@@ -10,6 +10,7 @@ mod live;
 mod manifest;
 mod nearest;
 mod project;
+mod repl;
 mod source;
 mod start_flags;
 mod terminal;
@@ -56,6 +57,8 @@ enum Command {
     Run(commands::run::Arguments),
     /// Evaluate expressions in the terminal.
     Repl(commands::repl::Arguments),
+    /// Evaluate one expression in the workspace.
+    Eval(commands::repl::EvalArguments),
     /// List, start, stop and look at workspaces.
     Workspace(commands::workspace::Arguments),
     /// Bring source files into the standard layout.
@@ -137,7 +140,8 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Build(arguments) => commands::build::run(terminal, &arguments),
         Command::Check(arguments) => commands::check::run(terminal, &arguments),
         Command::Run(arguments) => commands::run::run(terminal, &arguments),
-        Command::Repl(arguments) => commands::repl::run(terminal, &arguments),
+        Command::Repl(arguments) => commands::repl::run(terminal, arguments),
+        Command::Eval(arguments) => commands::repl::run_eval(terminal, arguments),
         Command::Workspace(arguments) => commands::workspace::run(terminal, &arguments),
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
