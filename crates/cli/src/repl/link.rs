@@ -214,9 +214,10 @@ impl Link {
             return;
         };
         // Nothing depends on the answer.
+        // The timer needs the runtime around it.
         drop(
             self.executor
-                .block_on(timeout(Duration::from_millis(500), pending.done())),
+                .block_on(async { timeout(Duration::from_millis(500), pending.done()).await }),
         );
     }
 }
