@@ -77,7 +77,9 @@ results(Run) ->
     Outcomes = Run(),
     Duration = (erlang:monotonic_time(microsecond) - Started) / 1.0e6,
     Count = fun(Wanted) -> length([S || #{status := S} <- Outcomes, lists:member(S, Wanted)]) end,
-    #{results => #{total => length(Outcomes), passed => Count([pass]), failed => Count([fail, error]),
+    %% `failed' is for the daemon, which flags the answer with it.
+    #{failed => Count([fail, error]) > 0,
+      results => #{total => length(Outcomes), passed => Count([pass]), failed => Count([fail, error]),
                    skipped => Count([skip]), duration => Duration, seed => 0,
                    tests => [test_result(Outcome) || Outcome <- Outcomes]}}.
 

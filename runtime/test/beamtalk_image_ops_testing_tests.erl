@@ -10,7 +10,7 @@ list_tests_test() ->
 
 results_test() ->
     start(),
-    #{results := Results} = perform(<<"test-all">>, #{<<"jobs">> => 2}),
+    #{results := Results, failed := true} = perform(<<"test-all">>, #{<<"jobs">> => 2}),
     ?assertMatch(#{total := 4, passed := 1, failed := 2, skipped := 1, duration := _, seed := _}, Results),
     Tests = maps:get(tests, Results),
     Named = fun(Wanted) -> hd([T || #{name := Name} = T <- Tests, Name =:= Wanted]) end,
@@ -27,7 +27,8 @@ selection_test() ->
     Total = fun(Fields) -> maps:get(total, maps:get(results, perform(<<"test">>, Fields))) end,
     ?assertEqual(4, Total(#{})),
     ?assertEqual(4, Total(#{<<"class">> => <<"LampTest">>})),
-    ?assertEqual(1, Total(#{<<"class">> => <<"LampTest">>, <<"method">> => <<"testGood">>})),
+    ?assertMatch(#{failed := false, results := #{total := 1}},
+                 perform(<<"test">>, #{<<"class">> => <<"LampTest">>, <<"method">> => <<"testGood">>})),
     ?assertEqual(4, Total(#{<<"file">> => <<"test/LampTest.bt">>})),
     ?assertEqual(4, Total(#{<<"file">> => <<"/work/lamp/test/LampTest.bt">>})),
     [?assertEqual({Fields, Kind}, {Fields, failure(<<"test">>, Fields)})

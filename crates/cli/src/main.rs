@@ -107,6 +107,10 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error).into(),
     };
+    // A launcher of sandboxes may have one thread only.
+    if matches!(&arguments.command, Some(Command::Agents(agents)) if agents.is_launcher()) {
+        return execute(arguments).into();
+    }
     // The thread that works has room for the deepest tree; a panic in it has been told by the hook.
     let worker = std::thread::Builder::new()
         .stack_size(source::STACK)

@@ -80,8 +80,6 @@ pub enum Job {
         cursor: usize,
         bound: Vec<Variable>,
     },
-    /// Names and selectors that a source text uses, for checking callers after a change.
-    Mentions { selector: String },
 }
 
 /// A session variable and the class of its value, as far as known.

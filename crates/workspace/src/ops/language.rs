@@ -11,6 +11,7 @@ use super::load::class_info;
 use super::{Answer, Caller, session_of};
 use crate::compile::Compiled;
 use crate::compile::job::{CheckMode, Job, Variable};
+use crate::terms;
 use crate::workspace::Workspace;
 
 pub(super) async fn complete(
@@ -24,7 +25,18 @@ pub(super) async fn complete(
         .compiler
         .run(Job::Complete { code, cursor, bound })
         .await?;
-    Ok(compiled.outcome.data.into())
+    let mut answer = Answer::from(compiled.outcome.data);
+    // Names of Erlang are known to the node only.
+    if let Some(Value::Object(wanted)) = answer.fields.remove("erlang") {
+        let found = workspace
+            .image
+            .call(&caller.session.id, "erlang-complete", terms::from_object(&wanted))
+            .await?;
+        answer
+            .fields
+            .extend(found.into_iter().filter(|(key, _)| key == "completions"));
+    }
+    Ok(answer)
 }
 
 pub(super) async fn hover(
