@@ -287,6 +287,7 @@ init({Class, Slots, Maker, Context, Name}) ->
     Self = reference(Class, self()),
     put('$bt_self', Self),
     put('$bt_version', Version),
+    beamtalk_workspace:belongs_to_evaluation(),
     enter(Context),
     try
         register_name(Name),

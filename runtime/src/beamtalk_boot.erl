@@ -1,8 +1,8 @@
 %% Entry points of a node, named on the command line of `erl`: a worker that serves requests over a
-%% pipe, a script that runs one program, and the build of the library's image.
+%% pipe, the live workspace, a script that runs one program, and the build of the library's image.
 -module(beamtalk_boot).
 
--export([worker/0, script/0, library/0]).
+-export([worker/0, workspace/0, script/0, library/0]).
 -export([prepare_streams/0]).
 
 %% Serve requests on descriptor 0, answer on descriptor 3, until the pipe closes.
@@ -11,6 +11,13 @@ worker() ->
     load_settings(),
     [Image | _] = init:get_plain_arguments(),
     spawn(fun() -> beamtalk_worker:start(Image) end),
+    ok.
+
+%% Serve the daemon on descriptors 3 and 4 until the pipe closes.
+-spec workspace() -> ok.
+workspace() ->
+    [Image | _] = init:get_plain_arguments(),
+    spawn(fun() -> beamtalk_bridge:start(Image) end),
     ok.
 
 %% Run the job in the file and end the node with its status.

@@ -74,9 +74,16 @@ stored(Key, Frozen) ->
         #{Key := {unbound, Name}} -> undefined_variable(Name);
         _ ->
             case Key of
-                {'$bt_session', Name} -> undefined_variable(Name);
+                {'$bt_session', Name} -> global(Name);
                 _ -> nil
             end
+    end.
+
+%% A name the session has not assigned may be one of the workspace.
+global(Name) ->
+    case beamtalk_workspace:global(Name) of
+        {ok, Value} -> Value;
+        none -> undefined_variable(Name)
     end.
 
 undefined_variable(Name) ->

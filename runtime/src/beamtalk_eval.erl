@@ -1,7 +1,7 @@
 %% Evaluating one input of a script or session in the calling process, whose session variables it uses.
 -module(beamtalk_eval).
 
--export([input/1]).
+-export([input/1, value/2]).
 
 %% An input as the compiler made it: modules to load first, then an expression. `expression' is the
 %% external format of a list of abstract expressions.
@@ -35,34 +35,38 @@ raised(Exception) ->
 
 expression(#{expression := nil}) -> nothing;
 expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
-    Forms = binary_to_term(Binary),
+    case value(binary_to_term(Binary), HasLoop) of
+        {value, Value} ->
+            try shown(Value, Input)
+            catch Class:Reason:Stack -> raised(beamtalk_error:from_caught(Class, Reason, Stack))
+            end;
+        {ended, Status} -> {ended, Status};
+        {raised, Exception} -> {raised, beamtalk_report:exception(Exception)}
+    end.
+
+%% The value of a list of abstract expressions. Session variables hold it, or what was raised, afterwards.
+-spec value([term()], boolean()) -> {value, term()} | {raised, map()} | {ended, byte()}.
+value(Forms, HasLoop) ->
     try
         Value = case HasLoop of
-            true -> compiled(Forms);
+            true -> beamtalk_eval_code:run(Forms);
             false -> interpreted(Forms)
         end,
-        beamtalk_cell:end_evaluation(),
         beamtalk_cell:set_session('_', Value),
-        shown(Value, Input)
+        {value, Value}
     catch
         throw:{'$bt_exit', Status} -> {ended, Status};
         Class:Reason:Stack ->
-            raised(beamtalk_error:from_caught(Class, Reason, Stack))
+            Exception = beamtalk_error:from_caught(Class, Reason, Stack),
+            beamtalk_cell:set_session('_error', Exception),
+            {raised, Exception}
+    after
+        beamtalk_cell:end_evaluation()
     end.
 
 interpreted(Forms) ->
     {value, Value, _} = erl_eval:exprs(Forms, []),
     Value.
-
-%% Loops are slow when interpreted; the module stays, since blocks made in it may live on.
-compiled(Forms) ->
-    Module = list_to_atom("bt@eval@" ++ integer_to_list(erlang:unique_integer([positive]))),
-    Abstract = [{attribute, 1, module, Module},
-                {attribute, 1, export, [{run, 0}]},
-                {function, 1, run, 0, [{clause, 1, [], [], Forms}]}],
-    {ok, Module, Beam} = compile:noenv_forms(Abstract, [binary, nowarn_unused_vars]),
-    {module, Module} = code:load_binary(Module, "session", Beam),
-    Module:run().
 
 shown(_, #{is_cast := true}) -> nothing;
 shown(Value, #{is_character := true}) when is_integer(Value) ->

@@ -53,8 +53,9 @@ image() ->
     Names = [Name || #{name := Name} <- Records],
     Tags = [element(2, beamtalk_class:named(Name)) || Name <- Names],
     Shared = [{Key, T} || Key <- ['$bt_text', '$bt_plain'], T <- [persistent_term:get(Key, none)], T =/= none],
+    %% Nothing in the image depends on when it was made.
     #{format => ?FORMAT,
-      records => Records,
+      records => [maps:remove(loaded_at, Record) || Record <- Records],
       extensions => lists:sort(ets:tab2list(beamtalk_extensions)),
       protocols => lists:sort(ets:tab2list(beamtalk_protocols)),
       tables => [{Key, unversioned(persistent_term:get(Key))} || Key <- Names ++ Tags] ++ Shared}.

@@ -7,7 +7,7 @@
 -module(beamtalk_transcript_stream).
 -behaviour(gen_server).
 
--export([start_link/1]).
+-export([start_link/1, start/0, append/2]).
 -export(['class current'/1, 'class current:'/2, 'class resetCurrent'/1]).
 -export(['show:'/2, 'showLine:'/2, cr/1, subscribe/1, unsubscribe/1, recent/1, clear/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
@@ -29,6 +29,19 @@ start_link(Config) ->
     {error, beamtalk_error:new(unknown_field, 'TranscriptStream', 'spawnWith:', Message,
                                <<"TranscriptStream declares no fields">>, #{})}.
 
+%% The transcript of a workspace, which belongs to no process.
+-spec start() -> {ok, pid()}.
+start() ->
+    gen_server:start(?MODULE, [], []).
+
+%% Text that no message to the transcript brought; For is the request it belongs to, or nil.
+-spec append(binary(), integer() | nil) -> ok.
+append(Text, For) ->
+    case persistent_term:get(?CURRENT, nil) of
+        {beamtalk_object, _, _, Target} -> gen_server:cast(beamtalk_actor:resolve(Target), {write, Text, For});
+        _ -> ok
+    end.
+
 %%% Class side
 
 -spec 'class current'(term()) -> term().
@@ -49,16 +62,24 @@ start_link(Config) ->
 
 -spec 'show:'(tuple(), term()) -> tuple().
 'show:'(Self, Value) ->
-    call(Self, 'show:', {write, beamtalk_display:display(Value)}).
+    write(Self, 'show:', beamtalk_display:display(Value)).
 
 -spec 'showLine:'(tuple(), term()) -> tuple().
 'showLine:'(Self, Value) ->
     Text = beamtalk_display:display(Value),
-    call(Self, 'showLine:', {write, <<Text/binary, "\n">>}).
+    write(Self, 'showLine:', <<Text/binary, "\n">>).
 
 -spec cr(tuple()) -> tuple().
 cr(Self) ->
-    call(Self, cr, {write, <<"\n">>}).
+    write(Self, cr, <<"\n">>).
+
+%% What an evaluation writes to the workspace's transcript is also output of that evaluation.
+write(Self, Selector, Text) ->
+    For = case Self =:= persistent_term:get(?CURRENT, nil) of
+        true -> beamtalk_workspace:write(Text);
+        false -> nil
+    end,
+    call(Self, Selector, {write, Text, For}).
 
 -spec subscribe(tuple()) -> tuple().
 subscribe(Self) ->
@@ -95,9 +116,8 @@ init([]) ->
     {ok, #state{}}.
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {reply, term(), #state{}}.
-handle_call({write, Text}, _From, #state{subscribers = Subscribers} = State) ->
-    maps:foreach(fun(Pid, _) -> Pid ! {transcript, Text} end, Subscribers),
-    {reply, ok, add(Text, State)};
+handle_call({write, Text, For}, _From, State) ->
+    {reply, ok, written(Text, For, State)};
 handle_call(recent, _From, #state{entries = Entries} = State) ->
     {reply, queue:to_list(Entries), State};
 handle_call(clear, _From, State) ->
@@ -116,6 +136,8 @@ handle_call({Selector, _, _}, _From, State) ->
      State}.
 
 -spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
+handle_cast({write, Text, For}, State) ->
+    {noreply, written(Text, For, State)};
 handle_cast(_, State) ->
     {noreply, State}.
 
@@ -124,6 +146,18 @@ handle_info({'DOWN', _, process, Pid, _}, State) ->
     {noreply, drop(Pid, State)};
 handle_info(_, State) ->
     {noreply, State}.
+
+written(Text, For, #state{subscribers = Subscribers} = State) ->
+    maps:foreach(fun(Pid, _) -> Pid ! {transcript, Text} end, Subscribers),
+    announce(Text, For),
+    add(Text, State).
+
+announce(Text, For) ->
+    case persistent_term:get(?CURRENT, nil) of
+        {beamtalk_object, _, _, Pid} when Pid =:= self() ->
+            beamtalk_bridge:event(<<"transcript">>, <<"text">>, #{<<"text">> => Text, <<"for">> => For});
+        _ -> ok
+    end.
 
 add(Text, #state{entries = Entries, size = ?LIMIT} = State) ->
     State#state{entries = queue:in(Text, queue:drop(Entries))};

@@ -7,7 +7,7 @@ pub(crate) mod severity;
 
 use std::collections::BTreeMap;
 
-use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
+use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
 use beamtalk_syntax::span::{LineIndex, Position, Span};
 use serde::{Deserialize, Serialize};
 
@@ -71,9 +71,7 @@ impl From<&Diagnostic> for Finding {
         Self {
             code: diagnostic.code.to_owned(),
             severity: diagnostic.severity.into(),
-            category: diagnostic
-                .category
-                .map(|category| category_name(category).to_owned()),
+            category: diagnostic.category.map(|category| category.name().to_owned()),
             message: diagnostic.message.to_string(),
             span: pair(diagnostic.span),
             hint: diagnostic.hint.as_ref().map(ToString::to_string),
@@ -86,31 +84,6 @@ impl From<&Diagnostic> for Finding {
                 })
                 .collect(),
         }
-    }
-}
-
-/// The key users name in `[diagnostics]`.
-pub(crate) fn category_name(category: Category) -> &'static str {
-    match category {
-        Category::Syntax => "syntax",
-        Category::Dnu => "dnu",
-        Category::Type => "type",
-        Category::TypeAnnotation => "type-annotation",
-        Category::Unused => "unused",
-        Category::EmptyBody => "empty-body",
-        Category::Lint => "lint",
-        Category::DeadAssignment => "dead-assignment",
-        Category::ExtensionConflict => "extension-conflict",
-        Category::Deprecation => "deprecation",
-        Category::ActorNew => "actor-new",
-        Category::Visibility => "visibility",
-        Category::UnresolvedClass => "unresolved-class",
-        Category::UnresolvedFfi => "unresolved-ffi",
-        Category::ArityMismatch => "arity-mismatch",
-        Category::ShadowedClass => "shadowed-class",
-        Category::Inheritance => "inheritance",
-        Category::Sendability => "sendability",
-        Category::Dependency => "dependency",
     }
 }
 

@@ -13,11 +13,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("node", &["etf", "process", "compiler", "syntax"]),
     ("loop", &["process"]),
     ("agents", &["ninep", "process"]),
-    ("client", &["wire"]),
+    ("client", &["wire", "storage"]),
     (
         "workspace",
         &[
-            "wire", "node", "compiler", "syntax", "etf", "loop", "agents", "ninep",
+            "wire", "storage", "node", "process", "compiler", "syntax", "etf", "loop", "agents", "ninep",
         ],
     ),
     ("lsp", &["client", "wire", "compiler", "syntax"]),

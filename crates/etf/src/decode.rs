@@ -12,6 +12,8 @@ pub struct Limits {
     pub bytes: usize,
     /// Deepest nesting of tuples, lists and maps.
     pub depth: usize,
+    /// Most terms in all: the elements of every tuple, list and map, and what holds them.
+    pub elements: usize,
 }
 
 impl Default for Limits {
@@ -19,6 +21,7 @@ impl Default for Limits {
         Self {
             bytes: 256 * 1024 * 1024,
             depth: 256,
+            elements: usize::MAX,
         }
     }
 }
@@ -29,6 +32,8 @@ pub enum DecodeError {
     TooLong { length: usize, limit: usize },
     #[error("a term nested deeper than {limit} levels")]
     TooDeep { limit: usize },
+    #[error("more than {limit} terms in one")]
+    TooMany { limit: usize },
     #[error("the term ends before its last byte (at {at})")]
     Truncated { at: usize },
     #[error("{count} bytes follow the term")]
@@ -51,7 +56,12 @@ pub fn decode(bytes: &[u8], limits: Limits) -> Result<Term, DecodeError> {
             limit: limits.bytes,
         });
     }
-    let mut reader = Reader { bytes, at: 0, limits };
+    let mut reader = Reader {
+        bytes,
+        at: 0,
+        seen: 0,
+        limits,
+    };
     let version = reader.byte()?;
     if version != 131 {
         return Err(DecodeError::Version { found: version });
@@ -66,6 +76,7 @@ pub fn decode(bytes: &[u8], limits: Limits) -> Result<Term, DecodeError> {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    seen: usize,
     limits: Limits,
 }
 
@@ -108,6 +119,7 @@ impl<'a> Reader<'a> {
                 limit: self.limits.depth,
             });
         }
+        self.count(1)?;
         let at = self.at;
         match self.byte()? {
             97 => Ok(Term::Integer(i64::from(self.byte()?))),
@@ -132,6 +144,7 @@ impl<'a> Reader<'a> {
             107 => {
                 let count = self.short()?;
                 let bytes = self.take(count)?;
+                self.count(count)?;
                 Ok(Term::list(
                     bytes.iter().map(|byte| Term::Integer(i64::from(*byte))),
                 ))
@@ -168,6 +181,16 @@ impl<'a> Reader<'a> {
             }
             tag => Err(DecodeError::Tag { tag, at }),
         }
+    }
+
+    fn count(&mut self, terms: usize) -> Result<(), DecodeError> {
+        self.seen = self.seen.saturating_add(terms);
+        if self.seen > self.limits.elements {
+            return Err(DecodeError::TooMany {
+                limit: self.limits.elements,
+            });
+        }
+        Ok(())
     }
 
     /// A run of terms; the room reserved is bounded by the bytes that are really there.

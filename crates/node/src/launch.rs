@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Erlang, Runtime};
+use crate::{Erlang, NodeOptions, Runtime};
 
 /// Flags of every node: no distribution, no user start-up file, no busy waiting, and no logger writing
 /// raw terms to the terminal.
@@ -62,4 +62,42 @@ pub(crate) fn worker_command(erlang: &Erlang, runtime: &Runtime) -> Command {
     command.args(["-noinput", "-s", "beamtalk_boot", "worker", "-extra"]);
     command.arg(runtime.image());
     command
+}
+
+/// The node of a workspace: frames come on descriptor 3 and go to descriptor 4, so that nothing a program
+/// prints can damage one; standard output and error are the log.
+pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &NodeOptions) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "umask 077; exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null 1>&2"])
+        .arg(erlang.program())
+        .current_dir(&options.directory);
+    // An interrupt is the parent's business; its end closes the pipe.
+    command.arg("+Bi");
+    add_flags(&mut command, runtime);
+    let disabled = options.disabled_capabilities.join(",");
+    command.args(["-noinput", "-beamtalk", "disabled_capabilities"]);
+    command.arg(format!("[{disabled}]"));
+    command.args(["-s", "beamtalk_boot", "workspace", "-extra"]);
+    command.arg(runtime.image());
+    for (name, _) in std::env::vars_os() {
+        if is_secret(&name.to_string_lossy()) {
+            command.env_remove(&name);
+        }
+    }
+    command.env("ERL_CRASH_DUMP", &options.crash_dump);
+    command.env_remove("ERL_CRASH_DUMP_SECONDS");
+    command.env("ERL_CRASH_DUMP_BYTES", CRASH_DUMP_LIMIT);
+    command
+}
+
+/// A crash dump is for reading, not for keeping a whole image.
+const CRASH_DUMP_LIMIT: &str = "67108864";
+
+/// Variables that hold our secrets never reach a node.
+fn is_secret(name: &str) -> bool {
+    name.starts_with("BEAMTALK_")
+        && ["COOKIE", "TOKEN", "SECRET"]
+            .iter()
+            .any(|end| name.ends_with(end))
 }

@@ -37,6 +37,44 @@ pub enum Category {
     Dependency,
 }
 
+impl Category {
+    /// The key as users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Dnu => "dnu",
+            Self::Type => "type",
+            Self::TypeAnnotation => "type-annotation",
+            Self::Unused => "unused",
+            Self::EmptyBody => "empty-body",
+            Self::Lint => "lint",
+            Self::DeadAssignment => "dead-assignment",
+            Self::ExtensionConflict => "extension-conflict",
+            Self::Deprecation => "deprecation",
+            Self::ActorNew => "actor-new",
+            Self::Visibility => "visibility",
+            Self::UnresolvedClass => "unresolved-class",
+            Self::UnresolvedFfi => "unresolved-ffi",
+            Self::ArityMismatch => "arity-mismatch",
+            Self::ShadowedClass => "shadowed-class",
+            Self::Inheritance => "inheritance",
+            Self::Sendability => "sendability",
+            Self::Dependency => "dependency",
+        }
+    }
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Hint => "hint",
+            Self::Lint => "lint",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Such as `E0101`: belongs to one condition for ever.

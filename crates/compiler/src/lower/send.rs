@@ -283,7 +283,9 @@ impl Lowerer<'_> {
             let values = values.into_iter().map(|value| value.erl).collect();
             return dispatched(own, selector, values, line);
         }
-        let function = if self.target.is_class_side {
+        let function = if *selector == self.target.selector {
+            self.target.function.clone()
+        } else if self.target.is_class_side {
             names::class_function(selector)
         } else {
             names::instance_function(selector)

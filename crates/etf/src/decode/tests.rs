@@ -85,7 +85,10 @@ fn bytes_after_the_term_are_refused() {
 
 #[test]
 fn long_input_is_refused_before_reading() {
-    let limits = Limits { bytes: 2, depth: 1 };
+    let limits = Limits {
+        bytes: 2,
+        ..Limits::default()
+    };
     assert_eq!(
         decode(&[131, 106, 106], limits),
         Err(DecodeError::TooLong { length: 3, limit: 2 })
@@ -96,4 +99,16 @@ fn long_input_is_refused_before_reading() {
 fn nested_tails_are_one_list() {
     let bytes = [131, 108, 0, 0, 0, 1, 97, 1, 108, 0, 0, 0, 1, 97, 2, 106];
     assert_eq!(read(&bytes), Ok(Term::list([Term::Integer(1), Term::Integer(2)])));
+}
+
+#[test]
+fn counts_every_term() {
+    let term = Term::list((0..9).map(Term::Integer));
+    let bytes = crate::encode(&term);
+    let limits = |elements| Limits {
+        elements,
+        ..Limits::default()
+    };
+    assert_eq!(decode(&bytes, limits(20)), Ok(term));
+    assert_eq!(decode(&bytes, limits(5)), Err(DecodeError::TooMany { limit: 5 }));
 }

@@ -1,0 +1,323 @@
+//! One WebSocket connection to a workspace.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use beamtalk_wire::{ErrorBody, PROTOCOL, limits};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+
+use crate::tls::{self, Stream, TlsTrust};
+
+/// How long the network and the handshake may take.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// Where a workspace is reached.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub host: String,
+    pub port: u16,
+    /// `None` for plain WebSocket.
+    pub tls: Option<TlsTrust>,
+}
+
+/// Who comes, and with which session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Greeting<'a> {
+    pub client: &'a str,
+    pub resume: Option<&'a str>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot reach {host}:{port}: {cause}")]
+    Unreachable { host: String, port: u16, cause: String },
+    #[error("{0}")]
+    Tls(String),
+    /// The workspace did not accept the secret.
+    #[error("the workspace refused this client: {0}")]
+    Refused(String),
+    #[error("the workspace speaks another protocol: {0}")]
+    Protocol(String),
+    #[error("the connection to the workspace is lost")]
+    Lost,
+    #[error("{}", .0.message)]
+    Failed(Box<ErrorBody>),
+}
+
+/// A message that belongs to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    Output(String),
+    NeedsInput(String),
+    /// The last message, whole.
+    Done(Map<String, Value>),
+}
+
+/// What the workspace says without being asked.
+pub type Events = mpsc::UnboundedReceiver<Value>;
+
+type Waiting = Arc<Mutex<Option<HashMap<String, mpsc::UnboundedSender<Reply>>>>>;
+
+/// An authenticated connection with its session. Requests may be in flight side by side.
+pub struct Connection {
+    pub session: String,
+    pub resumed: bool,
+    pub role: String,
+    pub server: String,
+    outgoing: mpsc::UnboundedSender<String>,
+    waiting: Waiting,
+    next: AtomicU64,
+}
+
+/// The replies to one request.
+pub struct Pending {
+    pub id: String,
+    replies: mpsc::UnboundedReceiver<Reply>,
+}
+
+impl Pending {
+    /// The next reply; an error when the connection ended before the last one.
+    pub async fn next(&mut self) -> Result<Reply, Error> {
+        self.replies.recv().await.ok_or(Error::Lost)
+    }
+
+    /// Wait for the last message, dropping output.
+    pub async fn done(mut self) -> Result<Map<String, Value>, Error> {
+        loop {
+            if let Reply::Done(message) = self.next().await? {
+                return Ok(message);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Connect, authenticate with a cookie (`secret_field` = `cookie`) or a token, get a session.
+    pub async fn open(
+        endpoint: &Endpoint,
+        secret_field: &str,
+        secret: &str,
+        greeting: Greeting<'_>,
+    ) -> Result<(Self, Events), Error> {
+        let unreachable = |cause: String| Error::Unreachable {
+            host: endpoint.host.clone(),
+            port: endpoint.port,
+            cause,
+        };
+        let opening = Self::handshake(endpoint, secret_field, secret, greeting);
+        timeout(CONNECT_TIME, opening)
+            .await
+            .map_err(|_| unreachable("no answer in time".to_owned()))?
+    }
+
+    async fn handshake(
+        endpoint: &Endpoint,
+        secret_field: &str,
+        secret: &str,
+        greeting: Greeting<'_>,
+    ) -> Result<(Self, Events), Error> {
+        let unreachable = |cause: String| Error::Unreachable {
+            host: endpoint.host.clone(),
+            port: endpoint.port,
+            cause,
+        };
+        let tcp = TcpStream::connect((endpoint.host.as_str(), endpoint.port))
+            .await
+            .map_err(|cause| unreachable(cause.to_string()))?;
+        // A request is one small frame; waiting to fill a packet would only delay it.
+        drop(tcp.set_nodelay(true));
+        let stream = tls::wrap(tcp, endpoint).await?;
+        let scheme = if endpoint.tls.is_some() { "wss" } else { "ws" };
+        let host = if endpoint.host.contains(':') {
+            format!("[{}]", endpoint.host)
+        } else {
+            endpoint.host.clone()
+        };
+        let url = format!("{scheme}://{host}:{}/ws", endpoint.port);
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(limits::OUTBOUND_FRAME * 2))
+            .max_frame_size(Some(limits::OUTBOUND_FRAME * 2));
+        let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config))
+            .await
+            .map_err(|cause| unreachable(cause.to_string()))?;
+        let mut auth = json!({"type": "auth", "client": greeting.client, "protocol": PROTOCOL});
+        auth[secret_field] = secret.into();
+        if let Some(resume) = greeting.resume {
+            auth["resume"] = resume.into();
+        }
+        expect(&mut socket, "op", "auth-required").await?;
+        socket
+            .send(Message::text(auth.to_string()))
+            .await
+            .map_err(|_| Error::Lost)?;
+        let accepted = expect(&mut socket, "type", "auth_ok").await?;
+        let started = expect(&mut socket, "op", "session-started").await?;
+        let (sink, source) = socket.split();
+        let (outgoing, requests) = mpsc::unbounded_channel();
+        let (events, received) = mpsc::unbounded_channel();
+        let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        tokio::spawn(send_all(sink, requests));
+        tokio::spawn(receive_all(source, waiting.clone(), events, outgoing.downgrade()));
+        let text = |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
+        let connection = Self {
+            session: text(&started, "session"),
+            resumed: started["resumed"] == true,
+            role: text(&accepted, "role"),
+            server: text(&accepted, "server"),
+            outgoing,
+            waiting,
+            next: AtomicU64::new(1),
+        };
+        Ok((connection, received))
+    }
+
+    /// Send a request; its replies arrive in the answer.
+    pub fn request(&self, op: &str, mut fields: Map<String, Value>) -> Result<Pending, Error> {
+        let id = format!("r{}", self.next.fetch_add(1, Ordering::Relaxed));
+        fields.insert("op".to_owned(), op.into());
+        fields.insert("id".to_owned(), id.as_str().into());
+        let (sender, replies) = mpsc::unbounded_channel();
+        match &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(waiting) => waiting.insert(id.clone(), sender),
+            None => return Err(Error::Lost),
+        };
+        self.outgoing
+            .send(Value::Object(fields).to_string())
+            .map_err(|_| Error::Lost)?;
+        Ok(Pending { id, replies })
+    }
+
+    /// Send a request and wait for its last message; a failed one is an error.
+    pub async fn call(&self, op: &str, fields: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+        let message = self.request(op, fields)?.done().await?;
+        match message.get("error") {
+            None => Ok(message),
+            Some(error) => {
+                let body = serde_json::from_value(error.clone()).unwrap_or_else(|_| {
+                    ErrorBody::new(
+                        "internal_error",
+                        "the workspace sent an error that cannot be read",
+                    )
+                });
+                Err(Error::Failed(Box::new(body)))
+            }
+        }
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_none()
+    }
+}
+
+/// The next text message, which must have this field.
+async fn expect(socket: &mut WebSocketStream<Stream>, field: &str, value: &str) -> Result<Value, Error> {
+    loop {
+        let Some(Ok(message)) = socket.next().await else {
+            return Err(Error::Lost);
+        };
+        match message {
+            Message::Text(text) => {
+                let message: Value =
+                    serde_json::from_str(&text).map_err(|cause| Error::Protocol(cause.to_string()))?;
+                if message[field] == value {
+                    return Ok(message);
+                }
+                if message["type"] == "auth_error" {
+                    let reason = message["message"].as_str().unwrap_or("no reason given");
+                    return Err(Error::Refused(reason.to_owned()));
+                }
+                return Err(Error::Protocol(format!("expected '{value}'")));
+            }
+            Message::Close(_) => return Err(Error::Lost),
+            Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_) => {}
+        }
+    }
+}
+
+async fn send_all(
+    mut sink: SplitSink<WebSocketStream<Stream>, Message>,
+    mut requests: mpsc::UnboundedReceiver<String>,
+) {
+    while let Some(text) = requests.recv().await {
+        // An empty text stands for "flush": the answer to a ping is written with it.
+        let sent = if text.is_empty() {
+            sink.flush().await
+        } else {
+            sink.send(Message::text(text)).await
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+    drop(sink.close().await);
+}
+
+async fn receive_all(
+    mut source: SplitStream<WebSocketStream<Stream>>,
+    waiting: Waiting,
+    events: mpsc::UnboundedSender<Value>,
+    outgoing: mpsc::WeakUnboundedSender<String>,
+) {
+    while let Some(Ok(message)) = source.next().await {
+        match message {
+            Message::Text(text) => {
+                if let Ok(Value::Object(message)) = serde_json::from_str(&text) {
+                    route(message, &waiting, &events);
+                }
+            }
+            Message::Close(_) => break,
+            Message::Ping(_) => {
+                if let Some(outgoing) = outgoing.upgrade() {
+                    drop(outgoing.send(String::new()));
+                }
+            }
+            Message::Pong(_) | Message::Binary(_) | Message::Frame(_) => {}
+        }
+    }
+    // Those who wait learn that no answer will come.
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+}
+
+fn route(message: Map<String, Value>, waiting: &Waiting, events: &mpsc::UnboundedSender<Value>) {
+    let Some(id) = message.get("id").and_then(Value::as_str).map(str::to_owned) else {
+        drop(events.send(Value::Object(message)));
+        return;
+    };
+    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(waiting) = &mut *waiting else { return };
+    let has = |flag: &str| {
+        message
+            .get("status")
+            .and_then(Value::as_array)
+            .is_some_and(|status| status.iter().any(|found| found == flag))
+    };
+    let text = |field: &str| {
+        let text = message.get(field).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    if has("done") {
+        if let Some(sender) = waiting.remove(&id) {
+            drop(sender.send(Reply::Done(message)));
+        }
+    } else if let Some(sender) = waiting.get(&id) {
+        let reply = if has("need-input") {
+            Reply::NeedsInput(text("prompt"))
+        } else {
+            Reply::Output(text("out"))
+        };
+        drop(sender.send(reply));
+    }
+}

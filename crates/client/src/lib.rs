@@ -1,0 +1,10 @@
+//! A client of a workspace: connect, authenticate, send requests, receive answers and events; and the control
+//! socket of the owner.
+
+mod connection;
+mod control;
+mod tls;
+
+pub use connection::{Connection, Endpoint, Error, Events, Greeting, Pending, Reply};
+pub use control::{Control, ControlError};
+pub use tls::TlsTrust;

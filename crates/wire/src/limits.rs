@@ -1,0 +1,39 @@
+//! Sizes and times of the protocol; those a user may change are defaults here.
+
+use std::time::Duration;
+
+/// First message of a connection.
+pub const AUTH_FRAME: usize = 4 * 1024;
+pub const AUTH_TIME: Duration = Duration::from_secs(5);
+pub const INBOUND_FRAME: usize = 1024 * 1024;
+pub const OUTBOUND_FRAME: usize = 4 * 1024 * 1024;
+/// One frame of the control socket.
+pub const CONTROL_FRAME: usize = 16 * 1024 * 1024;
+pub const UNAUTHENTICATED_CONNECTIONS: usize = 64;
+pub const AUTHENTICATED_CONNECTIONS: usize = 128;
+pub const OPEN_REQUESTS: usize = 64;
+/// Evaluations of a session that wait while one runs.
+pub const WAITING_EVALUATIONS: usize = 16;
+pub const QUEUE_BYTES: usize = 8 * 1024 * 1024;
+pub const QUEUE_MESSAGES: usize = 1024;
+pub const QUEUE_STALL: Duration = Duration::from_secs(30);
+pub const PING: Duration = Duration::from_secs(30);
+pub const DEAD: Duration = Duration::from_mins(1);
+pub const SESSION_GRACE: Duration = Duration::from_mins(10);
+pub const LOGIN_TOKEN: Duration = Duration::from_mins(1);
+pub const BROWSER_LOGIN: Duration = Duration::from_hours(12);
+
+/// Heap of an evaluation in MiB, its output and its printed value in bytes.
+pub const EVAL_HEAP_MIB: u64 = 512;
+pub const EVAL_OUTPUT: usize = 1024 * 1024;
+pub const EVAL_TEXT: usize = 64 * 1024;
+/// Time of an evaluation that an editor or an AI agent asked for.
+pub const AGENT_EVAL_TIME: Duration = Duration::from_secs(30);
+
+pub const COMPILER_MEMORY_MIB: u64 = 2048;
+pub const COMPILER_TIME: Duration = Duration::from_secs(30);
+pub const COMPILER_CPU: Duration = Duration::from_mins(1);
+
+pub const IDLE_STOP: Duration = Duration::from_hours(4);
+pub const IDLE_CHECK: Duration = Duration::from_mins(10);
+pub const START_TIME: Duration = Duration::from_secs(30);

@@ -1,0 +1,138 @@
+//! What the compiler has to know about the image: the source texts of its classes, newest last.
+
+use rustc_hash::FxHashMap;
+
+use super::job::{Knowledge, SourceText, TextOrigin};
+
+/// The texts by what they define, each with the moment it was told.
+#[derive(Debug, Default)]
+pub struct Known {
+    texts: FxHashMap<String, (u64, SourceText)>,
+    /// Counts declarations.
+    moment: u64,
+    /// Counts removals; a worker that knows of fewer starts again from the library.
+    generation: u64,
+}
+
+/// What one worker has been told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    moment: u64,
+    generation: u64,
+}
+
+impl Known {
+    pub fn declare(&mut self, texts: Vec<SourceText>) {
+        for text in texts {
+            self.moment += 1;
+            self.texts.insert(key(&text), (self.moment, text));
+        }
+    }
+
+    /// Forget the texts for which `is_gone` holds.
+    pub fn forget(&mut self, is_gone: impl Fn(&SourceText) -> bool) {
+        let before = self.texts.len();
+        self.texts.retain(|_, (_, text)| !is_gone(text));
+        if self.texts.len() != before {
+            self.generation += 1;
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.texts.clear();
+        self.generation += 1;
+    }
+
+    /// The text of a file of the project.
+    pub fn file(&self, path: &str) -> Option<&SourceText> {
+        self.texts.get(path).map(|(_, text)| text)
+    }
+
+    /// The files of the project for which `is_wanted` holds, in the order of their paths.
+    pub fn files(&self, is_wanted: impl Fn(&SourceText) -> bool) -> Vec<SourceText> {
+        let is_file = |text: &SourceText| text.origin != TextOrigin::Session && is_wanted(text);
+        let texts = self.texts.values().map(|(_, text)| text);
+        let mut files: Vec<SourceText> = texts.filter(|text| is_file(text)).cloned().collect();
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        files
+    }
+
+    /// What a worker lacks, oldest first, and what it will know then.
+    pub(crate) fn since(&self, told: Told) -> (Knowledge, Told) {
+        let reset = told.generation != self.generation;
+        let from = if reset { 0 } else { told.moment };
+        let mut missing: Vec<&(u64, SourceText)> =
+            self.texts.values().filter(|(moment, _)| *moment > from).collect();
+        missing.sort_unstable_by_key(|(moment, _)| *moment);
+        let knowledge = Knowledge {
+            reset,
+            declare: missing.into_iter().map(|(_, text)| text.clone()).collect(),
+            no_ffi: false,
+        };
+        let now = Told {
+            moment: self.moment,
+            generation: self.generation,
+        };
+        (knowledge, now)
+    }
+}
+
+/// A file is known by its path. An input of a session is known by its first line that is not blank: the next
+/// definition of the same class or method replaces it.
+fn key(text: &SourceText) -> String {
+    match text.origin {
+        TextOrigin::Package | TextOrigin::Test => text.path.clone(),
+        TextOrigin::Session => {
+            let head = text.text.lines().find(|line| {
+                let line = line.trim();
+                !line.is_empty() && !line.starts_with("//")
+            });
+            let head = head.unwrap_or_default();
+            let head = head.split("=>").next().unwrap_or_default();
+            format!("session {}", head.trim())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(text: &str) -> SourceText {
+        SourceText {
+            path: "session".to_owned(),
+            text: text.to_owned(),
+            package: None,
+            module: "bt@session".to_owned(),
+            origin: TextOrigin::Session,
+        }
+    }
+
+    #[test]
+    fn a_worker_is_told_only_what_it_lacks() {
+        let mut known = Known::default();
+        known.declare(vec![session("Object subclass: A\n  x => 1")]);
+        let (first, told) = known.since(Told::default());
+        assert_eq!((first.reset, first.declare.len()), (false, 1));
+        assert_eq!(known.since(told).0.declare, []);
+        known.declare(vec![session("Object subclass: A\n  x => 2")]);
+        let (second, told) = known.since(told);
+        assert_eq!(second.declare, [session("Object subclass: A\n  x => 2")]);
+        assert_eq!(
+            known.since(Told::default()).0.declare.len(),
+            1,
+            "replaced, not added"
+        );
+        known.clear();
+        assert!(known.since(told).0.reset);
+    }
+
+    #[test]
+    fn repeated_definitions_of_a_method_are_one() {
+        let mut known = Known::default();
+        for n in 0..100 {
+            known.declare(vec![session(&format!("A >> x => {n}"))]);
+        }
+        assert_eq!(known.since(Told::default()).0.declare, [session("A >> x => 99")]);
+    }
+}

@@ -1,0 +1,456 @@
+//! The worker process: reads jobs, compiles, answers, until its pipe ends.
+//!
+//! It holds nothing but a copy of what the daemon told it about classes.
+
+use std::io::{BufReader, Read, Write};
+use std::time::Duration;
+
+use beamtalk_compiler::complete::{self, Binding};
+use beamtalk_compiler::{
+    ClassTable, Origin, SourceFile, compile_file, compile_input, compile_method, remove_method,
+};
+use beamtalk_syntax::ast::{self, Item};
+use beamtalk_syntax::diagnostic::Diagnostic;
+use ecow::EcoString;
+use rustix::process::{Resource, Rlimit};
+use rustix::time::ClockId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::diagnostic;
+use super::frame;
+use super::job::{
+    Blob, CheckMode, Definition, Expression, Job, Knowledge, Module, Outcome, SourceText, Step, TextOrigin,
+    Variable,
+};
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) knowledge: Knowledge,
+    pub(crate) job: Job,
+    pub(crate) cpu_seconds: u64,
+}
+
+/// Serve jobs from a pipe until it ends.
+pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
+    let mut input = BufReader::with_capacity(1 << 16, input);
+    let library = library();
+    let mut table = library.clone();
+    while let Some(frame) = frame::read(&mut input)? {
+        let (json, _) = frame::decode(&frame)?;
+        let order: Order = serde_json::from_slice(json)?;
+        limit_cpu(order.cpu_seconds);
+        if order.knowledge.reset {
+            table = library.clone();
+        }
+        for text in &order.knowledge.declare {
+            table.declare(&parse(text).0);
+        }
+        let mut answer = Answer {
+            table: &table,
+            outcome: Outcome::default(),
+            blobs: Vec::new(),
+        };
+        answer.perform(&order.job);
+        let Answer { outcome, blobs, .. } = answer;
+        frame::write(&mut output, &serde_json::to_vec(&outcome)?, &blobs)?;
+    }
+    Ok(())
+}
+
+/// The library as this binary carries it.
+fn library() -> ClassTable {
+    let mut table = ClassTable::empty();
+    for (name, text) in beamtalk_node::library_sources() {
+        table.declare(&SourceFile {
+            path: EcoString::from(name),
+            text: EcoString::from(text),
+            unit: beamtalk_syntax::parse_file(text).unit,
+            package: Some(EcoString::from("stdlib")),
+            module: EcoString::from(beamtalk_compiler::module_name(Some("stdlib"), name)),
+            origin: Origin::Library,
+        });
+    }
+    table
+}
+
+/// The limit counts from the start of the process, so it moves with every job.
+fn limit_cpu(seconds: u64) {
+    let used = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
+    let used = Duration::new(used.tv_sec.unsigned_abs(), 0).as_secs();
+    let limits = rustix::process::getrlimit(Resource::Cpu);
+    let limit = Rlimit {
+        current: Some(used + seconds + 1),
+        maximum: limits.maximum,
+    };
+    // Without the limit the wall-clock limit still holds.
+    let _ = rustix::process::setrlimit(Resource::Cpu, limit);
+}
+
+fn parse(text: &SourceText) -> (SourceFile, Vec<Diagnostic>) {
+    let parse = match text.origin {
+        TextOrigin::Session => beamtalk_syntax::parse_input(&text.text),
+        TextOrigin::Package | TextOrigin::Test => beamtalk_syntax::parse_file(&text.text),
+    };
+    let file = SourceFile {
+        path: EcoString::from(&text.path),
+        text: EcoString::from(&text.text),
+        unit: parse.unit,
+        package: text.package.as_deref().map(EcoString::from),
+        module: EcoString::from(&text.module),
+        origin: match text.origin {
+            TextOrigin::Package => Origin::Package,
+            TextOrigin::Test => Origin::Test,
+            TextOrigin::Session => Origin::Session,
+        },
+    };
+    (file, parse.diagnostics)
+}
+
+fn source_text(file: &SourceFile) -> SourceText {
+    SourceText {
+        path: file.path.to_string(),
+        text: file.text.to_string(),
+        package: file.package.as_ref().map(ToString::to_string),
+        module: file.module.to_string(),
+        origin: match file.origin {
+            Origin::Library | Origin::Package => TextOrigin::Package,
+            Origin::Test => TextOrigin::Test,
+            Origin::Session => TextOrigin::Session,
+        },
+    }
+}
+
+struct Answer<'a> {
+    table: &'a ClassTable,
+    outcome: Outcome,
+    blobs: Vec<Vec<u8>>,
+}
+
+impl Answer<'_> {
+    fn perform(&mut self, job: &Job) {
+        match job {
+            Job::Input {
+                code,
+                bound,
+                file,
+                trace,
+            } => self.input(code, bound, file.as_deref(), *trace),
+            Job::Method {
+                class,
+                is_class_side,
+                selector,
+                source,
+                shape,
+            } => {
+                let mut table = self.table.clone();
+                if let (None, Some(shape)) = (table.class(class), shape) {
+                    table.declare_shape(
+                        class,
+                        shape.superclass.as_deref(),
+                        &names(&shape.slots),
+                        &names(&shape.class_slots),
+                    );
+                }
+                let compiled = compile_method(&table, class, *is_class_side, selector, source);
+                self.findings("method", source, &compiled.diagnostics);
+                if !self.outcome.has_errors {
+                    let definition = self.method_definition(class, *is_class_side, selector, source);
+                    self.outcome.definitions.push(definition);
+                    self.modules(compiled.modules);
+                    self.declares(&compiled.changed);
+                }
+            }
+            Job::RemoveMethod {
+                class,
+                is_class_side,
+                selector,
+            } => {
+                let compiled = remove_method(self.table, class, *is_class_side, selector);
+                self.findings(class, "", &compiled.diagnostics);
+                if !self.outcome.has_errors {
+                    let definition = self.method_definition(class, *is_class_side, selector, "");
+                    self.outcome.definitions.push(definition);
+                    self.modules(compiled.modules);
+                    self.declares(&compiled.changed);
+                }
+            }
+            Job::Files { files } => self.files(files),
+            Job::Check { code, bound, mode } => self.check(code, bound, *mode),
+            Job::Complete { code, cursor, bound } => self.complete(code, *cursor, bound),
+            Job::Hover { code, cursor, bound } => self.hover(code, *cursor, bound),
+        }
+    }
+
+    fn input(&mut self, code: &str, bound: &[String], path: Option<&str>, trace: bool) {
+        let text = session_text(code, path);
+        let (file, parsed) = parse(&text);
+        let defines = file
+            .unit
+            .items
+            .iter()
+            .any(|item| !matches!(item, Item::Statement(_)));
+        let mut table = self.table.clone();
+        if defines {
+            table.declare(&file);
+        }
+        let bound = names(bound);
+        let compiled = compile_input(&file, &table, &bound);
+        self.findings(&text.path, code, &parsed);
+        self.findings(&text.path, code, &compiled.diagnostics);
+        if self.outcome.has_errors {
+            return;
+        }
+        if defines {
+            self.define(&file, &compiled.changed);
+        }
+        self.outcome.echo = compiled.echo.map(Into::into);
+        self.outcome.assigns = compiled.assigns.iter().map(ToString::to_string).collect();
+        self.modules(compiled.modules);
+        if trace && compiled.expression.is_some() {
+            self.steps(&file, &table, &bound);
+        } else {
+            self.outcome.expression = compiled.expression.map(|expression| self.expression(expression));
+        }
+    }
+
+    /// Each statement compiled on its own, with the variables of those before it.
+    fn steps(&mut self, file: &SourceFile, table: &ClassTable, bound: &[EcoString]) {
+        let mut bound = bound.to_vec();
+        for item in &file.unit.items {
+            let Item::Statement(statement) = item else {
+                continue;
+            };
+            let mut alone = file.clone();
+            alone.unit.items = vec![Item::Statement(statement.clone())];
+            let compiled = compile_input(&alone, table, &bound);
+            bound.extend(compiled.assigns);
+            if let Some(expression) = compiled.expression {
+                let expression = self.expression(expression);
+                self.outcome.steps.push(Step {
+                    source: statement.span.text(&file.text).to_owned(),
+                    expression,
+                });
+            }
+        }
+    }
+
+    /// What an input defines: its classes, and methods of classes that are there.
+    fn define(&mut self, file: &SourceFile, changed: &[SourceFile]) {
+        for item in &file.unit.items {
+            match item {
+                Item::Class(class) => self.outcome.definitions.push(Definition {
+                    class: class.name.text.to_string(),
+                    selector: None,
+                    is_class_side: false,
+                    source: class.span.text(&file.text).to_owned(),
+                    previous: self.class_text(&class.name.text),
+                    file: None,
+                    package: None,
+                }),
+                Item::Extension(extension) => {
+                    let definition = self.method_definition(
+                        &extension.target.name.text,
+                        extension.method.is_class,
+                        &extension.method.head.selector,
+                        extension.method.span.text(&file.text),
+                    );
+                    self.outcome.definitions.push(definition);
+                }
+                Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => {}
+            }
+        }
+        self.declares(std::slice::from_ref(file));
+        self.declares(changed);
+    }
+
+    fn class_text(&self, class: &str) -> Option<String> {
+        let source = self.table.source_of(class)?;
+        let found = class_in(&source, class)?;
+        Some(found.span.text(&source.text).to_owned())
+    }
+
+    fn method_definition(
+        &self,
+        class: &str,
+        is_class_side: bool,
+        selector: &str,
+        source: &str,
+    ) -> Definition {
+        let known = self.table.source_of(class);
+        let previous = known.as_ref().and_then(|known| {
+            let method = class_in(known, class)?
+                .methods
+                .iter()
+                .find(|method| method.is_class == is_class_side && method.head.selector == selector)?;
+            Some(method.span.text(&known.text).to_owned())
+        });
+        Definition {
+            class: class.to_owned(),
+            selector: Some(selector.to_owned()),
+            is_class_side,
+            source: source.trim().to_owned(),
+            previous,
+            file: known
+                .filter(|known| known.origin != Origin::Session)
+                .map(|known| known.path.to_string()),
+            package: self
+                .table
+                .class(class)
+                .and_then(|entry| entry.package.as_ref().map(ToString::to_string)),
+        }
+    }
+
+    fn files(&mut self, texts: &[SourceText]) {
+        let parsed: Vec<(SourceFile, Vec<Diagnostic>)> = texts.iter().map(parse).collect();
+        let mut table = self.table.clone();
+        for (file, _) in &parsed {
+            table.declare(file);
+        }
+        let mut modules = Vec::new();
+        for (file, diagnostics) in &parsed {
+            let compiled = compile_file(file, &table);
+            self.findings(&file.path, &file.text, diagnostics);
+            self.findings(&file.path, &file.text, &compiled.diagnostics);
+            modules.extend(compiled.modules);
+            for item in &file.unit.items {
+                if let Item::Class(class) = item {
+                    self.outcome.definitions.push(Definition {
+                        class: class.name.text.to_string(),
+                        selector: None,
+                        is_class_side: false,
+                        source: class.span.text(&file.text).to_owned(),
+                        previous: None,
+                        file: Some(file.path.to_string()),
+                        package: file.package.as_ref().map(ToString::to_string),
+                    });
+                }
+            }
+        }
+        if !self.outcome.has_errors {
+            self.modules(modules);
+            let files: Vec<SourceFile> = parsed.into_iter().map(|(file, _)| file).collect();
+            self.declares(&files);
+        }
+    }
+
+    fn check(&mut self, code: &str, bound: &[String], mode: CheckMode) {
+        match mode {
+            CheckMode::Method => {
+                let (_, diagnostics) = beamtalk_syntax::parse_method(code);
+                self.findings("method", code, &diagnostics);
+            }
+            CheckMode::Expression | CheckMode::Class => {
+                let (file, parsed) = parse(&session_text(code, None));
+                let mut table = self.table.clone();
+                table.declare(&file);
+                let compiled = compile_input(&file, &table, &names(bound));
+                self.findings("session", code, &parsed);
+                self.findings("session", code, &compiled.diagnostics);
+            }
+        }
+    }
+
+    fn complete(&mut self, code: &str, cursor: usize, bound: &[Variable]) {
+        let found = complete::complete(self.table, &bindings(bound), code, cursor);
+        let items: Vec<Value> = found
+            .items
+            .iter()
+            .map(|item| {
+                json!({
+                    "text": item.text.as_str(),
+                    "kind": item.kind.name(),
+                    "detail": item.detail.as_deref(),
+                    "origin": item.origin.as_deref(),
+                })
+            })
+            .collect();
+        let erlang = found.erlang.map(|wanted| match wanted {
+            complete::Erlang::Modules => json!({"prefix": found.prefix.as_str()}),
+            complete::Erlang::Functions(module) => {
+                json!({"prefix": found.prefix.as_str(), "module": module.as_str()})
+            }
+        });
+        self.outcome.data = json!({"completions": items, "start": found.start, "erlang": erlang});
+    }
+
+    fn hover(&mut self, code: &str, cursor: usize, bound: &[Variable]) {
+        let found = complete::hover(self.table, &bindings(bound), code, cursor);
+        self.outcome.data = match found {
+            Some(hover) => json!({
+                "contents": hover.contents,
+                "signature": hover.signature.as_deref(),
+                "kind": hover.kind.name(),
+            }),
+            None => json!({"contents": null, "signature": null, "kind": null}),
+        };
+    }
+
+    fn findings(&mut self, path: &str, text: &str, diagnostics: &[Diagnostic]) {
+        for found in diagnostics {
+            self.outcome.has_errors |= diagnostic::is_error(found);
+            self.outcome.diagnostics.push(diagnostic::json(found, path, text));
+        }
+    }
+
+    fn modules(&mut self, modules: Vec<beamtalk_compiler::CompiledModule>) {
+        for module in modules {
+            let forms = self.blob(module.forms);
+            self.outcome.modules.push(Module {
+                name: module.name.into(),
+                class: module.class.map(Into::into),
+                superclass: module.superclass.map(Into::into),
+                forms,
+            });
+        }
+    }
+
+    fn expression(&mut self, expression: beamtalk_compiler::CompiledExpression) -> Expression {
+        Expression {
+            forms: self.blob(expression.forms),
+            is_cast: expression.is_cast,
+            is_character: expression.is_character,
+            has_loop: expression.has_loop,
+        }
+    }
+
+    fn declares(&mut self, files: &[SourceFile]) {
+        self.outcome.declares.extend(files.iter().map(source_text));
+    }
+
+    fn blob(&mut self, bytes: Vec<u8>) -> Blob {
+        self.blobs.push(bytes);
+        Blob(self.blobs.len() - 1)
+    }
+}
+
+fn class_in<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
+    file.unit.items.iter().find_map(|item| match item {
+        Item::Class(class) if class.name.text == name => Some(class),
+        _ => None,
+    })
+}
+
+fn bindings(bound: &[Variable]) -> Vec<Binding> {
+    bound
+        .iter()
+        .map(|variable| Binding {
+            name: EcoString::from(&variable.name),
+            class: variable.class.as_deref().map(EcoString::from),
+        })
+        .collect()
+}
+
+fn session_text(code: &str, path: Option<&str>) -> SourceText {
+    SourceText {
+        path: path.unwrap_or("session").to_owned(),
+        text: code.to_owned(),
+        package: None,
+        module: beamtalk_compiler::module_name(None, "session"),
+        origin: TextOrigin::Session,
+    }
+}
+
+fn names(names: &[String]) -> Vec<EcoString> {
+    names.iter().map(EcoString::from).collect()
+}

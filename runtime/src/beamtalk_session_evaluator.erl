@@ -1,0 +1,110 @@
+%% The process in which the inputs of a session run, one after another. Its dictionary holds the session's
+%% variables; after each input those that changed are copied to the keeper's table, in one step.
+-module(beamtalk_session_evaluator).
+
+-export([init/3]).
+
+%% Give memory back this long after the last input.
+-define(IDLE, 1000).
+-define(VALUE_LIMIT, 65536).
+
+-spec init(pid(), binary(), ets:tid()) -> no_return().
+init(Keeper, Session, Table) ->
+    group_leader(Keeper, self()),
+    beamtalk_cell:start_session(Session),
+    Saved = maps:from_list([restore(Entry) || Entry <- ets:tab2list(Table)]),
+    idle(Keeper, Table, Saved).
+
+restore({Name, Value}) ->
+    beamtalk_cell:set_session(Name, Value),
+    {{'$bt_session', Name}, get({'$bt_session', Name})}.
+
+%% Saved maps a variable's key to its entry of the dictionary as the table has it.
+idle(Keeper, Table, Saved) ->
+    receive
+        {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved)
+    after ?IDLE ->
+        erlang:garbage_collect(),
+        receive {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved) end
+    end.
+
+evaluate(Id, Args, Keeper, Table, Saved) ->
+    limit_heap(maps:get(<<"heap_words">>, Args, 0)),
+    put('$bt_chain', [{Keeper, output}]),
+    Frame = case outcome(Args) of
+        {ok, Answer} -> {res, Id, Answer};
+        {error, Error} -> {err, Id, Error}
+    end,
+    {NewSaved, IsNew} = save(Table, Saved),
+    erase('$bt_chain'),
+    Keeper ! {evaluated, Id, with_names(IsNew, NewSaved, Frame)},
+    idle(Keeper, Table, NewSaved).
+
+limit_heap(0) -> process_flag(max_heap_size, 0);
+limit_heap(Words) ->
+    process_flag(max_heap_size, #{size => Words, kill => true, error_logger => false}).
+
+%%% The copy of the variables
+
+%% Entries of the dictionary are tuples made by each assignment, so the very same tuple means that the
+%% variable was not assigned, however large its value.
+save(Table, Saved) ->
+    Now = maps:from_list([Entry || {{'$bt_session', _}, {value, _}} = Entry <- get()]),
+    Changed = [{Name, Value} || {{_, Name} = Key, {value, Value} = Entry} <- maps:to_list(Now),
+                                not is_same(Entry, maps:get(Key, Saved, none))],
+    Gone = [Name || {_, Name} = Key <- maps:keys(Saved), not is_map_key(Key, Now)],
+    Changed =:= [] orelse ets:insert(Table, Changed),
+    [ets:delete(Table, Name) || Name <- Gone],
+    IsNew = Gone =/= [] orelse map_size(Now) =/= map_size(Saved),
+    {Now, IsNew}.
+
+is_same(A, B) -> erts_debug:same(A, B).
+
+with_names(true, Saved, {Tag, Id, Map}) ->
+    Names = [atom_to_binary(Name) || {_, Name} <- maps:keys(Saved), Name =/= '_', Name =/= '_error'],
+    {Tag, Id, Map#{<<"names">> => lists:sort(Names)}};
+with_names(false, _, Frame) -> Frame.
+
+%%% One input
+
+outcome(#{<<"modules">> := [_ | _] = Modules} = Args) ->
+    case beamtalk_bridge_load:load([{forms, Forms} || Forms <- Modules], Args) of
+        {ok, Loaded} ->
+            case expressions(Args) of
+                {Tag, Answer} -> {Tag, maps:merge(maps:with([<<"classes">>], Loaded), Answer)}
+            end;
+        {error, Error} -> {error, Error}
+    end;
+outcome(Args) -> expressions(Args).
+
+expressions(#{<<"steps">> := Steps} = Args) when is_list(Steps) -> steps(Steps, Args, []);
+expressions(#{<<"expression">> := Binary} = Args) when is_binary(Binary) -> shown(run(Args, Binary), Args);
+expressions(_) -> {ok, #{}}.
+
+%% The value of every step; the last one is the answer.
+steps([#{<<"expression">> := Binary} = Step | Rest], Args, Done) ->
+    Outcome = shown(run(Step, Binary), maps:merge(Args, Step)),
+    case {Outcome, Rest} of
+        {{ok, #{<<"text">> := Text}}, [_ | _]} -> steps(Rest, Args, [step(Step, Text) | Done]);
+        {{ok, #{<<"text">> := Text} = Answer}, []} ->
+            {ok, Answer#{<<"steps">> => lists:reverse([step(Step, Text) | Done])}};
+        {{Tag, Answer}, _} -> {Tag, Answer#{<<"steps">> => lists:reverse(Done)}}
+    end;
+steps([], _, _) -> {ok, #{}}.
+
+step(Step, Text) -> (maps:with([<<"src">>], Step))#{<<"text">> => Text}.
+
+run(Args, Binary) ->
+    beamtalk_eval:value(binary_to_term(Binary), maps:get(<<"has_loop">>, Args, false)).
+
+%% Printing runs methods of the image, which may fail.
+shown({value, Value}, Args) ->
+    try beamtalk_session_view:shown(Value, Args, maps:get(<<"value_bytes">>, Args, ?VALUE_LIMIT)) of
+        Shown -> {ok, Shown}
+    catch Class:Reason:Stack -> failed(beamtalk_error:from_caught(Class, Reason, Stack))
+    end;
+shown({ended, Status}, _) -> {ok, #{<<"exit_code">> => Status, <<"text">> => <<>>}};
+shown({raised, Exception}, _) -> failed(Exception).
+
+failed(Exception) ->
+    {error, beamtalk_bridge_error:of_exception(Exception)}.

@@ -1,0 +1,306 @@
+%% The keeper of a session: it owns the evaluator, the copy of the variables that outlives it, and the
+%% output of the running evaluation, whose group leader it is.
+%%
+%% The evaluator may be killed at any moment (heap, time, interrupt); the next one starts with the
+%% variables as the last evaluation that ended by itself left them.
+-module(beamtalk_session_keeper).
+
+-export([request/4, credit/2, start/3]).
+-export([variables/1, variable/2, names/1, write/2]).
+
+-record(state, {id :: binary(),
+                kind :: binary(),
+                table :: ets:tid(),
+                evaluator :: {pid(), reference()} | none,
+                %% The running evaluation, and why its evaluator was killed.
+                running = none :: none | beamtalk_bridge:id(),
+                killed = none :: none | interrupted | {time, pos_integer()},
+                heap = 0 :: non_neg_integer(),
+                timer = none :: none | reference(),
+                output = beamtalk_session_output:idle() :: beamtalk_session_output:state()}).
+
+-define(SESSIONS, beamtalk_sessions).
+-define(RUNNING, beamtalk_running).
+
+%%% Called by the bridge's process: nothing here waits.
+
+%% Hand a request about a session to its keeper.
+-spec request(binary(), beamtalk_bridge:id(), binary() | nil, map()) -> ok | not_mine.
+request(<<"session-start">>, Id, Session, Args) ->
+    _ = start(Session, maps:get(<<"kind">>, Args, <<"unknown">>), Args),
+    answer(Id, #{<<"session">> => Session});
+request(Op, Id, Session, Args)
+  when Op =:= <<"eval">>; Op =:= <<"stdin">>; Op =:= <<"interrupt">>; Op =:= <<"clear">>;
+       Op =:= <<"clone">>; Op =:= <<"bindings">>; Op =:= <<"session-close">>; Op =:= <<"variables">> ->
+    case find(Session) of
+        {ok, Keeper} ->
+            Keeper ! {request, Op, Id, Args},
+            ok;
+        none ->
+            refuse(Id, beamtalk_bridge_error:new(<<"session_not_found">>, ["no session '", text(Session), "'"]))
+    end;
+request(_, _, _, _) -> not_mine.
+
+%% The bridge has to go on reading while the pipe is full.
+answer(Id, Map) ->
+    spawn(fun() -> beamtalk_bridge:respond(Id, Map) end),
+    ok.
+
+refuse(Id, Error) ->
+    spawn(fun() -> beamtalk_bridge:refuse(Id, Error) end),
+    ok.
+
+text(Session) when is_binary(Session) -> Session;
+text(_) -> <<>>.
+
+%% The daemon has taken that much output of an evaluation.
+-spec credit(beamtalk_bridge:id(), non_neg_integer()) -> ok.
+credit(Id, Bytes) ->
+    [Keeper ! {credit, Id, Bytes} || {_, Keeper} <- ets:lookup(?RUNNING, Id)],
+    ok.
+
+find(Session) ->
+    case ets:lookup(?SESSIONS, Session) of
+        [{_, Keeper, _, _}] -> {ok, Keeper};
+        [] -> none
+    end.
+
+%% Start a session unless it lives already.
+-spec start(binary(), binary(), map()) -> pid().
+start(Session, Kind, Info) ->
+    case find(Session) of
+        {ok, Keeper} -> Keeper;
+        none ->
+            Self = self(),
+            {Keeper, Monitor} = spawn_monitor(fun() -> init(Self, Session, Kind, Info) end),
+            receive
+                {Keeper, ready} ->
+                    demonitor(Monitor, [flush]),
+                    Keeper;
+                {'DOWN', Monitor, process, _, Reason} -> exit(Reason)
+            end
+    end.
+
+%% The variables of a session, read from outside: as its last evaluation left them.
+-spec variables(binary()) -> {ok, [{atom(), term()}]} | none.
+variables(Session) ->
+    case ets:lookup(?SESSIONS, Session) of
+        [{_, _, Table, _}] ->
+            try {ok, lists:sort(ets:tab2list(Table))} catch error:badarg -> none end;
+        [] -> none
+    end.
+
+%% One variable of a session, or one that all sessions see.
+-spec variable(binary() | nil, atom()) -> {ok, term()} | none.
+variable(Session, Name) ->
+    Found = try [Row || {_, _, Table, _} <- ets:lookup(?SESSIONS, Session), Row <- ets:lookup(Table, Name)]
+            catch error:badarg -> []
+            end,
+    case Found of
+        [{_, Value}] -> {ok, Value};
+        [] -> beamtalk_workspace:global(Name)
+    end.
+
+%% Output of the running evaluation, by a process that works for it. Answers the evaluation's request, or
+%% nil when none runs.
+-spec write(pid(), binary()) -> beamtalk_bridge:id() | nil.
+write(Keeper, Text) ->
+    Monitor = monitor(process, Keeper),
+    Keeper ! {running, self(), Monitor},
+    Running = receive
+        {Monitor, Answer} -> Answer;
+        {'DOWN', Monitor, process, _, _} -> nil
+    end,
+    demonitor(Monitor, [flush]),
+    Running =:= nil orelse io:put_chars(Keeper, Text),
+    Running.
+
+-spec names(ets:tid()) -> [atom()].
+names(Table) ->
+    lists:sort([Name || [Name] <- ets:match(Table, {'$1', '_'}), is_visible(Name)]).
+
+%% `_' and `_error' are the session's own.
+is_visible('_') -> false;
+is_visible('_error') -> false;
+is_visible(_) -> true.
+
+%%% The keeper's process
+
+init(Starter, Session, Kind, Info) ->
+    process_flag(trap_exit, true),
+    beamtalk_workspace:adopt(self()),
+    Table = ets:new(beamtalk_variables, [set, public]),
+    ets:insert(?SESSIONS, {Session, self(), Table, Info}),
+    Starter ! {self(), ready},
+    loop(#state{id = Session, kind = Kind, table = Table, evaluator = none}).
+
+loop(State) ->
+    receive
+        {request, Op, Id, Args} ->
+            perform(Op, Id, Args, State);
+        {io_request, From, ReplyAs, Request} ->
+            loop(output(io_request, {From, ReplyAs, Request}, State));
+        {evaluated, Id, Frame} when Id =:= State#state.running ->
+            loop(finished(Frame, State));
+        {flush, Id} when Id =:= State#state.running ->
+            loop(output(flush, none, State));
+        {input_timeout, Id, Number} when Id =:= State#state.running ->
+            loop(output(input_timeout, Number, State));
+        {credit, Id, Bytes} when Id =:= State#state.running ->
+            loop(output(credit, Bytes, State));
+        {time_limit, Id, Limit} when Id =:= State#state.running ->
+            loop(kill({time, Limit}, State));
+        {'DOWN', Monitor, process, _, Reason} ->
+            loop(evaluator_down(Monitor, Reason, State));
+        {running, From, Tag} ->
+            From ! {Tag, case State#state.running of none -> nil; Id -> Id end},
+            loop(State);
+        _ ->
+            loop(State)
+    end.
+
+perform(<<"eval">>, Id, Args, #state{running = none} = State) ->
+    loop(evaluate(Id, Args, State));
+perform(<<"eval">>, Id, _, State) ->
+    beamtalk_bridge:refuse(Id, beamtalk_bridge_error:new(<<"busy">>, "an evaluation is running in this session")),
+    loop(State);
+perform(<<"interrupt">>, Id, Args, #state{running = Running} = State) ->
+    case Running =/= none andalso maps:get(<<"for">>, Args, Running) =:= Running of
+        true ->
+            beamtalk_bridge:respond(Id, #{<<"value">> => true}),
+            loop(kill(interrupted, State));
+        false ->
+            beamtalk_bridge:respond(Id, #{<<"value">> => false}),
+            loop(State)
+    end;
+perform(<<"stdin">>, Id, Args, #state{output = Output} = State) ->
+    Input = case Args of
+        #{<<"value">> := Text} when is_binary(Text) -> Text;
+        _ -> eof
+    end,
+    case beamtalk_session_output:input(Input, Output) of
+        {ok, NewOutput} ->
+            beamtalk_bridge:respond(Id, #{}),
+            loop(State#state{output = NewOutput});
+        none ->
+            beamtalk_bridge:refuse(Id, beamtalk_bridge_error:new(<<"no_input_pending">>, "nothing waits for input")),
+            loop(State)
+    end;
+perform(<<"clear">>, Id, _, #state{running = none, table = Table} = State) ->
+    ets:delete_all_objects(Table),
+    NewState = drop_evaluator(State),
+    bindings_changed(State),
+    beamtalk_bridge:respond(Id, #{<<"names">> => []}),
+    loop(NewState);
+perform(<<"clear">>, Id, _, State) ->
+    beamtalk_bridge:refuse(Id, beamtalk_bridge_error:new(<<"busy">>, "an evaluation is running in this session")),
+    loop(State);
+perform(<<"bindings">>, Id, Args, #state{table = Table} = State) ->
+    Names = names(Table),
+    spawn(fun() -> beamtalk_bridge:respond(Id, beamtalk_session_view:bindings(Table, Names, Args)) end),
+    loop(State);
+perform(<<"variables">>, Id, _, #state{table = Table} = State) ->
+    beamtalk_bridge:respond(Id, #{<<"names">> => [atom_to_binary(Name) || Name <- names(Table)]}),
+    loop(State);
+perform(<<"clone">>, Id, #{<<"session">> := New} = Args, #state{table = Table, kind = Kind} = State) ->
+    _ = start(New, maps:get(<<"kind">>, Args, Kind), Args),
+    [{_, _, Copy, _}] = ets:lookup(?SESSIONS, New),
+    ets:insert(Copy, ets:tab2list(Table)),
+    beamtalk_bridge:respond(Id, #{<<"session">> => New,
+                                  <<"names">> => [atom_to_binary(Name) || Name <- names(Table)]}),
+    loop(State);
+perform(<<"session-close">>, Id, _, #state{id = Session} = State) ->
+    Ended = case State#state.running of
+        none -> drop_evaluator(State);
+        _ -> drop_evaluator(kill(interrupted, State))
+    end,
+    ets:delete(?SESSIONS, Session),
+    beamtalk_workspace:leave(self()),
+    is_integer(Ended#state.running) andalso refuse_running(Ended),
+    beamtalk_bridge:respond(Id, #{}),
+    ok;
+perform(Op, Id, _, State) ->
+    beamtalk_bridge:refuse(Id, beamtalk_bridge_error:new(<<"missing_parameter">>, ["'", Op, "' lacks a parameter"])),
+    loop(State).
+
+refuse_running(#state{running = Id}) ->
+    ets:delete(?RUNNING, Id),
+    beamtalk_bridge:refuse(Id, interrupted()).
+
+%%% Evaluation
+
+evaluate(Id, Args, State) ->
+    {{Pid, _}, Ready} = with_evaluator(State),
+    ets:insert(?RUNNING, {Id, self()}),
+    Timer = case Args of
+        #{<<"time_ms">> := Limit} when is_integer(Limit), Limit > 0 ->
+            erlang:send_after(Limit, self(), {time_limit, Id, Limit});
+        _ -> none
+    end,
+    Pid ! {evaluate, Id, Args},
+    Ready#state{running = Id, killed = none, timer = Timer, heap = maps:get(<<"heap_words">>, Args, 0),
+                output = beamtalk_session_output:start(Id, Args)}.
+
+with_evaluator(#state{evaluator = none, id = Session, table = Table} = State) ->
+    Keeper = self(),
+    Evaluator = spawn_opt(fun() -> beamtalk_session_evaluator:init(Keeper, Session, Table) end,
+                          [monitor, {fullsweep_after, 20}]),
+    {Evaluator, State#state{evaluator = Evaluator}};
+with_evaluator(#state{evaluator = Evaluator} = State) ->
+    {Evaluator, State}.
+
+%% The evaluation has ended; its answer goes out behind its output.
+finished(Frame, #state{output = Output, timer = Timer} = State) ->
+    is_reference(Timer) andalso erlang:cancel_timer(Timer),
+    settled(State#state{timer = none, output = beamtalk_session_output:finish(Frame, Output)}).
+
+output(Event, Argument, #state{output = Output} = State) ->
+    settled(State#state{output = beamtalk_session_output:Event(Argument, Output)}).
+
+settled(#state{running = Id, output = Output} = State) when Id =/= none ->
+    case beamtalk_session_output:is_done(Output) of
+        false -> State;
+        true ->
+            ets:delete(?RUNNING, Id),
+            State#state{running = none, killed = none, output = beamtalk_session_output:idle()}
+    end;
+settled(State) -> State.
+
+%% Stop the running evaluation. One that has ended already only waits for its output to be taken.
+kill(Why, #state{evaluator = Evaluator, output = Output} = State) ->
+    beamtalk_session_output:is_finished(Output) orelse exit(element(1, Evaluator), kill),
+    settled(State#state{killed = Why, output = beamtalk_session_output:discard(Output)}).
+
+drop_evaluator(#state{evaluator = none} = State) -> State;
+drop_evaluator(#state{evaluator = {Pid, Monitor}} = State) ->
+    demonitor(Monitor, [flush]),
+    exit(Pid, kill),
+    State#state{evaluator = none}.
+
+evaluator_down(Monitor, Reason, #state{evaluator = {_, Monitor}, running = Running} = State) ->
+    Gone = State#state{evaluator = none},
+    case Running =:= none orelse beamtalk_session_output:is_finished(State#state.output) of
+        true -> Gone;
+        false -> finished({err, Running, fault(Reason, State)}, Gone)
+    end;
+evaluator_down(_, _, State) -> State.
+
+fault(_, #state{killed = interrupted}) -> interrupted();
+fault(_, #state{killed = {time, Limit}}) ->
+    beamtalk_bridge_error:new(<<"eval_limit">>, ["evaluation stopped: time limit of ", seconds(Limit), " reached"],
+                              <<"raise it with --eval-timeout">>, #{<<"limit">> => <<"time">>});
+fault(killed, #state{heap = Words}) when Words > 0 ->
+    Megabytes = integer_to_binary(Words * erlang:system_info(wordsize) div 1048576),
+    beamtalk_bridge_error:new(<<"eval_limit">>, ["evaluation stopped: heap limit of ", Megabytes, " MiB reached"],
+                              <<"raise it with --eval-max-heap-mb, or work on a lazy Stream">>,
+                              #{<<"limit">> => <<"heap">>});
+fault(Reason, _) ->
+    beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(exit, Reason, [])).
+
+seconds(Limit) when Limit rem 1000 =:= 0 -> [integer_to_binary(Limit div 1000), " s"];
+seconds(Limit) -> [integer_to_binary(Limit), " ms"].
+
+interrupted() -> beamtalk_bridge_error:new(<<"interrupted">>, "the evaluation was interrupted").
+
+bindings_changed(#state{id = Session}) ->
+    beamtalk_workspace:bindings_changed(Session).

@@ -1,0 +1,37 @@
+%% Values as a session shows them.
+-module(beamtalk_session_view).
+
+-export([shown/3, bindings/3]).
+
+%% Text of a variable in a list of bindings.
+-define(BINDING_LIMIT, 1024).
+
+%% The answer of an evaluation: JSON form, text and class of its value.
+-spec shown(term(), map(), pos_integer()) -> map().
+shown(_, #{<<"is_cast">> := true}, _) ->
+    #{<<"value">> => nil, <<"text">> => <<>>, <<"class">> => <<"UndefinedObject">>};
+shown(Value, #{<<"is_character">> := true}, _) when is_integer(Value) ->
+    Text = beamtalk_dispatch:send_as('Character', Value, printString, []),
+    #{<<"value">> => Text, <<"text">> => Text, <<"class">> => <<"Character">>};
+shown(Value, _, Limit) ->
+    {Text, IsCut} = beamtalk_bridge_value:cut(beamtalk_report:print(Value), Limit),
+    Shown = #{<<"value">> => beamtalk_bridge_value:json(Value, Text), <<"text">> => Text,
+              <<"class">> => class(Value)},
+    case IsCut of
+        true -> Shown#{<<"truncated">> => true};
+        false -> Shown
+    end.
+
+class(Value) -> atom_to_binary(beamtalk_dispatch:class_name(Value)).
+
+%% Built-in reflection only: a class that prints itself in its own way is not asked.
+-spec bindings(ets:tid(), [atom()], map()) -> map().
+bindings(Table, Names, #{<<"values">> := false}) ->
+    #{<<"bindings">> => maps:from_list([{atom_to_binary(Name), #{}} || Name <- Names, ets:member(Table, Name)])};
+bindings(Table, Names, _) ->
+    Shown = [{atom_to_binary(Name), binding(Value)} || Name <- Names, {_, Value} <- ets:lookup(Table, Name)],
+    #{<<"bindings">> => maps:from_list(Shown)}.
+
+binding(Value) ->
+    {Text, _} = beamtalk_bridge_value:cut(beamtalk_plain:text(Value), ?BINDING_LIMIT),
+    #{<<"text">> => Text, <<"class">> => atom_to_binary(beamtalk_plain:class(Value))}.

@@ -1,0 +1,158 @@
+%% The live workspace: its process owns the tables of sessions and globals, and is the group leader of
+%% everything that runs outside an evaluation.
+-module(beamtalk_workspace).
+
+-export([start/0, stop/0, is_live/0]).
+-export([adopt/1, leave/1, current_session/0, keeper_of_caller/0, belongs_to_evaluation/0]).
+-export([write/1, bindings_changed/1, channels_changed/0]).
+-export([global/1]).
+
+-define(KEEPERS, beamtalk_keepers).
+-define(GLOBALS, beamtalk_globals).
+
+%% Make this node a workspace. The caller's processes write where the workspace says.
+-spec start() -> ok.
+start() ->
+    Self = self(),
+    {Pid, Monitor} = spawn_monitor(fun() -> init(Self) end),
+    receive
+        {Pid, ready} -> demonitor(Monitor, [flush]);
+        {'DOWN', Monitor, process, _, Reason} -> exit(Reason)
+    end,
+    group_leader(Pid, self()),
+    persistent_term:put(?MODULE, true),
+    {ok, Transcript} = beamtalk_transcript_stream:start(),
+    Class = beamtalk_class:named('TranscriptStream'),
+    beamtalk_transcript_stream:'class current:'(Class, beamtalk_actor:reference('TranscriptStream', Transcript)),
+    beamtalk_compiler_port:attach(fun beamtalk_bridge_compiler:handle/1),
+    ok.
+
+-spec is_live() -> boolean().
+is_live() -> persistent_term:get(?MODULE, false).
+
+%% Stop what is supervised, in order.
+-spec stop() -> ok.
+stop() ->
+    ok.
+
+init(Starter) ->
+    register(?MODULE, self()),
+    [ets:new(Name, [named_table, public, set, {read_concurrency, true}])
+     || Name <- [beamtalk_sessions, beamtalk_running, ?KEEPERS, ?GLOBALS]],
+    Starter ! {self(), ready},
+    loop().
+
+loop() ->
+    receive
+        {io_request, From, ReplyAs, Request} ->
+            From ! {io_reply, ReplyAs, outside(beamtalk_io:decode(Request))},
+            loop();
+        _ ->
+            loop()
+    end.
+
+%% Output of actors belongs to the Transcript and to the log.
+outside({write, Text}) ->
+    beamtalk_transcript_stream:append(Text, nil),
+    user ! {io_request, self(), make_ref(), {put_chars, unicode, Text}},
+    ok;
+outside({read, _, _}) -> eof;
+outside({reply, Reply}) -> Reply.
+
+%%% Who runs the calling process
+
+-spec adopt(pid()) -> ok.
+adopt(Keeper) ->
+    ets:insert(?KEEPERS, {Keeper, true}),
+    ok.
+
+%% A session has ended; processes it started live on.
+-spec leave(pid()) -> ok.
+leave(Keeper) ->
+    ets:delete(?KEEPERS, Keeper),
+    Workspace = whereis(?MODULE),
+    [group_leader(Workspace, Pid) || Pid <- processes(), {group_leader, Leader} <- [process_info(Pid, group_leader)],
+                                     Leader =:= Keeper],
+    ok.
+
+%% The keeper of the session whose evaluation the caller works for: directly, through messages to actors
+%% that wait for each other, or as a process that an evaluation started.
+-spec keeper_of_caller() -> pid() | none.
+keeper_of_caller() ->
+    case get('$bt_chain') of
+        [_ | _] = Chain ->
+            case lists:last(Chain) of
+                {Keeper, output} -> Keeper;
+                _ -> keeper_by_leader()
+            end;
+        _ -> keeper_by_leader()
+    end.
+
+keeper_by_leader() ->
+    case is_live() andalso ets:member(?KEEPERS, group_leader()) of
+        true -> group_leader();
+        false -> none
+    end.
+
+%% Called by a starting actor: it outlives the evaluation that makes it.
+-spec belongs_to_evaluation() -> ok.
+belongs_to_evaluation() ->
+    case keeper_by_leader() of
+        none -> ok;
+        _ ->
+            group_leader(whereis(?MODULE), self()),
+            ok
+    end.
+
+-spec current_session() -> binary() | none.
+current_session() ->
+    case get('$bt_session') of
+        Session when is_binary(Session) -> Session;
+        _ ->
+            case keeper_of_caller() of
+                none -> none;
+                Keeper ->
+                    case ets:match(beamtalk_sessions, {'$1', Keeper, '_', '_'}) of
+                        [[Session]] -> Session;
+                        [] -> none
+                    end
+            end
+    end.
+
+%% Text of the Transcript, as output of the evaluation the caller works for; answers its request, or nil.
+%% The writer waits until the client has taken enough.
+-spec write(binary()) -> integer() | nil.
+write(Text) ->
+    case keeper_of_caller() of
+        none -> nil;
+        Keeper -> beamtalk_session_keeper:write(Keeper, Text)
+    end.
+
+%%% Events
+
+-spec bindings_changed(binary()) -> ok.
+bindings_changed(Session) ->
+    beamtalk_bridge:event(<<"bindings">>, <<"changed">>, #{<<"session">> => Session}).
+
+-spec channels_changed() -> ok.
+channels_changed() -> ok.
+
+%%% Names every session sees
+
+-spec global(atom()) -> {ok, term()} | none.
+global(Name) ->
+    case is_live() of
+        false -> none;
+        true ->
+            case singleton(Name) of
+                none ->
+                    case ets:lookup(?GLOBALS, Name) of
+                        [{_, Value}] -> {ok, Value};
+                        [] -> none
+                    end;
+                Found -> Found
+            end
+    end.
+
+singleton('Transcript') -> {ok, beamtalk_transcript_stream:'class current'(nil)};
+singleton(_) -> none.
