@@ -6,6 +6,7 @@
 mod check;
 mod class;
 pub mod codes;
+pub mod complete;
 mod erl;
 mod expect;
 mod ir;
@@ -14,6 +15,7 @@ mod lower;
 mod meta;
 mod names;
 mod resolve;
+mod sites;
 pub mod suggest;
 mod table;
 mod types;
