@@ -3,10 +3,6 @@
 
 -export([load/2]).
 
-%% Limits of compiling forms: words of heap, and milliseconds for one request.
--define(HEAP, 67108864).
--define(TIME, 30000).
-
 -type unit() :: {forms, binary()} | {beam, binary()}.
 
 %% Runs in a process of its own, so that whoever asked may die without leaving half of it behind.
@@ -49,18 +45,12 @@ class_of(Module) ->
 %%% Compiling
 
 read(Units) ->
-    {Pid, Monitor} = spawn_opt(fun() -> exit({read, [module(Unit) || Unit <- Units]}) end,
-                               [monitor, {max_heap_size, #{size => ?HEAP, kill => true, error_logger => false}}]),
-    receive
-        {'DOWN', Monitor, process, _, {read, Modules}} -> {ok, Modules};
-        {'DOWN', Monitor, process, _, killed} -> {error, limit(<<"memory">>)};
-        {'DOWN', Monitor, process, _, {refused, Error}} -> {error, Error};
-        {'DOWN', Monitor, process, _, Reason} ->
+    case beamtalk_limited:run(fun() -> [module(Unit) || Unit <- Units] end) of
+        {ok, Modules} -> {ok, Modules};
+        {limit, What} -> {error, limit(atom_to_binary(What))};
+        {crashed, {refused, Error}} -> {error, Error};
+        {crashed, Reason} ->
             {error, beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(exit, Reason, []))}
-    after ?TIME ->
-        demonitor(Monitor, [flush]),
-        exit(Pid, kill),
-        {error, limit(<<"time">>)}
     end.
 
 limit(What) ->

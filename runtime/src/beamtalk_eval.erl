@@ -49,7 +49,7 @@ expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
 value(Forms, HasLoop) ->
     try
         Value = case HasLoop of
-            true -> compiled(Forms);
+            true -> beamtalk_eval_code:run(Forms);
             false -> interpreted(Forms)
         end,
         beamtalk_cell:set_session('_', Value),
@@ -67,16 +67,6 @@ value(Forms, HasLoop) ->
 interpreted(Forms) ->
     {value, Value, _} = erl_eval:exprs(Forms, []),
     Value.
-
-%% Loops are slow when interpreted; the module stays, since blocks made in it may live on.
-compiled(Forms) ->
-    Module = list_to_atom("bt@eval@" ++ integer_to_list(erlang:unique_integer([positive]))),
-    Abstract = [{attribute, 1, module, Module},
-                {attribute, 1, export, [{run, 0}]},
-                {function, 1, run, 0, [{clause, 1, [], [], Forms}]}],
-    {ok, Module, Beam} = compile:noenv_forms(Abstract, [binary, nowarn_unused_vars]),
-    {module, Module} = code:load_binary(Module, "session", Beam),
-    Module:run().
 
 shown(_, #{is_cast := true}) -> nothing;
 shown(Value, #{is_character := true}) when is_integer(Value) ->

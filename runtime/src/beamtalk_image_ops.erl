@@ -6,23 +6,20 @@
 
 -export([perform/3, names/0]).
 
-%% `kind' and `message' always; `hint' and `details' when there is something to say.
--type failure() :: #{kind := atom(), message := binary(), hint => binary(), details => map(), atom() => term()}.
-
--define(MAX_REASON, 4096).
-
 %% Perform one request for a session. The caller gives it a process of its own.
--spec perform(binary(), beamtalk_image_ops_fields:fields(), binary()) -> {ok, map()} | {error, failure()}.
+-spec perform(binary(), beamtalk_image_ops_fields:fields(), binary() | nil) -> {ok, map()} | {error, map()}.
 perform(Op, Fields, Session) ->
     case operations() of
         #{Op := Operation} ->
             try {ok, apply_to(Operation, Fields, Session)}
             catch
-                throw:{op_failed, Failure} -> {error, compact(Failure)};
-                Class:Reason:Stack -> {error, compact(fault(Class, Reason, Stack))}
+                throw:{op_failed, Failure} -> {error, Failure};
+                error:#{error := _} = Exception:Stack ->
+                    {error, beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(error, Exception, Stack))};
+                Class:Reason:Stack -> {error, fault(Class, Reason, Stack)}
             end;
         _ ->
-            {error, #{kind => unknown_op, message => <<"there is no op '", Op/binary, "'">>}}
+            {error, beamtalk_bridge_error:new(<<"unknown_op">>, ["the node knows no '", Op, "'"])}
     end.
 
 apply_to(Operation, Fields, Session) when is_function(Operation, 2) -> Operation(Fields, Session);
@@ -65,30 +62,7 @@ operations() ->
       <<"log-level">> => fun beamtalk_image_ops_tracing:log_level/1,
       <<"health">> => fun beamtalk_image_ops_tracing:health/1}.
 
-%%% Failures
-
-compact(Failure) ->
-    maps:filter(fun(_, Value) -> Value =/= nil andalso Value =/= #{} end, Failure).
-
-%% What the user's code raised, or a fault of our own.
-fault(error, #{error := {beamtalk_error, Kind, Class, Selector, Message, Hint, Details}} = Exception, Stack) ->
-    #{kind => Kind, message => words(Message), hint => Hint, class => Class, selector => Selector,
-      stack => stack(maps:get(stacktrace, Exception, Stack)),
-      details => maps:from_list([{detail_name(Key), detail(Value)} || {Key, Value} <- maps:to_list(Details)])};
+%% Something that is our own fault.
 fault(Class, Reason, Stack) ->
-    Text = unicode:characters_to_binary(io_lib:format("~0tp", [{Class, Reason, lists:sublist(Stack, 5)}],
-                                                      [{chars_limit, ?MAX_REASON}])),
-    #{kind => internal_error, message => <<"this request failed inside Beamtalk">>, details => #{reason => Text}}.
-
-words(Text) when is_binary(Text) -> Text;
-words(Term) -> beamtalk_plain:text(Term).
-
-detail_name(Name) when is_atom(Name); is_binary(Name) -> Name;
-detail_name(Name) -> beamtalk_plain:text(Name).
-
-detail(Value) when is_binary(Value); is_number(Value); is_atom(Value) -> Value;
-detail(Value) -> beamtalk_plain:text(Value).
-
-stack(Stack) ->
-    [#{class => Class, selector => Method, file => File, line => Line}
-     || #{receiverClass := Class, method := Method, file := File, line := Line} <- beamtalk_stack:frames(Stack)].
+    beamtalk_bridge_error:new(<<"internal_error">>, "the request failed inside Beamtalk",
+                              beamtalk_bridge_error:details(#{reason => {Class, Reason, lists:sublist(Stack, 8)}})).

@@ -108,7 +108,7 @@ inspect(Fields, Session) ->
 binding(Name, Session) ->
     case beamtalk_image_ops_fields:existing(Name) of
         {ok, Variable} ->
-            case session_value(Session, Variable) of
+            case beamtalk_session_keeper:variable(Session, Variable) of
                 {ok, Value} -> Value;
                 none -> unbound(Name)
             end;
@@ -117,16 +117,6 @@ binding(Name, Session) ->
 
 -spec unbound(binary()) -> no_return().
 unbound(Name) -> fail(undefined_variable, ["the session has no variable '", Name, "'"]).
-
-%% The variables of a session live in its evaluator.
-session_value(Session, Variable) ->
-    Found = [Value || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
-                      {_, Id} <- [lists:keyfind('$bt_session', 1, Dictionary)], Id =:= Session,
-                      {_, {value, Value}} <- [lists:keyfind({'$bt_session', Variable}, 1, Dictionary)]],
-    case Found of
-        [Value | _] -> {ok, Value};
-        [] -> none
-    end.
 
 follow([], Value) -> Value;
 follow([Step | Rest], Value) ->

@@ -9,7 +9,7 @@
 -type fields() :: beamtalk_image_ops_fields:fields().
 
 -define(UNCLASSIFIED, <<"as yet unclassified">>).
-%% Larger files are not compared with the image.
+%% Larger files are not read.
 -define(MAX_FILE, 16#1000000).
 
 -spec classes(fields()) -> map().
@@ -154,10 +154,16 @@ on_disk(Class) ->
     case beamtalk_class:record(Class) of
         #{source_file := nil} -> none;
         #{source_file := File} ->
-            case filelib:file_size(File) < ?MAX_FILE andalso file:read_file(File) of
+            case read(File) of
                 {ok, Content} -> {file, Content};
-                _ -> {file, <<>>}
+                none -> {file, <<>>}
             end
+    end.
+
+read(Path) ->
+    case filelib:is_regular(Path) andalso filelib:file_size(Path) < ?MAX_FILE andalso file:read_file(Path) of
+        {ok, Content} -> {ok, Content};
+        _ -> none
     end.
 
 method_origin(Info, {file, _} = Disk) ->
@@ -203,9 +209,9 @@ native_source(Fields) ->
 
 source_paths(Module) ->
     Name = atom_to_list(Module) ++ ".erl",
-    Compiled = case code:ensure_loaded(Module) of
-        {module, _} -> proplists:get_value(source, Module:module_info(compile), none);
-        _ -> none
+    Compiled = case erlang:module_loaded(Module) of
+        true -> proplists:get_value(source, Module:module_info(compile), none);
+        false -> none
     end,
     Beside = case code:which(Module) of
         Beam when is_list(Beam), Beam =/= [] ->
@@ -215,9 +221,9 @@ source_paths(Module) ->
     [Compiled, filename:join("native", Name), Beside].
 
 read_first([Path | Rest]) ->
-    case filelib:is_regular(Path) andalso file:read_file(Path) of
-        {ok, Source} -> {ok, Source};
-        _ -> read_first(Rest)
+    case read(Path) of
+        none -> read_first(Rest);
+        Found -> Found
     end;
 read_first([]) -> none.
 

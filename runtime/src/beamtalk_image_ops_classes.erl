@@ -112,7 +112,7 @@ unload(Fields) ->
     Actors = beamtalk_actor_class:instances(Class),
     Actors =:= [] orelse Force orelse
         fail(actors_exist, [integer_to_list(length(Actors)), " actors of ", Name, " are alive"],
-             <<"Stop them first, or unload with force">>, #{count => length(Actors)}),
+             <<"Stop them first, or unload with force">>, #{<<"count">> => length(Actors)}),
     lists:foreach(fun beamtalk_image_ops_actors:stop/1, Actors),
     beamtalk_class:remove_class(Class),
     #{}.
@@ -123,11 +123,11 @@ unload(Fields) ->
 nav_query(Fields) ->
     beamtalk_image_ops_fields:text(Fields, <<"kind">>),
     Sites = case beamtalk_image_ops_fields:choice(Fields, <<"kind">>, [senders, implementors, references], none) of
-        references -> sites(references, beamtalk_image_ops_fields:class(Fields, <<"class">>));
+        references -> sites([class], beamtalk_image_ops_fields:class(Fields, <<"class">>));
         Kind ->
             case beamtalk_image_ops_fields:selector(Fields, <<"selector">>) of
                 {ok, Selector} when Kind =:= implementors -> implementors(Selector);
-                {ok, Selector} -> sites(sends, Selector);
+                {ok, Selector} -> sites([send, self_send], Selector);
                 {unknown, _} -> []
             end
     end,
@@ -138,12 +138,15 @@ implementors(Selector) ->
      || Class <- beamtalk_class:all(), {Side, Behaviour} <- sides(Class),
         lists:member(Selector, beamtalk_reflect:own_selectors(Behaviour))].
 
-%% Methods whose `sends' or `references' name what is looked for, as the compiler noted them.
-sites(Key, Wanted) ->
-    [site(Class, Side, Method, Line)
+%% What methods mention, as the compiler noted it; lines are counted from the start of the method.
+sites(Kinds, Wanted) ->
+    [site(Class, Side, Method, place(Info, Line))
      || Class <- beamtalk_class:all(), {Side, Behaviour} <- sides(Class),
-        Method <- beamtalk_reflect:own_selectors(Behaviour),
-        {Name, Line} <- maps:get(Key, beamtalk_reflect:method_info(Behaviour, Method), []), Name =:= Wanted].
+        Method <- beamtalk_reflect:own_selectors(Behaviour), Info <- [beamtalk_reflect:method_info(Behaviour, Method)],
+        {Kind, Name, Line} <- maps:get(sites, Info, []), Name =:= Wanted, lists:member(Kind, Kinds)].
+
+place(#{line := Start}, Line) when is_integer(Start) -> Start + Line - 1;
+place(_, _) -> nil.
 
 site(Class, Side, Method, Line) ->
     #{source_file := File} = beamtalk_class:record(Class),

@@ -98,23 +98,22 @@ markdown(Text) -> string:trim(unicode:characters_to_binary(Text), trailing).
 
 %%% Erlang modules
 
-%% A module that is loaded or on the code path. Its atom is made only when there is such a file.
+%% A module that is loaded or on the code path. Its atom is made only when there is such a file, and it is not loaded:
+%% loading may run code.
 -spec find_module(binary()) -> {ok, module()} | none.
 find_module(Name) ->
     case re:run(Name, "\\A[a-z][A-Za-z0-9_@]{0,200}\\z", [{capture, none}]) of
         match ->
             case {beamtalk_image_ops_fields:existing(Name), code:where_is_file(binary_to_list(Name) ++ ".beam")} of
-                {{ok, Module}, non_existing} -> loaded(Module);
                 {none, non_existing} -> none;
-                _ -> loaded(binary_to_atom(Name))
+                {{ok, Module}, non_existing} ->
+                    case erlang:module_loaded(Module) of
+                        true -> {ok, Module};
+                        false -> none
+                    end;
+                _ -> {ok, binary_to_atom(Name)}
             end;
         nomatch -> none
-    end.
-
-loaded(Module) ->
-    case code:is_loaded(Module) =/= false orelse code:ensure_loaded(Module) of
-        {error, _} -> none;
-        _ -> {ok, Module}
     end.
 
 -spec module_text(module()) -> binary().
@@ -137,7 +136,16 @@ function_text(Module, Function) ->
                         paragraph(doc_of({Known, Arity}, Functions))] || {Known, Arity} <- Found]])
     end.
 
-exports(Module) -> lists:usort(Module:module_info(exports)) -- [{module_info, 0}, {module_info, 1}].
+exports(Module) ->
+    Exports = case erlang:module_loaded(Module) of
+        true -> Module:module_info(exports);
+        false ->
+            case beam_lib:chunks(code:where_is_file(atom_to_list(Module) ++ ".beam"), [exports]) of
+                {ok, {_, [{exports, Found}]}} -> Found;
+                {error, _, _} -> []
+            end
+    end,
+    lists:usort(Exports) -- [{module_info, 0}, {module_info, 1}].
 
 %% What the documentation chunk of the module says: its own text, and signatures and text by function.
 documented(Module) ->

@@ -4,32 +4,37 @@
 %% What is wrong ends the request by a throw that beamtalk_image_ops turns into its answer.
 -module(beamtalk_image_ops_fields).
 
--export([fail/2, fail/3, fail/4]).
+-export([fail/2, fail/3, fail/4, raised/3]).
 -export([text/2, text/3, choice/4, boolean/3, integer/4, list/3, is_given/2]).
--export([class/2, optional_class/2, class_named/1, selector/2, side/1, behaviour/1, existing/1]).
+-export([class/2, optional_class/2, class_named/1, find_class/1, selector/2, side/1, behaviour/1, existing/1]).
 
 -type fields() :: #{binary() => term()}.
 -export_type([fields/0]).
 
 %%% Failing
 
--spec fail(atom(), iodata()) -> no_return().
+-spec fail(atom(), unicode:chardata()) -> no_return().
 fail(Kind, Message) -> fail(Kind, Message, nil, #{}).
 
--spec fail(atom(), iodata(), binary() | nil) -> no_return().
+-spec fail(atom(), unicode:chardata(), binary() | nil) -> no_return().
 fail(Kind, Message, Hint) -> fail(Kind, Message, Hint, #{}).
 
--spec fail(atom(), iodata(), binary() | nil, map()) -> no_return().
+-spec fail(atom(), unicode:chardata(), binary() | nil, map()) -> no_return().
 fail(Kind, Message, Hint, Details) ->
-    throw({op_failed, #{kind => Kind, message => iolist_to_binary(Message), hint => Hint, details => Details}}).
+    throw({op_failed, beamtalk_bridge_error:new(atom_to_binary(Kind), Message, Hint, Details)}).
+
+%% The request raised what the user's code raised.
+-spec raised(error | exit | throw, term(), list()) -> no_return().
+raised(Class, Reason, Stack) ->
+    throw({op_failed, beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(Class, Reason, Stack))}).
 
 -spec missing(binary()) -> no_return().
 missing(Key) ->
-    fail(missing_parameter, ["the field '", Key, "' is missing"], nil, #{parameter => Key}).
+    fail(missing_parameter, ["the field '", Key, "' is missing"], nil, #{<<"parameter">> => Key}).
 
 -spec invalid(binary(), iodata()) -> no_return().
 invalid(Key, Expected) ->
-    fail(invalid_parameter, ["the field '", Key, "' must be ", Expected], nil, #{parameter => Key}).
+    fail(invalid_parameter, ["the field '", Key, "' must be ", Expected], nil, #{<<"parameter">> => Key}).
 
 %%% Plain fields
 
@@ -102,9 +107,16 @@ optional_class(Fields, Key) ->
         false -> none
     end.
 
-%% `Lamp', or `light@Lamp' for the class of that package.
 -spec class_named(binary()) -> atom().
 class_named(Text) ->
+    case find_class(Text) of
+        {ok, Class} -> Class;
+        none -> fail(class_not_found, ["no class named '", Text, "' is loaded"], nil, #{<<"class">> => Text})
+    end.
+
+%% `Lamp', or `light@Lamp' for the class of that package.
+-spec find_class(binary()) -> {ok, atom()} | none.
+find_class(Text) ->
     {Package, Name} = case binary:split(Text, <<"@">>) of
         [Given, Rest] -> {Given, Rest};
         [Whole] -> {any, Whole}
@@ -114,8 +126,8 @@ class_named(Text) ->
         none -> none
     end,
     case Record of
-        #{name := Class, package := Actual} when Package =:= any; Package =:= Actual -> Class;
-        _ -> fail(class_not_found, ["no class named '", Text, "' is loaded"], nil, #{class => Text})
+        #{name := Class, package := Actual} when Package =:= any; Package =:= Actual -> {ok, Class};
+        _ -> none
     end.
 
 %% A selector is known when some class or code has it.

@@ -5,6 +5,9 @@
 
 -import(beamtalk_image_ops_fields, [fail/2, fail/3]).
 
+%% Bytes of the printed value of an entry point.
+-define(VALUE_LIMIT, 65536).
+
 -type fields() :: beamtalk_image_ops_fields:fields().
 
 -spec list_tests(fields()) -> map().
@@ -74,7 +77,9 @@ results(Run) ->
     Outcomes = Run(),
     Duration = (erlang:monotonic_time(microsecond) - Started) / 1.0e6,
     Count = fun(Wanted) -> length([S || #{status := S} <- Outcomes, lists:member(S, Wanted)]) end,
-    #{results => #{total => length(Outcomes), passed => Count([pass]), failed => Count([fail, error]),
+    %% `failed' is for the daemon, which flags the answer with it.
+    #{failed => Count([fail, error]) > 0,
+      results => #{total => length(Outcomes), passed => Count([pass]), failed => Count([fail, error]),
                    skipped => Count([skip]), duration => Duration, seed => 0,
                    tests => [test_result(Outcome) || Outcome <- Outcomes]}}.
 
@@ -125,9 +130,10 @@ run_entry(Fields) ->
     beamtalk_dispatch:responds_to(Object, Selector) orelse not_understood(Class, atom_to_binary(Selector)),
     Arguments = arguments(Selector, Words),
     try beamtalk_dispatch:send_list(Object, Selector, Arguments) of
-        Value -> #{value => beamtalk_report:print(Value), exit_code => 0}
+        Value -> (beamtalk_session_view:shown(Value, #{}, ?VALUE_LIMIT))#{exit_code => 0}
     catch
-        throw:{'$bt_exit', Status} -> #{value => nil, exit_code => Status}
+        throw:{'$bt_exit', Status} -> #{value => nil, exit_code => Status};
+        Kind:Reason:Stack -> beamtalk_image_ops_fields:raised(Kind, Reason, Stack)
     end.
 
 -spec not_understood(atom(), binary()) -> no_return().

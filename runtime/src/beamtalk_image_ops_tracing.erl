@@ -77,7 +77,7 @@ export(Fields) ->
         ok -> #{path => filename:absname(Path), count => length(Events)};
         {error, Reason} ->
             _ = file:delete(Temporary),
-            fail(write_failed, ["cannot write ", Path, ": ", file:format_error(Reason)], nil, #{path => Path})
+            fail(write_failed, ["cannot write ", Path, ": ", file:format_error(Reason)], nil, #{<<"path">> => Path})
     end.
 
 default_path() ->

@@ -6,7 +6,7 @@
 -module(beamtalk_session_keeper).
 
 -export([request/4, credit/2, start/3]).
--export([variables/1, names/1, write/2]).
+-export([variables/1, variable/2, names/1, write/2]).
 
 -record(state, {id :: binary(),
                 kind :: binary(),
@@ -88,6 +88,17 @@ variables(Session) ->
         [{_, _, Table, _}] ->
             try {ok, lists:sort(ets:tab2list(Table))} catch error:badarg -> none end;
         [] -> none
+    end.
+
+%% One variable of a session, or one that all sessions see.
+-spec variable(binary() | nil, atom()) -> {ok, term()} | none.
+variable(Session, Name) ->
+    Found = try [Row || {_, _, Table, _} <- ets:lookup(?SESSIONS, Session), Row <- ets:lookup(Table, Name)]
+            catch error:badarg -> []
+            end,
+    case Found of
+        [{_, Value}] -> {ok, Value};
+        [] -> beamtalk_workspace:global(Name)
     end.
 
 %% Output of the running evaluation, by a process that works for it. Answers the evaluation's request, or

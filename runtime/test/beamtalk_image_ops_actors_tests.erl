@@ -56,8 +56,7 @@ inspect_of_a_busy_actor_is_unavailable_test() ->
 
 inspect_binding_test() ->
     start(),
-    beamtalk_cell:start_session(<<"s-1">>),
-    beamtalk_cell:set_session(numbers, [1, 2]),
+    beamtalk_image_ops_fixture:bind(numbers, [1, 2]),
     ?assertMatch(#{kind := collection, class := 'List', total := 2},
                  perform(<<"inspect">>, #{<<"binding">> => <<"numbers">>})),
     ?assertEqual(undefined_variable, failure(<<"inspect">>, #{<<"binding">> => <<"toggle">>})),

@@ -57,6 +57,10 @@ nav_query_test() ->
                  Query(<<"implementors">>, <<"selector">>, <<"toggle">>)),
     ?assertMatch([#{class := 'Entry', class_side := true}], Query(<<"implementors">>, <<"selector">>, <<"#main:">>)),
     ?assertEqual([], Query(<<"implementors">>, <<"selector">>, <<"noSuchSelector">>)),
+    ?assertMatch([#{class := 'Lamp', method := both, line := 20}, #{line := 22}],
+                 Query(<<"senders">>, <<"selector">>, <<"toggle">>)),
+    ?assertEqual([], Query(<<"senders">>, <<"selector">>, <<"printString">>)),
+    ?assertMatch([#{method := both, line := 21}], Query(<<"references">>, <<"class">>, <<"Trap">>)),
     ?assertEqual(class_not_found, failure(<<"nav-query">>, #{<<"kind">> => <<"references">>, <<"class">> => <<"X">>})),
     ?assertEqual(missing_parameter, failure(<<"nav-query">>, #{<<"kind">> => <<"senders">>})),
     ?assertEqual(missing_parameter, failure(<<"nav-query">>, #{<<"selector">> => <<"toggle">>})),
@@ -135,6 +139,7 @@ browse_class_definition_test() ->
 browse_native_source_test() ->
     start(),
     beamtalk_support:define(#{name => 'Native', native => beamtalk_native_fixture}),
+    {module, _} = code:ensure_loaded(beamtalk_native_fixture),
     #{module := Module, source := Source, clauses := Clauses} = perform(<<"browse-native-source">>, ?CLASS(<<"Native">>)),
     ?assertEqual(beamtalk_native_fixture, Module),
     ?assertMatch({_, _}, binary:match(Source, <<"-module(beamtalk_native_fixture)">>)),
@@ -159,6 +164,15 @@ docs_test() ->
     ?assertEqual(module_not_loaded, failure(<<"docs">>, #{<<"erlang_module">> => <<"../etc">>})),
     ?assertEqual(class_not_found, failure(<<"docs">>, ?CLASS(<<"Lmap">>))),
     ?assertEqual(missing_parameter, failure(<<"docs">>, #{})).
+
+%% Looking at an Erlang module does not load it, since that may run its code.
+modules_are_not_loaded_by_looking_test() ->
+    start(),
+    code:purge(orddict),
+    code:delete(orddict),
+    ?assertMatch(#{docs := <<"# orddict", _/binary>>}, perform(<<"docs">>, #{<<"erlang_module">> => <<"orddict">>})),
+    ?assertMatch(#{completions := [_ | _]}, perform(<<"erlang-complete">>, #{<<"module">> => <<"orddict">>})),
+    ?assertEqual(false, code:is_loaded(orddict)).
 
 erlang_complete_test() ->
     Texts = fun(Fields) -> [Text || #{text := Text} <- maps:get(completions, perform(<<"erlang-complete">>, Fields))] end,

@@ -2,7 +2,7 @@
 %% runs, and tests of all outcomes.
 -module(beamtalk_image_ops_fixture).
 
--export([start/0, lamp/0, lamp/1, pid/1, perform/2, failure/2, is_quiet/0, directory/0]).
+-export([start/0, lamp/0, lamp/1, pid/1, perform/2, failure/2, bind/2, is_quiet/0, directory/0]).
 
 -define(WITNESS, beamtalk_image_ops_witness).
 
@@ -51,6 +51,9 @@ define() ->
            methods => [{toggle, 0, "fun(_) -> beamtalk_actor:put_field(on, not beamtalk_actor:get_field(on)) end",
                         #{line => 3, source => <<"toggle => self.on := self.on not">>, return_type => <<"Boolean">>,
                           doc => <<"Switch.\n\nThe other way.">>}},
+                       {both, 0, "fun(_) -> nil end",
+                        #{line => 20, sites => [{send, toggle, 1}, {self_send, toggle, 3}, {class, 'Trap', 2},
+                                                {send, 'Trap', 2}, {erlang, lists, seq, 2, 1}]}},
                        {'set:to:', 2, "fun(_, _, V) -> beamtalk_actor:put_field(on, V) end",
                         #{line => 9, source => <<"set: name to: value => self.on := value">>,
                           parameters => [{<<"name">>, nil}, {<<"value">>, <<"Object">>}]}},
@@ -99,5 +102,15 @@ perform(Op, Fields) ->
 %% The kind of a request's failure; every failure has a message.
 -spec failure(binary(), map()) -> atom().
 failure(Op, Fields) ->
-    {error, #{kind := Kind, message := <<_, _/binary>>}} = beamtalk_image_ops:perform(Op, Fields, <<"s-1">>),
-    Kind.
+    {error, #{<<"kind">> := Kind, <<"message">> := <<_, _/binary>>}} =
+        beamtalk_image_ops:perform(Op, Fields, <<"s-1">>),
+    binary_to_existing_atom(Kind).
+
+%% Give the session of the requests a variable.
+-spec bind(atom(), term()) -> ok.
+bind(Name, Value) ->
+    ets:whereis(beamtalk_sessions) =:= undefined andalso ets:new(beamtalk_sessions, [named_table, public]),
+    Table = ets:new(variables, [public]),
+    ets:insert(Table, {Name, Value}),
+    ets:insert(beamtalk_sessions, {<<"s-1">>, self(), Table, #{}}),
+    ok.

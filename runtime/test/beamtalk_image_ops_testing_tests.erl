@@ -10,7 +10,7 @@ list_tests_test() ->
 
 results_test() ->
     start(),
-    #{results := Results} = perform(<<"test-all">>, #{<<"jobs">> => 2}),
+    #{results := Results, failed := true} = perform(<<"test-all">>, #{<<"jobs">> => 2}),
     ?assertMatch(#{total := 4, passed := 1, failed := 2, skipped := 1, duration := _, seed := _}, Results),
     Tests = maps:get(tests, Results),
     Named = fun(Wanted) -> hd([T || #{name := Name} = T <- Tests, Name =:= Wanted]) end,
@@ -27,7 +27,8 @@ selection_test() ->
     Total = fun(Fields) -> maps:get(total, maps:get(results, perform(<<"test">>, Fields))) end,
     ?assertEqual(4, Total(#{})),
     ?assertEqual(4, Total(#{<<"class">> => <<"LampTest">>})),
-    ?assertEqual(1, Total(#{<<"class">> => <<"LampTest">>, <<"method">> => <<"testGood">>})),
+    ?assertMatch(#{failed := false, results := #{total := 1}},
+                 perform(<<"test">>, #{<<"class">> => <<"LampTest">>, <<"method">> => <<"testGood">>})),
     ?assertEqual(4, Total(#{<<"file">> => <<"test/LampTest.bt">>})),
     ?assertEqual(4, Total(#{<<"file">> => <<"/work/lamp/test/LampTest.bt">>})),
     [?assertEqual({Fields, Kind}, {Fields, failure(<<"test">>, Fields)})
@@ -41,10 +42,11 @@ selection_test() ->
 run_entry_test() ->
     start(),
     Run = fun(Selector, Words) -> #{<<"class">> => <<"Entry">>, <<"selector">> => Selector, <<"args">> => Words} end,
-    ?assertEqual(#{value => <<"42">>, exit_code => 0}, perform(<<"run-entry">>, Run(<<"main">>, []))),
-    ?assertEqual(#{value => <<"2">>, exit_code => 0}, perform(<<"run-entry">>, Run(<<"main:">>, [<<"a">>, <<"b">>]))),
+    ?assertEqual(#{<<"value">> => 42, <<"text">> => <<"42">>, <<"class">> => <<"Integer">>, exit_code => 0},
+                 perform(<<"run-entry">>, Run(<<"main">>, []))),
+    ?assertMatch(#{<<"value">> := 2}, perform(<<"run-entry">>, Run(<<"main:">>, [<<"a">>, <<"b">>]))),
     ?assertEqual(#{value => nil, exit_code => 3}, perform(<<"run-entry">>, Run(<<"quit">>, []))),
-    ?assertMatch({error, #{kind := type_error, class := 'Entry', selector := fail}},
+    ?assertMatch({error, #{<<"kind">> := <<"type_error">>, <<"class">> := <<"Entry">>, <<"selector">> := <<"fail">>}},
                  beamtalk_image_ops:perform(<<"run-entry">>, Run(<<"fail">>, []), <<"s-1">>)),
     ?assertEqual(selector_not_found, failure(<<"run-entry">>, Run(<<"start">>, []))),
     [?assertEqual(invalid_parameter, failure(<<"run-entry">>, Fields))

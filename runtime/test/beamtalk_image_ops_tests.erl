@@ -17,8 +17,7 @@ read_ops_run_no_user_code_test() ->
     List = #{'$beamtalk_class' => 'TrapList', items => [Trap]},
     Lamp = beamtalk_image_ops_fixture:lamp(#{Trap => List, a => [Trap, {Trap}], <<"b">> => List}),
     Pid = beamtalk_image_ops_fixture:pid(Lamp),
-    beamtalk_cell:start_session(<<"s-1">>),
-    beamtalk_cell:set_session(trap, Trap),
+    beamtalk_image_ops_fixture:bind(trap, Trap),
     Requests = [{<<"info">>, #{<<"symbol">> => <<"Trap">>}}, {<<"info">>, #{<<"symbol">> => <<"printString">>}},
                 {<<"modules">>, #{}}, {<<"list-classes">>, #{}}, {<<"methods">>, ?CLASS(<<"Trap">>)},
                 {<<"nav-query">>, #{<<"kind">> => <<"senders">>, <<"selector">> => <<"printString">>}},
@@ -79,9 +78,23 @@ wrong_fields_are_refused_test() ->
     Values = [17, -1, 1.5, true, <<>>, <<"x">>, <<255>>, [], [[1]], #{}, #{<<"a">> => nil}, nil],
     [case beamtalk_image_ops:perform(Op, maps:from_list([{Key, Value} || Key <- Keys]), <<"s-1">>) of
          {ok, _} -> ok;
-         {error, #{kind := Kind}} -> ?assertEqual({Op, Value, true}, {Op, Value, Kind =/= internal_error})
+         {error, #{<<"kind">> := Kind}} ->
+             ?assertEqual({Op, Value, true}, {Op, Value, Kind =/= <<"internal_error">>})
      end || Op <- beamtalk_image_ops:names() -- [<<"export-traces">>, <<"log-level">>], Value <- Values],
     ok.
+
+bindings_run_no_user_code_test() ->
+    beamtalk_image_ops_fixture:start(),
+    Table = ets:new(variables, [public]),
+    Trap = #{'$beamtalk_class' => 'Trap', x => 1},
+    ets:insert(Table, [{one, Trap}, {many, [Trap, #{Trap => Trap}]}]),
+    true = beamtalk_image_ops_fixture:is_quiet(),
+    ?assertEqual(#{<<"bindings">> =>
+                       #{<<"one">> => #{<<"text">> => <<"Trap(x: 1)">>, <<"class">> => <<"Trap">>},
+                         <<"many">> => #{<<"text">> => <<"#(Trap(x: 1), #{Trap(x: 1) => Trap(x: 1)})">>,
+                                         <<"class">> => <<"List">>}}},
+                 beamtalk_session_view:bindings(Table, [many, one], #{})),
+    ?assert(beamtalk_image_ops_fixture:is_quiet()).
 
 %%% Printing without sending
 

@@ -18,9 +18,11 @@ pub(crate) enum Exit {
     Owned,
     /// Erlang missing or too old, storage not acceptable, permission.
     Environment,
+    /// The time limit was reached.
+    TimeLimit,
     /// A fault of Beamtalk itself.
     Internal,
-    /// A second signal forced the end.
+    /// Ctrl-C, or a second signal, ended it.
     Forced,
     /// Status of the program that was run.
     Program(u8),
@@ -38,6 +40,7 @@ impl Exit {
             Exit::Owned => 4,
             Exit::Environment => 5,
             Exit::Internal => 70,
+            Exit::TimeLimit => 124,
             Exit::Forced => 130,
             Exit::Program(status) | Exit::Code(status) => status,
         }

@@ -6,6 +6,7 @@
 mod check;
 mod class;
 pub mod codes;
+pub mod complete;
 mod erl;
 mod expect;
 mod ir;

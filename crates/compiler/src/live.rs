@@ -7,6 +7,7 @@
 
 use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::diagnostic::Diagnostic;
+use beamtalk_syntax::layout;
 use beamtalk_syntax::span::{LineIndex, Span};
 use ecow::{EcoString, eco_format};
 
@@ -210,7 +211,7 @@ fn replacement(
     Some((module, new_file))
 }
 
-/// The text of a class with one of its methods replaced, in the indentation of the old one.
+/// The text of a class with one of its methods replaced. The modifiers of the old one stay, as `>>` cannot tell them.
 fn replaced_text(
     old_file: &SourceFile,
     old: &ast::Method,
@@ -220,14 +221,12 @@ fn replaced_text(
     let before = old_file.text.get(..old.span.start as usize)?;
     let after = old_file.text.get(old.span.end as usize..)?;
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let indent = " ".repeat(before.len() - line_start);
-    let modifier = if method.is_class { "class " } else { "" };
-    let new = method
-        .span
-        .text(&file.text)
-        .trim_end()
-        .replace('\n', &format!("\n{indent}"));
-    with_text(old_file, eco_format!("{before}{modifier}{new}{after}"))
+    let modifiers = old_file
+        .text
+        .get(old.span.start as usize..old.head.span.start as usize)?;
+    let head = Span::new(method.head.span.start, method.span.end);
+    let new = layout::as_member(head.text(&file.text), before.get(line_start..)?);
+    with_text(old_file, eco_format!("{before}{modifiers}{new}{after}"))
 }
 
 /// The method in a module of its own. Frames show it where it stands in the class's new text.
@@ -251,6 +250,8 @@ fn patch(
     };
     let mut extension = extension.clone();
     extension.method.doc = extension.method.doc.or_else(|| old.doc.clone());
+    extension.method.is_sealed = old.is_sealed;
+    extension.method.is_internal = old.is_internal;
     let mut module = Module::new(table, &place, &lines, diagnostics);
     module.patch(class, &extension);
     CompiledModule {

@@ -15,6 +15,7 @@ pub struct RotatingLog {
     count: u32,
     file: File,
     length: u64,
+    at_line_start: bool,
 }
 
 impl RotatingLog {
@@ -28,6 +29,7 @@ impl RotatingLog {
             count,
             file,
             length,
+            at_line_start: true,
         })
     }
 
@@ -35,10 +37,20 @@ impl RotatingLog {
         &self.directory
     }
 
-    /// Names of all the files there may be, the oldest first, the current one last.
-    pub fn names(name: &str, count: u32) -> Vec<String> {
-        let older = (1..=count).rev().map(|number| numbered(name, number));
-        older.chain([name.to_owned()]).collect()
+    /// The files there are of a log, the oldest first; more than are kept now, if more once were.
+    pub fn files(directory: &Directory, name: &str) -> Result<Vec<String>, StorageError> {
+        // 0 is the current file.
+        let number = |file: &str| match file.strip_prefix(name)? {
+            "" => Some(0),
+            rest => rest.strip_prefix('.')?.parse::<u32>().ok(),
+        };
+        let names = directory.names()?;
+        let mut files: Vec<(u32, String)> = names
+            .into_iter()
+            .filter_map(|file| Some((number(&file)?, file)))
+            .collect();
+        files.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(files.into_iter().map(|(_, file)| file).collect())
     }
 
     /// Open the file of that name again: somebody may have moved it away.
@@ -47,12 +59,15 @@ impl RotatingLog {
         self.length =
             length_of(&file).map_err(StorageError::file("examine", self.directory.path_of(&self.name)))?;
         self.file = file;
+        self.at_line_start = true;
         Ok(())
     }
 
     /// Write bytes as a whole: into one file, and all of them or none.
     pub fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.length > 0 && self.length + bytes.len() as u64 > self.limit {
+        let is_full = self.length > 0 && self.length + bytes.len() as u64 > self.limit;
+        // A writer may hand over a line in pieces, which belong into one file.
+        if is_full && (self.at_line_start || self.length > 2 * self.limit) {
             self.rotate().map_err(io::Error::other)?;
         }
         if let Err(cause) = self.file.write_all(bytes) {
@@ -61,6 +76,7 @@ impl RotatingLog {
             return Err(cause);
         }
         self.length += bytes.len() as u64;
+        self.at_line_start = bytes.last().is_none_or(|last| *last == b'\n');
         Ok(())
     }
 

@@ -26,12 +26,10 @@ const NODE_INFO: &str = "node.info";
 const PORT: &str = "port";
 const LOG: &str = "workspace.log";
 const STARTUP_LOG: &str = "startup.log";
-const AUDIT: &str = "audit.log";
 const CRASH_DUMP: &str = "crash.dump";
 const CHANGES: &str = "changes";
 const LOG_BYTES: u64 = 10 << 20;
 const LOG_COUNT: u32 = 5;
-const AUDIT_COUNT: u32 = 10;
 
 /// The lock of a workspace, free again when this is dropped or its process ends.
 #[derive(Debug)]
@@ -234,11 +232,6 @@ impl WorkspaceDirectory {
 
     pub fn log_path(&self) -> PathBuf {
         self.directory.path_of(LOG)
-    }
-
-    /// The audit trail's file, as a log that keeps whole lines.
-    pub fn audit_log(&self) -> Result<RotatingLog, StorageError> {
-        RotatingLog::open(self.directory.clone(), AUDIT, LOG_BYTES, AUDIT_COUNT)
     }
 
     /// An empty `startup.log` for the output of a start.

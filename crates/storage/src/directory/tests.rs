@@ -102,7 +102,7 @@ fn watch(path: &Path, done: &AtomicBool) -> usize {
             };
             seen += 1;
             assert!(
-                found.len() == 0 || found.mode() & 0o077 == 0,
+                found.len() == 0 || !super::is_open_to_others(found.mode()),
                 "{:o}",
                 found.mode()
             );
@@ -156,6 +156,8 @@ fn symlink_refused() {
     assert_eq!(error.class(), Class::Environment);
     assert_eq!(error.class().exit_code(), 5);
 
+    fs::remove_file(state.path().join("sessions")).unwrap();
+
     // The leaf directory.
     state.directory("workspaces").unwrap();
     symlink(&elsewhere, state.path().join("workspaces/orbit")).unwrap();
@@ -174,7 +176,7 @@ fn symlink_refused() {
     let target = elsewhere.join("target");
     fs::write(&target, "untouched").unwrap();
     set_mode(&target, 0o600);
-    for name in ["cookie", "metadata.json", "audit.log", "startup.log"] {
+    for name in ["cookie", "metadata.json", "workspace.log", "startup.log"] {
         symlink(&target, workspace.path().join(name)).unwrap();
     }
     let error = workspace.cookie().unwrap_err();
@@ -193,7 +195,7 @@ fn symlink_refused() {
         Some("beamtalk workspace rotate-cookie")
     );
     assert!(workspace.metadata().is_err());
-    assert!(workspace.audit_log().is_err());
+    assert!(workspace.log().is_err());
     workspace.create_startup_log().unwrap();
     // The repair replaces the link and leaves alone what it led to.
     workspace.rotate_cookie().unwrap();
@@ -395,7 +397,7 @@ fn descriptors_do_not_reach_programs_we_start() {
     let (_home, state) = state();
     let workspace = state.create_workspace(&orbit()).unwrap();
     let _lock = workspace.lock().unwrap().unwrap();
-    let log = workspace.audit_log().unwrap();
+    let log = workspace.log().unwrap();
     let output = Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
     let open = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(!open.contains(state.path().to_str().unwrap()), "{open}");

@@ -11,7 +11,7 @@ fn lines_move_through_the_numbers_and_the_oldest_goes() {
     let state = StateDirectory::open(Some(home.path().join("h"))).unwrap();
     let mut log = RotatingLog::open(state.root().clone(), "a.log", 10, 2).unwrap();
     for number in 0..8 {
-        writeln!(log, "line{number}").unwrap();
+        log.write_whole(format!("line{number}\n").as_bytes()).unwrap();
     }
     let read = |name: &str| fs::read_to_string(state.path().join(name)).unwrap();
     // Six bytes each: a second line would go over ten.
@@ -19,11 +19,36 @@ fn lines_move_through_the_numbers_and_the_oldest_goes() {
     assert_eq!(read("a.log.1"), "line6\n");
     assert_eq!(read("a.log.2"), "line5\n");
     assert_eq!(state.root().names().unwrap(), ["a.log", "a.log.1", "a.log.2"]);
-    for name in RotatingLog::names("a.log", 2) {
+    for name in RotatingLog::files(state.root(), "a.log").unwrap() {
         let mode = fs::metadata(state.path().join(&name)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    assert_eq!(RotatingLog::names("a.log", 2), ["a.log.2", "a.log.1", "a.log"]);
+    fs::write(state.path().join("a.log.10"), "").unwrap();
+    fs::write(state.path().join("a.log.old"), "").unwrap();
+    let files = RotatingLog::files(state.root(), "a.log").unwrap();
+    assert_eq!(files, ["a.log.10", "a.log.2", "a.log.1", "a.log"]);
+}
+
+#[test]
+fn a_line_written_in_pieces_stays_in_one_file() {
+    let home = tempfile::tempdir().unwrap();
+    let state = StateDirectory::open(Some(home.path().join("h"))).unwrap();
+    let mut log = RotatingLog::open(state.root().clone(), "a.log", 10, 9).unwrap();
+    for number in 0..9 {
+        writeln!(log, "line {number} of nine").unwrap();
+    }
+    for name in RotatingLog::files(state.root(), "a.log").unwrap() {
+        let text = fs::read_to_string(state.path().join(name)).unwrap();
+        assert!(
+            text.starts_with("line ") && text.ends_with(" of nine\n"),
+            "{text}"
+        );
+    }
+    // Without an end of line the limit still holds, if later.
+    for _ in 0..100 {
+        log.write_all(b"endless").unwrap();
+    }
+    assert!(fs::metadata(state.path().join("a.log")).unwrap().len() < 40);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 
 use super::RunDirectory;
-use crate::{PidRecord, ProcessState, SessionName, StateDirectory, StorageError, WorkspaceId};
+use crate::{PidRecord, ProcessState, SessionName, StateDirectory, StorageError, WorkspaceId, WorkspaceLock};
 
 fn id(name: &str) -> WorkspaceId {
     WorkspaceId::named(name).unwrap()
@@ -14,7 +14,7 @@ fn a_terminal_shared_by_two_workspaces_gets_two_directories() {
     let home = tempfile::tempdir().unwrap();
     let state = StateDirectory::open(Some(home.path().join("h"))).unwrap();
     let terminal = SessionName::choose(None, 9);
-    let claim = |name: &str, lock| {
+    let claim = |name: &str, lock: &WorkspaceLock| {
         RunDirectory::claim(&state, &terminal, lock, &PidRecord::of_this_process(&id(name))).unwrap()
     };
     let orbit_lock = state.lock_workspace(&id("orbit")).unwrap().unwrap();

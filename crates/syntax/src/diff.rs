@@ -16,7 +16,7 @@ enum Edit {
 }
 
 /// The change from one text to the other as a unified diff, empty when they are equal.
-pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
+pub fn unified(path: &str, old: &str, new: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let edits = edits(&old, &new);
@@ -55,6 +55,10 @@ fn edits(old: &[&str], new: &[&str]) -> Vec<Edit> {
 }
 
 /// Longest common subsequence by table.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "both indices stay below the sizes of the table"
+)]
 fn middle(old: &[&str], new: &[&str]) -> Vec<Edit> {
     let width = new.len() + 1;
     let mut table = vec![0_u32; (old.len() + 1) * width];

@@ -1,0 +1,32 @@
+%% Work that may take too much: a process of its own with limits on heap and time.
+-module(beamtalk_limited).
+
+-export([run/1, run/3]).
+
+%% Limits of turning forms into code.
+-define(WORDS, 67108864).
+-define(MILLISECONDS, 30000).
+
+-type outcome(Result) :: {ok, Result} | {limit, memory | time} | {crashed, term()}.
+
+-spec run(fun(() -> Result)) -> outcome(Result).
+run(Work) -> run(Work, ?WORDS, ?MILLISECONDS).
+
+%% Whoever waits may be killed first; then the work goes on to its end or to the limit of its heap.
+-spec run(fun(() -> Result), pos_integer(), pos_integer()) -> outcome(Result).
+run(Work, Words, Milliseconds) ->
+    Limit = #{size => Words, kill => true, error_logger => false},
+    {Pid, Monitor} = spawn_opt(fun() -> exit({finished, Work()}) end, [monitor, {max_heap_size, Limit}]),
+    Alarm = erlang:start_timer(Milliseconds, self(), Pid),
+    Outcome = receive
+        {'DOWN', Monitor, process, Pid, {finished, Result}} -> {ok, Result};
+        {'DOWN', Monitor, process, Pid, killed} -> {limit, memory};
+        {'DOWN', Monitor, process, Pid, Reason} -> {crashed, Reason};
+        {timeout, Alarm, Pid} ->
+            demonitor(Monitor, [flush]),
+            exit(Pid, kill),
+            {limit, time}
+    end,
+    erlang:cancel_timer(Alarm),
+    receive {timeout, Alarm, _} -> ok after 0 -> ok end,
+    Outcome.
