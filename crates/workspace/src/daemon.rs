@@ -25,7 +25,7 @@ use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::ChangeLog;
 use crate::compile::{CompilerLimits, CompilerPool};
 use crate::exposure;
-use crate::gate::{self, Credentials, Gate, GateConfig, Tokens};
+use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
 use crate::image::{Image, NodeSetup};
 use crate::options::StartOptions;
 use crate::sessions::{Sessions, now};
@@ -52,7 +52,7 @@ pub enum StartError {
     #[error(transparent)]
     Node(#[from] beamtalk_node::Error),
     #[error(transparent)]
-    Gate(#[from] gate::GateError),
+    Gate(#[from] GateError),
     #[error(transparent)]
     Exposure(#[from] exposure::Refusal),
     #[error("{}", .0.message)]
@@ -65,7 +65,9 @@ impl StartError {
     /// The exit code of §7.1 and a stable name.
     pub fn class(&self) -> (u8, &'static str) {
         match self {
-            Self::Storage(_) | Self::Audit(_) => (5, "storage"),
+            Self::Storage(_)
+            | Self::Audit(_)
+            | Self::Gate(GateError::Storage(_) | GateError::Tls(TlsError::Key(_))) => (5, "storage"),
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
             Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
@@ -158,7 +160,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     };
     // Before anything is started: an exposure that is refused leaves nothing behind.
     let tokens = match directory.tokens()? {
-        Some(bytes) => Tokens::parse(&bytes).map_err(gate::GateError::from)?,
+        Some(bytes) => Tokens::parse(&bytes).map_err(GateError::from)?,
         None => Tokens::default(),
     };
     options.tls = exposure::serves_tls(&options);
