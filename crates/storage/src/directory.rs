@@ -66,6 +66,27 @@ impl Directory {
         Ok((directory, notice))
     }
 
+    /// Read a file of secrets the user named by its path, such as a key, under the rules for ours.
+    pub(crate) fn read_secret_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, StorageError> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| StorageError::UnsafeName {
+            name: path.display().to_string(),
+        })?;
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor =
+            fs::open(parent, flags, Mode::empty()).map_err(StorageError::file("open", parent))?;
+        let directory = Self {
+            descriptor: Arc::new(File::from(descriptor)),
+            path: parent.to_owned(),
+        };
+        let missing = || StorageError::file("open", path)(Errno::NOENT);
+        directory.read_secret(name)?.ok_or_else(missing)
+    }
+
     /// The path it was reached by: for messages and for programs that need a path.
     pub fn path(&self) -> &Path {
         &self.path

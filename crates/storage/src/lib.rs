@@ -36,3 +36,9 @@ pub use run::RunDirectory;
 pub use secret::{Secret, base64url, random_bytes};
 pub use state::{Notice, StateDirectory};
 pub use workspace::{WorkspaceDirectory, WorkspaceLock};
+
+/// Read a file of secrets outside the state directory: a key, a token. It must be a regular file of
+/// the user's own, with one name, and closed to everybody else.
+pub fn read_secret_file(path: &std::path::Path) -> Result<zeroize::Zeroizing<Vec<u8>>, StorageError> {
+    Directory::read_secret_file(path)
+}

@@ -4,15 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beamtalk_storage::WorkspaceDirectory;
 use beamtalk_wire::{Channel, ClientKind, ErrorBody, PROTOCOL, Role};
 use serde_json::{Map, Value, json};
 
 use crate::audit::{Audit, Event, Who};
 use crate::compile::job::{Job, SourceText, TextOrigin};
-use crate::gate::{
-    AuditSink, AuthKind, Connections, ControlCall, GateEvent, Peer, Secret, TokenStore, parse_span,
-};
+use crate::gate::{AuditSink, AuthKind, Connections, ControlCall, Credential, GateEvent, Peer, parse_span};
 use crate::workspace::Workspace;
 
 /// Serve calls until the gate closes.
@@ -79,7 +76,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             } else {
                 Connections::Close
             };
-            let closed = gate.rotate(&Secret::new(cookie.expose().as_bytes()), connections);
+            let closed = gate.rotate(&Credential::new(cookie.expose().as_bytes()), connections);
             record(Event::Rotate {
                 action: "cookie".to_owned(),
             });
@@ -234,25 +231,6 @@ async fn compile(workspace: &Rc<Workspace>, request: &Value) -> Result<Value, Er
         Vec::new()
     };
     Ok(json!({"modules": modules, "diagnostics": compiled.outcome.diagnostics}))
-}
-
-/// Keeps the hashes of tokens in the workspace's directory.
-pub(crate) struct TokenFile(std::sync::Mutex<Option<WorkspaceDirectory>>);
-
-impl TokenFile {
-    pub(crate) fn new(directory: Option<WorkspaceDirectory>) -> Self {
-        Self(std::sync::Mutex::new(directory))
-    }
-}
-
-impl TokenStore for TokenFile {
-    fn save(&self, tokens: &[u8]) -> std::io::Result<()> {
-        let directory = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match &*directory {
-            Some(directory) => directory.write_tokens(tokens).map_err(std::io::Error::other),
-            None => Err(std::io::ErrorKind::NotFound.into()),
-        }
-    }
 }
 
 /// Writes what the gate sees into the audit trail.

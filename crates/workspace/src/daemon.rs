@@ -24,8 +24,7 @@ use tokio::task::LocalSet;
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::ChangeLog;
 use crate::compile::{CompilerLimits, CompilerPool};
-use crate::exposure;
-use crate::gate::{self, Credentials, Gate, GateConfig, Tokens};
+use crate::gate::{self, Credentials, ExposureFlags, Gate, GateConfig, TlsFiles, Tokens};
 use crate::image::{Image, NodeSetup};
 use crate::options::StartOptions;
 use crate::sessions::{Sessions, now};
@@ -54,7 +53,7 @@ pub enum StartError {
     #[error(transparent)]
     Gate(#[from] gate::GateError),
     #[error(transparent)]
-    Exposure(#[from] exposure::Refusal),
+    Exposure(#[from] gate::ExposureRefusal),
     #[error("{}", .0.message)]
     Failed(ErrorBody),
     #[error("{0}")]
@@ -197,8 +196,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         Some(bytes) => Tokens::parse(&bytes).map_err(gate::GateError::from)?,
         None => Tokens::default(),
     };
-    let bind = exposure::decide(&options, &tokens, now())?;
-    notices.extend(bind.warning.clone());
+    let exposure = gate::exposure(&exposure_flags(&options)?, tokens.live(now()).count())?;
     let audit_options = AuditOptions {
         text: options.audit_text,
         required: options.audit_required,
@@ -206,23 +204,27 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     let audit = Arc::new(Audit::open(&directory, AuditSize::default(), audit_options)?);
     let nonce = Secret::random()?.expose().to_owned();
     let gate_config = GateConfig {
-        bind: bind.address,
+        bind: exposure.address,
         port: options.port,
         allow_hosts: options.allow_hosts.clone(),
         allow_origins: options.allow_origins.clone(),
         workspace_id: id.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         control_socket: run.socket_path()?,
+        tls: exposure
+            .tls
+            .then(|| tls_files(&options, &state, &id, exposure.client_auth)),
         pages: &[],
         pace: gate::Pace::default(),
     };
     let credentials = Credentials {
-        cookie: gate::Secret::new(cookie.expose().as_bytes()),
+        cookie: gate::Credential::new(cookie.expose().as_bytes()),
         tokens,
-        store: Arc::new(control::TokenFile::new(state.workspace(&id)?)),
+        store: Arc::new(state.create_workspace(&id)?),
     };
     let sink = Arc::new(control::GateAudit::new(audit.clone()));
     let (gate, admissions, calls) = Gate::open(gate_config, credentials, sink).await?;
+    notices.extend(gate::exposure_warning(gate.address));
     let info = NodeInfo {
         workspace_id: id.to_string(),
         pid: std::process::id(),
@@ -306,6 +308,38 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
 async fn admit(workspace: Rc<Workspace>, mut admissions: tokio::sync::mpsc::Receiver<gate::Admitted>) {
     while let Some(admitted) = admissions.recv().await {
         tokio::task::spawn_local(connection::serve(workspace.clone(), admitted));
+    }
+}
+
+fn exposure_flags(options: &StartOptions) -> Result<ExposureFlags, gate::ExposureRefusal> {
+    Ok(ExposureFlags {
+        bind: options.bind.as_deref().map(gate::parse_bind).transpose()?,
+        remote: false,
+        confirm_network: options.confirm_network,
+        tls: options.tls,
+        tls_client_auth: options.tls_client_auth,
+        insecure_no_tls: options.insecure_no_tls,
+        certificate: options.certificate.is_some(),
+        key: options.key.is_some(),
+    })
+}
+
+/// The certificate given, or the one that `beamtalk tls issue server` wrote for this workspace.
+fn tls_files(
+    options: &StartOptions,
+    state: &StateDirectory,
+    id: &WorkspaceId,
+    client_auth: bool,
+) -> TlsFiles {
+    let tls = state.path().join("tls");
+    let own = tls.join("workspaces").join(id.as_str());
+    TlsFiles {
+        certificate: options
+            .certificate
+            .clone()
+            .unwrap_or_else(|| own.join("server.pem")),
+        key: options.key.clone().unwrap_or_else(|| own.join("server-key.pem")),
+        client_ca: client_auth.then(|| tls.join("ca.pem")),
     }
 }
 

@@ -12,6 +12,7 @@ mod connection;
 mod control;
 mod credentials;
 mod doors;
+mod exposure;
 mod failures;
 mod framing;
 mod logins;
@@ -21,6 +22,7 @@ mod outgoing;
 mod pages;
 mod secret;
 mod server;
+mod tls;
 mod tokens;
 mod waiting;
 
@@ -29,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use beamtalk_storage::{StorageError, WorkspaceDirectory};
 use beamtalk_wire::{ClientKind, Role, limits};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -36,16 +39,19 @@ use tokio::task::JoinHandle;
 
 pub use administration::Connections;
 pub use control::{Answer, ControlCall};
+pub use exposure::{Bind, Exposure, ExposureFlags, ExposureRefusal, exposure, exposure_warning, parse_bind};
 pub use failures::{Delays, Failure, Peer, Reason};
 pub use framing::{FrameFault, Frames, encode_frame};
 pub use outgoing::{Closed, Outgoing};
 pub use pages::Page;
-pub use secret::Secret;
+pub use secret::Credential;
+pub use tls::{TlsError, TlsFiles};
 pub use tokens::{TokenError, TokenRecord, Tokens, parse_span};
 
 use credentials::Keys;
 use doors::{Doors, Scheme};
 use server::Shared;
+use tls::Tls;
 
 /// Frames of one client that wait for the daemon; more wait in the client's socket.
 const INCOMING: usize = 8;
@@ -58,6 +64,8 @@ pub struct GateConfig {
     pub bind: IpAddr,
     /// 0 lets the system choose.
     pub port: u16,
+    /// Serve TLS.
+    pub tls: Option<TlsFiles>,
     pub allow_hosts: Vec<String>,
     pub allow_origins: Vec<String>,
     pub workspace_id: String,
@@ -100,14 +108,20 @@ impl Default for Pace {
 
 /// The secrets the gate lets in.
 pub struct Credentials {
-    pub cookie: Secret,
+    pub cookie: Credential,
     pub tokens: Tokens,
     pub store: Arc<dyn TokenStore>,
 }
 
 /// Where the hashes of tokens are kept.
 pub trait TokenStore: Send + Sync {
-    fn save(&self, tokens: &[u8]) -> std::io::Result<()>;
+    fn save(&self, tokens: &[u8]) -> Result<(), StorageError>;
+}
+
+impl TokenStore for WorkspaceDirectory {
+    fn save(&self, tokens: &[u8]) -> Result<(), StorageError> {
+        self.write_tokens(tokens)
+    }
 }
 
 /// What the gate tells the audit trail.
@@ -189,10 +203,10 @@ pub enum GateError {
         #[source]
         cause: std::io::Error,
     },
-    #[error("the system gave no random bytes")]
-    Random,
-    #[error("cannot write the token file")]
-    TokenFile(#[source] std::io::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     #[error(transparent)]
     Token(#[from] TokenError),
 }
@@ -234,15 +248,19 @@ impl Gate {
         })?;
         let (admitted, admissions) = mpsc::channel(ADMITTED);
         let (calls, control_calls) = mpsc::channel(ADMITTED);
+        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
         let doors = Doors {
             address,
-            scheme: Scheme::Http,
-            certificate_names: Vec::new(),
+            scheme: if tls.is_some() {
+                Scheme::Https
+            } else {
+                Scheme::Http
+            },
             allow_hosts: config.allow_hosts.clone(),
             allow_origins: config.allow_origins.clone(),
         };
-        let keys = Keys::new(credentials).map_err(|_| GateError::Random)?;
-        let shared = Arc::new(Shared::new(config, doors, keys, audit, admitted));
+        let keys = Keys::new(credentials)?;
+        let shared = Arc::new(Shared::new(config, doors, tls, keys, audit, admitted));
         let control = tokio::spawn(control::serve(control_listener, Arc::clone(&shared), calls));
         let gate = Self {
             address,
@@ -277,6 +295,17 @@ impl Gate {
             .iter()
             .map(|connection| connection.outgoing.close(code, reason))
             .count()
+    }
+
+    /// Read the certificates again; on an error the old ones stay in use.
+    pub fn reload_tls(&self) -> Result<(), TlsError> {
+        match &self.shared.config.tls {
+            Some(files) => {
+                self.shared.use_tls(Tls::load(files)?);
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     pub fn counts(&self) -> Counts {

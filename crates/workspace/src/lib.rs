@@ -1,12 +1,12 @@
 //! The daemon: one live image behind one boundary.
 
 pub mod audit;
+pub mod certificates;
 mod changes;
 pub mod compile;
 mod connection;
 mod control;
 mod daemon;
-mod exposure;
 pub mod gate;
 mod image;
 mod narrow;

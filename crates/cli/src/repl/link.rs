@@ -214,10 +214,8 @@ impl Link {
             return;
         };
         // Nothing depends on the answer.
-        drop(
-            self.executor
-                .block_on(timeout(Duration::from_millis(500), pending.done())),
-        );
+        let farewell = async { timeout(Duration::from_millis(500), pending.done()).await };
+        drop(self.executor.block_on(farewell));
     }
 }
 
@@ -238,10 +236,8 @@ impl Asker {
             State::Up(connection) => connection.clone(),
             State::Retrying | State::Down => return None,
         };
-        self.handle
-            .block_on(timeout(limit, connection.call(op, fields)))
-            .ok()?
-            .ok()
+        let question = async { timeout(limit, connection.call(op, fields)).await };
+        self.handle.block_on(question).ok()?.ok()
     }
 }
 

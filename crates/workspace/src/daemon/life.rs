@@ -89,7 +89,7 @@ fn reopen(workspace: &Workspace) {
         tracing::error!("workspace.log: {error}");
     }
     if let Some(gate) = workspace.gate.borrow().as_ref()
-        && let Err(error) = Ok::<(), std::io::Error>(())
+        && let Err(error) = gate.reload_tls()
     {
         tracing::error!("certificates: {error}");
     }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use beamtalk_storage::time::now_seconds;
 use beamtalk_wire::Role;
 
-use super::credentials::unix_seconds;
 use super::server::{Connected, State};
-use super::{AuthKind, Gate, GateError, GateEvent, Secret, TokenRecord, Tokens};
+use super::{AuthKind, Credential, Gate, GateError, GateEvent, TokenRecord, Tokens};
 
 /// The close code of connections whose secret is no longer accepted.
 pub(crate) const CREDENTIALS_GONE: u16 = 4001;
@@ -21,7 +21,7 @@ pub enum Connections {
 impl Gate {
     /// Accept `cookie` instead of the old one from now on. Logins and invitations end; the answer
     /// is how many connections were closed.
-    pub fn rotate(&self, cookie: &Secret, connections: Connections) -> usize {
+    pub fn rotate(&self, cookie: &Credential, connections: Connections) -> usize {
         let mut state = self.shared.state();
         state.keys.rotate(cookie);
         match connections {
@@ -36,11 +36,11 @@ impl Gate {
         name: &str,
         role: Role,
         lifetime: Option<Duration>,
-    ) -> Result<Secret, GateError> {
+    ) -> Result<Credential, GateError> {
         let mut state = self.shared.state();
         let mut tokens = state.keys.tokens.clone();
         let lifetime = lifetime.map(|lifetime| lifetime.as_secs());
-        let token = tokens.create(name, role, lifetime, unix_seconds())?;
+        let token = tokens.create(name, role, lifetime, now_seconds())?;
         save(&state, &tokens)?;
         state.keys.tokens = tokens;
         Ok(token)
@@ -74,13 +74,11 @@ impl Gate {
     }
 
     /// Make a one-time token a browser can log in with, and how long it may be used.
-    pub fn login_token(&self) -> Result<(Secret, Duration), GateError> {
+    pub fn login_token(&self) -> Result<(Credential, Duration), GateError> {
         let lifetime = self.shared.config.pace.login_token;
         let token = {
             let State { keys, .. } = &mut *self.shared.state();
-            keys.logins
-                .invite(&keys.comparer, lifetime, Instant::now())
-                .map_err(|_| GateError::Random)?
+            keys.logins.invite(&keys.comparer, lifetime, Instant::now())?
         };
         self.shared.record(GateEvent::Login {
             peer: None,
@@ -100,9 +98,5 @@ fn sever(state: &State, reason: &str, is_meant: impl Fn(&Connected) -> bool) -> 
 }
 
 fn save(state: &State, tokens: &Tokens) -> Result<(), GateError> {
-    state
-        .keys
-        .store
-        .save(&tokens.to_json())
-        .map_err(GateError::TokenFile)
+    Ok(state.keys.store.save(&tokens.to_json())?)
 }

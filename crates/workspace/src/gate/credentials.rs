@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use beamtalk_storage::StorageError;
+use beamtalk_storage::time::now_seconds;
 use beamtalk_wire::Role;
 
 use super::failures::Reason;
 use super::logins::{LoginId, Logins};
 use super::opening::Offer;
-use super::secret::{Comparer, Mark, Secret};
+use super::secret::{Comparer, Credential, Mark};
 use super::tokens::Tokens;
 use super::{AuthKind, Credentials, TokenStore};
 
@@ -55,7 +57,7 @@ pub(crate) struct Pass {
 }
 
 impl Keys {
-    pub(crate) fn new(credentials: Credentials) -> Result<Self, getrandom::Error> {
+    pub(crate) fn new(credentials: Credentials) -> Result<Self, StorageError> {
         let comparer = Comparer::new()?;
         Ok(Self {
             cookie: comparer.mark(credentials.cookie.bytes()),
@@ -67,7 +69,7 @@ impl Keys {
     }
 
     /// Accept another cookie from now on, and no login made under the old one.
-    pub(crate) fn rotate(&mut self, cookie: &Secret) {
+    pub(crate) fn rotate(&mut self, cookie: &Credential) {
         self.cookie = self.comparer.mark(cookie.bytes());
         self.logins.clear();
     }
@@ -104,12 +106,12 @@ impl Keys {
         }
     }
 
-    fn is_cookie(&self, secret: &Secret) -> bool {
+    fn is_cookie(&self, secret: &Credential) -> bool {
         self.cookie.matches(&self.comparer.mark(secret.bytes())).into()
     }
 
-    fn token(&mut self, secret: &Secret) -> Option<Pass> {
-        let now = unix_seconds();
+    fn token(&mut self, secret: &Credential) -> Option<Pass> {
+        let now = now_seconds();
         let record = self.tokens.find(secret, &self.comparer, now)?;
         let is_news = record
             .last_used
@@ -131,10 +133,4 @@ impl Keys {
         }
         Some(pass)
     }
-}
-
-pub(crate) fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

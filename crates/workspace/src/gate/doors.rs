@@ -10,7 +10,6 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Http,
-    #[cfg_attr(not(test), expect(dead_code, reason = "TLS comes with its own commit"))]
     Https,
 }
 
@@ -30,15 +29,22 @@ impl Scheme {
     }
 }
 
-/// The names this listener goes by.
+/// The names this listener goes by, beside those in its certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct Doors {
     pub(crate) address: SocketAddr,
     pub(crate) scheme: Scheme,
-    /// Names in the certificate; they count when the listener is bound to all addresses.
-    pub(crate) certificate_names: Vec<String>,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
+}
+
+/// How a request got here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    /// The address of this machine that the client connected to.
+    pub(crate) local: IpAddr,
+    /// Names in the certificate shown to it; they count when the listener is bound to all addresses.
+    pub(crate) certificate_names: &'a [String],
 }
 
 /// Whether a request may come from a page without an origin, such as a local file.
@@ -67,27 +73,27 @@ pub(crate) enum Foreign {
 }
 
 impl Doors {
-    /// Judge all `Host` and `Origin` headers of a request that arrived at `local`.
+    /// Judge all `Host` and `Origin` headers of a request.
     pub(crate) fn judge(
         &self,
-        local: IpAddr,
+        arrival: Arrival<'_>,
         hosts: &[&[u8]],
         origins: &[&[u8]],
         null: NullOrigin,
     ) -> Result<Origin, Foreign> {
         // A request target with an authority names a host too; all names must be ours.
-        if hosts.is_empty() || !hosts.iter().all(|host| self.is_own_host(local, host)) {
+        if hosts.is_empty() || !hosts.iter().all(|host| self.is_own_host(arrival, host)) {
             return Err(Foreign::Host);
         }
         match origins {
             [] => Ok(Origin::Absent),
             [b"null"] if null == NullOrigin::Accepted => Ok(Origin::Null),
-            [origin] if self.is_own_origin(local, origin) => Ok(Origin::Own),
+            [origin] if self.is_own_origin(arrival, origin) => Ok(Origin::Own),
             _ => Err(Foreign::Origin),
         }
     }
 
-    fn is_own_host(&self, local: IpAddr, host: &[u8]) -> bool {
+    fn is_own_host(&self, arrival: Arrival<'_>, host: &[u8]) -> bool {
         let Ok(host) = std::str::from_utf8(host) else {
             return false;
         };
@@ -96,9 +102,10 @@ impl Doors {
         if self.address.ip().is_unspecified() {
             // The address the connection arrived at is the only one of this machine that its
             // client can have meant.
-            own.push(bracketed(local.to_canonical()));
+            own.push(bracketed(arrival.local.to_canonical()));
             own.extend(
-                self.certificate_names
+                arrival
+                    .certificate_names
                     .iter()
                     .map(|name| name.to_ascii_lowercase()),
             );
@@ -113,14 +120,14 @@ impl Doors {
             || allowed.into_iter().any(|name| host == name || with_port(&name))
     }
 
-    fn is_own_origin(&self, local: IpAddr, origin: &[u8]) -> bool {
+    fn is_own_origin(&self, arrival: Arrival<'_>, origin: &[u8]) -> bool {
         let Ok(origin) = std::str::from_utf8(origin) else {
             return false;
         };
         self.allow_origins.iter().any(|allowed| allowed == origin)
             || origin
                 .strip_prefix(self.scheme.prefix())
-                .is_some_and(|host| self.is_own_host(local, host.as_bytes()))
+                .is_some_and(|host| self.is_own_host(arrival, host.as_bytes()))
     }
 
     /// Keeps a browser from sending its login cookie without TLS where there is TLS.

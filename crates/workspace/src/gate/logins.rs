@@ -4,7 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::secret::{Comparer, Mark, Secret};
+use beamtalk_storage::StorageError;
+
+use super::secret::{Comparer, Credential, Mark};
 
 /// More logins than this push out the oldest; nobody has that many browsers.
 const LOGINS: usize = 64;
@@ -36,7 +38,7 @@ impl Logins {
         comparer: &Comparer,
         lifetime: Duration,
         now: Instant,
-    ) -> Result<Secret, getrandom::Error> {
+    ) -> Result<Credential, StorageError> {
         let (secret, entry) = self.entry(comparer, now + lifetime)?;
         push(&mut self.pending, entry, PENDING, now);
         Ok(secret)
@@ -45,11 +47,11 @@ impl Logins {
     /// Use a one-time token up: the answer is the login cookie of a browser.
     pub(crate) fn redeem(
         &mut self,
-        token: &Secret,
+        token: &Credential,
         comparer: &Comparer,
         lifetime: Duration,
         now: Instant,
-    ) -> Result<Option<Secret>, getrandom::Error> {
+    ) -> Result<Option<Credential>, StorageError> {
         let Some(place) = find(&self.pending, token, comparer, now) else {
             return Ok(None);
         };
@@ -62,7 +64,7 @@ impl Logins {
     /// The login a cookie belongs to, and until when.
     pub(crate) fn find(
         &self,
-        cookie: &Secret,
+        cookie: &Credential,
         comparer: &Comparer,
         now: Instant,
     ) -> Option<(LoginId, Instant)> {
@@ -80,8 +82,8 @@ impl Logins {
         self.open.clear();
     }
 
-    fn entry(&mut self, comparer: &Comparer, until: Instant) -> Result<(Secret, Entry), getrandom::Error> {
-        let secret = Secret::random("")?;
+    fn entry(&mut self, comparer: &Comparer, until: Instant) -> Result<(Credential, Entry), StorageError> {
+        let secret = Credential::random("")?;
         self.next += 1;
         let entry = Entry {
             id: LoginId(self.next),
@@ -101,7 +103,7 @@ fn push(entries: &mut Vec<Entry>, entry: Entry, most: usize, now: Instant) {
 }
 
 /// Compares with every entry, whatever the outcome.
-fn find(entries: &[Entry], presented: &Secret, comparer: &Comparer, now: Instant) -> Option<usize> {
+fn find(entries: &[Entry], presented: &Credential, comparer: &Comparer, now: Instant) -> Option<usize> {
     let presented = comparer.mark(presented.bytes());
     let mut found = None;
     for (place, entry) in entries.iter().enumerate() {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use beamtalk_wire::ClientKind;
 
-use super::secret::Secret;
+use super::secret::Credential;
 
 /// The subprotocol the server selects.
 pub(crate) const SUBPROTOCOL: &str = "beamtalk.v1";
@@ -20,12 +20,12 @@ const RESUME_LENGTH: usize = 64;
 /// A secret and what it claims to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    Cookie(Secret),
-    Token(Secret),
+    Cookie(Credential),
+    Token(Credential),
     /// A header does not say which of the two it carries.
-    Either(Secret),
+    Either(Credential),
     /// The cookie of a browser that logged in.
-    Login(Secret),
+    Login(Credential),
 }
 
 /// Who the client is and what it wants, beside its secret.
@@ -77,8 +77,8 @@ pub(crate) fn read_auth(text: &str) -> Option<(Offer, Greeting)> {
     let mut message: Message = serde_json::from_str(text).ok()?;
     let greeting = message.greeting();
     match (message.r#type.as_str(), message.cookie, message.token) {
-        ("auth", Some(cookie), None) => Some((Offer::Cookie(Secret::new(cookie)), greeting)),
-        ("auth", None, Some(token)) => Some((Offer::Token(Secret::new(token)), greeting)),
+        ("auth", Some(cookie), None) => Some((Offer::Cookie(Credential::new(cookie)), greeting)),
+        ("auth", None, Some(token)) => Some((Offer::Token(Credential::new(token)), greeting)),
         _ => None,
     }
 }
@@ -99,11 +99,11 @@ pub(crate) fn read_headers(headers: &HeaderMap, login_cookie: &str) -> Result<Op
         if !scheme.eq_ignore_ascii_case(b"bearer") {
             return Err(Ambiguous);
         }
-        secrets.push(Secret::new(secret.trim_ascii()));
+        secrets.push(Credential::new(secret.trim_ascii()));
     }
     for protocol in subprotocols(headers) {
         if let Some(secret) = protocol.strip_prefix(SUBPROTOCOL_SECRET.as_bytes()) {
-            secrets.push(Secret::new(secret));
+            secrets.push(Credential::new(secret));
         }
     }
     match secrets.len() {
@@ -127,23 +127,23 @@ fn subprotocols(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The value of the login cookie in the `Cookie` headers.
-pub(crate) fn login_in(headers: &HeaderMap, login_cookie: &str) -> Option<Secret> {
+pub(crate) fn login_in(headers: &HeaderMap, login_cookie: &str) -> Option<Credential> {
     headers
         .get_all(COOKIE)
         .iter()
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
         .filter_map(|pair| split_once(pair.trim_ascii(), b'='))
         .find(|(name, _)| *name == login_cookie.as_bytes())
-        .map(|(_, value)| Secret::new(value))
+        .map(|(_, value)| Credential::new(value))
 }
 
 /// The one-time token in the body of `POST /login`: a form with a field `token`, and nothing that
 /// would need decoding, since a token has no such letters.
-pub(crate) fn token_in_form(body: &[u8]) -> Option<Secret> {
+pub(crate) fn token_in_form(body: &[u8]) -> Option<Credential> {
     body.split(|byte| *byte == b'&')
         .filter_map(|pair| split_once(pair, b'='))
         .find(|(name, _)| *name == b"token")
-        .map(|(_, value)| Secret::new(value))
+        .map(|(_, value)| Credential::new(value))
 }
 
 fn split_once(bytes: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {

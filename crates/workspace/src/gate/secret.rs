@@ -4,6 +4,7 @@
 //! expected is kept as its HMAC under that key. A presented secret is turned into the same form, so
 //! the comparison takes the same time whatever was presented and however long it was.
 
+use beamtalk_storage::{Secret, StorageError, random_bytes};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
@@ -11,25 +12,21 @@ use zeroize::{Zeroize, Zeroizing};
 /// Block size of SHA-256.
 const BLOCK: usize = 64;
 
-/// Letters of base64url.
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// A secret somebody presented or one that was just made; cleared when dropped and never printed.
+/// A secret somebody presented, whatever it is worth, or one that was just made; cleared when dropped and never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(Zeroizing<Vec<u8>>);
+pub struct Credential(Zeroizing<Vec<u8>>);
 
-impl Secret {
+impl Credential {
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
 
     /// 256 bits from the system, as 43 letters after `prefix`.
-    pub fn random(prefix: &str) -> Result<Self, getrandom::Error> {
-        let mut bytes = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *bytes)?;
-        let mut text = Zeroizing::new(Vec::with_capacity(prefix.len() + 43));
+    pub fn random(prefix: &str) -> Result<Self, StorageError> {
+        let secret = Secret::random()?;
+        let mut text = Zeroizing::new(Vec::with_capacity(prefix.len() + secret.expose().len()));
         text.extend_from_slice(prefix.as_bytes());
-        base64url(&*bytes, &mut text);
+        text.extend_from_slice(secret.expose().as_bytes());
         Ok(Self(text))
     }
 
@@ -43,19 +40,15 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for Credential {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Secret(***)")
+        formatter.write_str("Credential(***)")
     }
 }
 
-/// Base64 of RFC 4648 §5 without padding.
-fn base64url(bytes: &[u8], text: &mut Vec<u8>) {
-    for group in bytes.chunks(3) {
-        let padded = [0, 1, 2].map(|place| group.get(place).copied().unwrap_or(0));
-        let bits = u32::from_be_bytes([0, padded[0], padded[1], padded[2]]);
-        let letters = [18, 12, 6, 0].map(|shift| LETTERS[(bits >> shift & 63) as usize]);
-        text.extend_from_slice(&letters[..=group.len()]);
+impl From<&Secret> for Credential {
+    fn from(secret: &Secret) -> Self {
+        Self::new(secret.expose())
     }
 }
 
@@ -67,10 +60,8 @@ pub(crate) struct Mark([u8; 32]);
 pub(crate) struct Comparer(Zeroizing<[u8; 32]>);
 
 impl Comparer {
-    pub(crate) fn new() -> Result<Self, getrandom::Error> {
-        let mut key = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *key)?;
-        Ok(Self(key))
+    pub(crate) fn new() -> Result<Self, StorageError> {
+        Ok(Self(Zeroizing::new(random_bytes()?)))
     }
 
     pub(crate) fn mark(&self, secret: &[u8]) -> Mark {
@@ -161,28 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn base64url_agrees_with_rfc_4648() {
-        for (bytes, expected) in [
-            ("", ""),
-            ("f", "Zg"),
-            ("fo", "Zm8"),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg"),
-            ("fooba", "Zm9vYmE"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            let mut text = Vec::new();
-            base64url(bytes.as_bytes(), &mut text);
-            assert_eq!(text, expected.as_bytes());
-        }
-        let mut text = Vec::new();
-        base64url(&[0xfb, 0xff, 0xbf], &mut text);
-        assert_eq!(text, b"-_-_");
-    }
-
-    #[test]
     fn random_secrets_have_256_bits_and_differ() {
-        let (one, two) = (Secret::random("btk_").unwrap(), Secret::random("btk_").unwrap());
+        let (one, two) = (
+            Credential::random("btk_").unwrap(),
+            Credential::random("btk_").unwrap(),
+        );
         assert_eq!(one.expose().len(), 4 + 43);
         assert_ne!(one, two);
     }
@@ -214,6 +188,6 @@ mod tests {
 
     #[test]
     fn secrets_are_not_printed() {
-        assert!(!format!("{:?}", Secret::new("hunter2")).contains("hunter2"));
+        assert!(!format!("{:?}", Credential::new("hunter2")).contains("hunter2"));
     }
 }

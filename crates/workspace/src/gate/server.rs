@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use beamtalk_wire::limits;
@@ -23,11 +24,12 @@ use beamtalk_wire::limits;
 use super::administration::CREDENTIALS_GONE;
 use super::connection::{self, Visit};
 use super::credentials::{self, Keys, Pass};
-use super::doors::{Doors, Foreign, NullOrigin, Origin};
+use super::doors::{Arrival, Doors, Foreign, NullOrigin, Origin};
 use super::failures::{Failure, Failures, MERGE, Peer, Reason, Record};
 use super::opening::{self, Ambiguous, Offer, SUBPROTOCOL};
 use super::outgoing::Outgoing;
 use super::pages::{self, Reply};
+use super::tls::Tls;
 use super::waiting::{Place, Waiting};
 use super::{Admitted, AuditSink, GateConfig, GateEvent};
 
@@ -38,7 +40,8 @@ const BODY_LIMIT: usize = 4 * 1024;
 /// What all connections of a gate share.
 pub(crate) struct Shared {
     pub(crate) config: GateConfig,
-    doors: Mutex<Arc<Doors>>,
+    doors: Doors,
+    tls: Option<Mutex<Tls>>,
     state: Mutex<State>,
     audit: Arc<dyn AuditSink>,
     pub(crate) admitted: mpsc::Sender<Admitted>,
@@ -72,6 +75,7 @@ impl Shared {
     pub(crate) fn new(
         config: GateConfig,
         doors: Doors,
+        tls: Option<Tls>,
         keys: Keys,
         audit: Arc<dyn AuditSink>,
         admitted: mpsc::Sender<Admitted>,
@@ -85,7 +89,8 @@ impl Shared {
         };
         Self {
             config,
-            doors: Mutex::new(Arc::new(doors)),
+            doors,
+            tls: tls.map(Mutex::new),
             state: Mutex::new(state),
             audit,
             admitted,
@@ -96,8 +101,15 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn doors(&self) -> Arc<Doors> {
-        Arc::clone(&self.doors.lock().unwrap_or_else(PoisonError::into_inner))
+    fn tls(&self) -> Option<Tls> {
+        let tls = self.tls.as_ref()?;
+        Some(tls.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    pub(crate) fn use_tls(&self, renewed: Tls) {
+        if let Some(tls) = &self.tls {
+            *tls.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
+        }
     }
 
     pub(crate) fn record(&self, event: GateEvent<'_>) {
@@ -208,18 +220,37 @@ async fn welcome(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place
     // Frames are small; waiting to fill a packet only delays them.
     drop(stream.set_nodelay(true));
     let Ok(local) = stream.local_addr() else { return };
-    converse(stream, Ends { peer, local }, shared, place).await;
+    let Some(tls) = shared.tls() else {
+        let ends = Ends {
+            peer,
+            local,
+            certificate_names: Arc::default(),
+        };
+        return converse(stream, ends, shared, place).await;
+    };
+    let ends = Ends {
+        peer,
+        local,
+        certificate_names: tls.names,
+    };
+    // A client that does not speak TLS, or shows no certificate where one is asked for, ends here.
+    let handshake = TlsAcceptor::from(tls.config).accept(stream);
+    if let Ok(Ok(stream)) = timeout(shared.config.pace.authentication, handshake).await {
+        converse(stream, ends, shared, place).await;
+    }
 }
 
 /// The two ends of a connection.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Ends {
     peer: SocketAddr,
     local: SocketAddr,
+    /// Names in the certificate that was shown.
+    certificate_names: Arc<[String]>,
 }
 
 impl Ends {
-    fn place(self) -> credentials::Place {
+    fn place(&self) -> credentials::Place {
         credentials::Place::of(self.peer, self.local)
     }
 }
@@ -236,9 +267,9 @@ where
 {
     let upgrade = Arc::new(Mutex::new(None));
     let service = service_fn(|request| {
-        let (shared, upgrade) = (Arc::clone(&shared), Arc::clone(&upgrade));
+        let (shared, upgrade, ends) = (Arc::clone(&shared), Arc::clone(&upgrade), ends.clone());
         async move {
-            let reply = answer(request, ends, &shared, &upgrade).await;
+            let reply = answer(request, &ends, &shared, &upgrade).await;
             Ok::<_, Infallible>(reply)
         }
     });
@@ -266,11 +297,11 @@ where
 
 async fn answer(
     request: Request<Incoming>,
-    ends: Ends,
+    ends: &Ends,
     shared: &Arc<Shared>,
     upgrade: &Mutex<Option<Upgrade>>,
 ) -> Reply {
-    let doors = shared.doors();
+    let doors = &shared.doors;
     let is_login = request.method() == Method::POST && request.uri().path() == "/login";
     let null = if is_login {
         NullOrigin::Accepted
@@ -278,7 +309,10 @@ async fn answer(
         NullOrigin::Refused
     };
     let judged = doors.judge(
-        ends.local.ip(),
+        Arrival {
+            local: ends.local.ip(),
+            certificate_names: &ends.certificate_names,
+        },
         &hosts(&request),
         &values(request.headers(), ORIGIN),
         null,
@@ -371,7 +405,7 @@ fn accept_upgrade(
     reply
 }
 
-async fn log_in(request: Request<Incoming>, ends: Ends, shared: &Arc<Shared>) -> Reply {
+async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -> Reply {
     let body = Limited::new(request.into_body(), BODY_LIMIT).collect();
     let body = match timeout(shared.config.pace.authentication, body).await {
         Ok(Ok(body)) => body.to_bytes(),
@@ -396,7 +430,7 @@ async fn log_in(request: Request<Incoming>, ends: Ends, shared: &Arc<Shared>) ->
     let mut reply = pages::empty(StatusCode::SEE_OTHER);
     pages::set(&mut reply, "location", "/");
     let (name, age) = (shared.login_cookie(), shared.config.pace.login.as_secs());
-    let secure = shared.doors().cookie_suffix();
+    let secure = shared.doors.cookie_suffix();
     pages::set(
         &mut reply,
         "set-cookie",
@@ -408,7 +442,7 @@ async fn log_in(request: Request<Incoming>, ends: Ends, shared: &Arc<Shared>) ->
     reply
 }
 
-fn redeem(shared: &Shared, token: &super::Secret, ends: Ends) -> Option<super::Secret> {
+fn redeem(shared: &Shared, token: &super::Credential, ends: &Ends) -> Option<super::Credential> {
     // Browser logins are for this machine; from the network only tokens count.
     if ends.place() == credentials::Place::Network {
         return None;
@@ -420,7 +454,7 @@ fn redeem(shared: &Shared, token: &super::Secret, ends: Ends) -> Option<super::S
         .flatten()
 }
 
-fn log_out(request: &Request<Incoming>, ends: Ends, shared: &Shared) -> Reply {
+fn log_out(request: &Request<Incoming>, ends: &Ends, shared: &Shared) -> Reply {
     let mut ended = false;
     if let Some(cookie) = opening::login_in(request.headers(), &shared.login_cookie()) {
         let State { keys, connected, .. } = &mut *shared.state();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use beamtalk_wire::{Channel, Role, limits};
-use beamtalk_workspace::gate::{Connections, Pace, Secret};
+use beamtalk_workspace::gate::{Connections, Credential, Pace};
 use futures_util::SinkExt;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
@@ -52,7 +52,7 @@ async fn rotation_closes_all_and_accepts_the_new_cookie_only() {
     let mut house = house().await;
     let (mut one, _a) = house.owner().await;
     let (mut two, _b) = house.owner().await;
-    let cookie = Secret::new("N".repeat(43));
+    let cookie = Credential::new("N".repeat(43));
     assert_eq!(house.gate.rotate(&cookie, Connections::Close), 2);
     assert_eq!(one.hear().await, Heard::Closed(4001));
     assert_eq!(two.hear().await, Heard::Closed(4001));
@@ -65,7 +65,7 @@ async fn rotation_closes_all_and_accepts_the_new_cookie_only() {
     new.cookie(cookie.expose()).await;
     new.expect("auth_ok").await;
     house.next().await;
-    assert_eq!(house.gate.rotate(&Secret::new("M"), Connections::Keep), 0);
+    assert_eq!(house.gate.rotate(&Credential::new("M"), Connections::Keep), 0);
     until(|| house.gate.counts().connected == 1).await;
 }
 

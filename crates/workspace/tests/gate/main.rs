@@ -7,3 +7,4 @@ mod flow;
 mod handshake;
 mod pages;
 mod support;
+mod tls;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use beamtalk_wire::ClientKind;
-use beamtalk_workspace::gate::{AuthKind, Connections, Pace, Secret};
+use beamtalk_workspace::gate::{AuthKind, Connections, Credential, Pace};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -241,7 +241,7 @@ async fn rotation_ends_logins_and_invitations() {
     let set = log_in(&house).await;
     let (pair, _) = set.split_once("; ").unwrap();
     let (token, _) = house.gate.login_token().unwrap();
-    house.gate.rotate(&Secret::new("N"), Connections::Keep);
+    house.gate.rotate(&Credential::new("N"), Connections::Keep);
     let own = format!("http://127.0.0.1:{}", house.port());
     let mut client = house
         .client_with(&[("origin", &own), ("cookie", pair)])

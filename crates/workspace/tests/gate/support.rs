@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use beamtalk_workspace::gate::{
-    Admitted, AuditSink, ControlCall, Credentials, Gate, GateConfig, GateError, GateEvent, Pace, Page,
-    Secret, TokenStore, Tokens,
+    Admitted, AuditSink, ControlCall, Credential, Credentials, Gate, GateConfig, GateError, GateEvent, Pace,
+    Page, TokenStore, Tokens,
 };
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
@@ -65,7 +65,7 @@ impl File {
 }
 
 impl TokenStore for File {
-    fn save(&self, tokens: &[u8]) -> std::io::Result<()> {
+    fn save(&self, tokens: &[u8]) -> Result<(), beamtalk_storage::StorageError> {
         *self.0.lock().unwrap() = tokens.to_vec();
         Ok(())
     }
@@ -105,6 +105,7 @@ pub(crate) async fn try_house(pace: Pace, change: impl FnOnce(&mut GateConfig)) 
     let mut config = GateConfig {
         bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
         port: 0,
+        tls: None,
         allow_hosts: Vec::new(),
         allow_origins: Vec::new(),
         workspace_id: ID.into(),
@@ -116,7 +117,7 @@ pub(crate) async fn try_house(pace: Pace, change: impl FnOnce(&mut GateConfig)) 
     change(&mut config);
     let (trail, file) = (Arc::new(Trail::default()), Arc::new(File::default()));
     let credentials = Credentials {
-        cookie: Secret::new(COOKIE),
+        cookie: Credential::new(COOKIE),
         tokens: Tokens::default(),
         store: file.clone(),
     };

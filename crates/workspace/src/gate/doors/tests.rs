@@ -2,26 +2,27 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+const LOOPBACK: Arrival<'_> = Arrival {
+    local: IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+    certificate_names: &[],
+};
 
 fn doors(bind: &str, scheme: Scheme) -> Doors {
     Doors {
         address: bind.parse().unwrap(),
         scheme,
-        certificate_names: vec!["Orbit.example".into()],
         allow_hosts: vec!["dev.example".into(), "proxy.example:8443".into()],
         allow_origins: vec!["https://dev.example".into()],
     }
 }
 
 fn host(doors: &Doors, local: &str, host: &str) -> bool {
+    let arrival = Arrival {
+        local: local.parse().unwrap(),
+        certificate_names: &["Orbit.example".into()],
+    };
     doors
-        .judge(
-            local.parse().unwrap(),
-            &[host.as_bytes()],
-            &[],
-            NullOrigin::Refused,
-        )
+        .judge(arrival, &[host.as_bytes()], &[], NullOrigin::Refused)
         .is_ok()
 }
 

@@ -19,7 +19,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 type Case<'a> = (&'a [(&'static str, &'a str)], Result<Option<Offer>, Ambiguous>);
 
 fn either(secret: &str) -> Offer {
-    Offer::Either(Secret::new(secret))
+    Offer::Either(Credential::new(secret))
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn first_messages() {
         r#"{"type":"auth","cookie":"k","client":"repl","protocol":"1.0","resume":"s-7f2a","more":[{}]}"#,
     )
     .unwrap();
-    assert_eq!(offer, Offer::Cookie(Secret::new("k")));
+    assert_eq!(offer, Offer::Cookie(Credential::new("k")));
     assert_eq!(
         greeting,
         Greeting {
@@ -38,7 +38,7 @@ fn first_messages() {
         }
     );
     let (offer, greeting) = read_auth(r#"{"type":"auth","token":"t"}"#).unwrap();
-    assert_eq!(offer, Offer::Token(Secret::new("t")));
+    assert_eq!(offer, Offer::Token(Credential::new("t")));
     assert_eq!(greeting, Greeting::of(ClientKind::Unknown));
 }
 
@@ -121,7 +121,7 @@ fn secrets_in_headers() {
         ),
         (
             &[("cookie", "a=b; bt_d0dc08b498b6=c; d=e")],
-            Ok(Some(Offer::Login(Secret::new("c")))),
+            Ok(Some(Offer::Login(Credential::new("c")))),
         ),
         (&[("cookie", "bt_other=c; xbt_d0dc08b498b6=c")], Ok(None)),
         (
@@ -156,7 +156,11 @@ fn tokens_in_forms() {
         ("tokens=abc", None),
         ("", None),
     ] {
-        assert_eq!(token_in_form(body.as_bytes()), token.map(Secret::new), "{body}");
+        assert_eq!(
+            token_in_form(body.as_bytes()),
+            token.map(Credential::new),
+            "{body}"
+        );
     }
 }
 
@@ -171,7 +175,7 @@ proptest! {
     fn a_cookie_is_read_as_it_was_written(cookie in ".{0,60}", client in ".{0,20}") {
         let text = serde_json::json!({"type": "auth", "cookie": cookie, "client": client}).to_string();
         let (offer, greeting) = read_auth(&text).unwrap();
-        prop_assert_eq!(offer, Offer::Cookie(Secret::new(cookie)));
+        prop_assert_eq!(offer, Offer::Cookie(Credential::new(cookie)));
         prop_assert_eq!(greeting.client, ClientKind::from_name(&client));
     }
 
