@@ -131,7 +131,7 @@ register_record(Record) ->
     end).
 
 new_record(Code, Meta) ->
-    Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source], I) end, Infos) end,
+    Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source, sites], I) end, Infos) end,
     #{class := Name, superclass := Super, method_info := Methods, class_method_info := ClassMethods} = Meta,
     Built = maps:with([built], Meta),
     {Patches, Removed} = live_changes(Meta, Code),
