@@ -107,4 +107,10 @@ shown({ended, Status}, _) -> {ok, #{<<"exit_code">> => Status, <<"text">> => <<>
 shown({raised, Exception}, _) -> failed(Exception).
 
 failed(Exception) ->
-    {error, beamtalk_bridge_error:of_exception(Exception)}.
+    Error = beamtalk_bridge_error:of_exception(Exception),
+    {error, with_line(beamtalk_eval:failed_line(), Error)}.
+
+%% Where nothing below the input has a place, its own line is the place.
+with_line(Line, Error) when is_integer(Line), not is_map_key(<<"location">>, Error) ->
+    Error#{<<"location">> => #{<<"file">> => <<"session">>, <<"line">> => Line}};
+with_line(_, Error) -> Error.
