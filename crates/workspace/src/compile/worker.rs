@@ -50,6 +50,9 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
         for text in &order.knowledge.declare {
             table.declare(&parse(text).0);
         }
+        if order.knowledge.no_ffi {
+            table.disable_ffi();
+        }
         let mut answer = Answer {
             table: &table,
             outcome: Outcome::default(),
