@@ -1,0 +1,25 @@
+//! Changes to the image that files do not have yet: log, flush, revert.
+//!
+//! Every change is recorded before it is acknowledged. `splice` and `plan` decide what a flush does to the sources,
+//! without touching any; `flush` does it in two phases that survive a crash between any two steps.
+
+mod entry;
+mod error;
+mod flush;
+mod log;
+mod new_class;
+mod plan;
+mod project;
+mod revert;
+mod splice;
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub use entry::{AuthorKind, Entry, EntryView, Intent, Kind, NewEntry, Side, State};
+pub use error::ChangeError;
+pub use log::ChangeLog;
+pub use new_class::{NewClass, NewClassFault, check_new_class};
+pub use plan::{Conflict, ConflictReason, Filter, FlushReport, Skip};
+pub use revert::InverseChange;
