@@ -96,7 +96,7 @@ impl Store {
     }
 
     pub(crate) fn rewrite(&self, entries: &[Entry]) -> Result<(), ChangeError> {
-        let bytes: Vec<u8> = entries.iter().flat_map(|entry| line(entry)).collect();
+        let bytes: Vec<u8> = entries.iter().flat_map(line).collect();
         Ok(self.directory.write_atomically(LOG, &bytes, PRIVATE_FILE)?)
     }
 
