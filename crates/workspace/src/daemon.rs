@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
-use crate::changes::ChangeLog;
+use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
@@ -50,6 +50,8 @@ pub enum StartError {
     #[error(transparent)]
     Audit(#[from] AuditError),
     #[error(transparent)]
+    Changes(#[from] ChangeError),
+    #[error(transparent)]
     Node(#[from] beamtalk_node::Error),
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -67,6 +69,7 @@ impl StartError {
         match self {
             Self::Storage(_)
             | Self::Audit(_)
+            | Self::Changes(_)
             | Self::Gate(GateError::Storage(_) | GateError::Tls(TlsError::Key(_))) => (5, "storage"),
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
@@ -247,7 +250,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: options.capabilities(),
     };
-    let changes = ChangeLog::open(directory.changes()?, root.clone()).map_err(StartError::Failed)?;
+    let changes = ChangeLog::open(directory.changes()?, &root)?;
     remember(&directory, metadata.clone(), &options)?;
     let workspace = Rc::new(Workspace {
         info: RefCell::new(info),
