@@ -25,6 +25,7 @@ start(Image) ->
     persistent_term:put(?MODULE, Port),
     case beamtalk_class:boot(Image) of
         ok ->
+            beamtalk_log:start(),
             beamtalk_workspace:start(),
             event(<<"workspace">>, <<"node_started">>,
                   #{<<"otp">> => list_to_binary(erlang:system_info(otp_release))}),
@@ -146,7 +147,10 @@ handle({ctl, credit, #{<<"id">> := Id, <<"bytes">> := Bytes}}) ->
     beamtalk_session_keeper:credit(Id, Bytes);
 handle({ctl, subscribe, #{<<"channels">> := Channels}}) ->
     persistent_term:put('$bt_channels', maps:from_list([{Channel, true} || Channel <- Channels])),
-    beamtalk_workspace:channels_changed();
+    %% Changing handlers of the logger takes a while.
+    spawn(fun beamtalk_workspace:channels_changed/0);
+handle({ctl, observe, #{<<"actor">> := Actor, <<"on">> := IsOn}}) ->
+    try gen_server:cast(list_to_pid(binary_to_list(Actor)), {'$bt_observe', IsOn}) catch error:badarg -> ok end;
 handle({ctl, stop, _}) -> spawn(fun stop/0);
 handle(_) -> ok.
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use beamtalk_wire::{ErrorBody, Op, Request, Role};
 
-pub(crate) use edit::notice;
+pub(crate) use edit::of_image;
 pub(crate) use load::{load_image, load_project};
 use serde_json::{Map, Value};
 
