@@ -179,7 +179,6 @@ async fn perform(
         session,
         role: Role::Owner,
         connection: None,
-        is_image: true,
     };
     if let Some(answer) = ops::of_image(workspace, op, args) {
         return answer;

@@ -105,7 +105,7 @@ fn record(
         .map_err(|cause| {
             ErrorBody::new(
                 "flush_io_error",
-                format!("the change is in the image but not logged: {}", cause),
+                format!("the change is in the image but not logged: {cause}"),
             )
         })?;
     let event = match kind {
@@ -448,7 +448,7 @@ pub(super) async fn revert(
         _ => super::load::file(workspace, &undo).await,
     };
     let answer = answer.map_err(|mut error| {
-        error.kind = "revert_install_failed".to_owned();
+        "revert_install_failed".clone_into(&mut error.kind);
         error
     })?;
     let entry = answer.fields.get("entry").cloned().unwrap_or_default();
