@@ -1,22 +1,6 @@
-//! Any bytes as a message of either dialect: no panic, and what was read is written back alike.
 #![no_main]
 
-use beamtalk_ninep::{Dialect, DirectoryEntry, Reply, Request, Stat, parse_request};
-use libfuzzer_sys::fuzz_target;
+#[path = "../checks/ninep.rs"]
+mod ninep;
 
-fuzz_target!(|bytes: &[u8]| {
-    let Some((number, body)) = bytes.split_first() else { return };
-    for dialect in [Dialect::Plan9, Dialect::Linux] {
-        if let Ok(request) = Request::decode(*number, body, dialect) {
-            let mut again = Vec::new();
-            request.encode(1, dialect, &mut again);
-            assert_eq!(Request::decode(*number, &again[7..], dialect), Ok(request));
-        }
-        drop(Reply::decode(*number, body, dialect));
-    }
-    drop(Stat::entries(bytes));
-    drop(DirectoryEntry::entries(bytes));
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        drop(parse_request(text));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ninep::check(bytes));

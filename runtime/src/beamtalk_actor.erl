@@ -104,7 +104,8 @@ send(Actor, Sel, Args, _) ->
 
 %% `self delegate' of a native actor: the request to its process.
 -spec delegate(handle(), atom(), [term()]) -> term().
-delegate(Actor, Sel, Args) ->
+delegate({_, Class, _, _} = Actor, Sel, Args) ->
+    beamtalk_capability:require_native(Class, Sel),
     Limit = case get('$bt_limit') of
         undefined -> ?TIMEOUT;
         Timeout -> Timeout
@@ -423,11 +424,13 @@ run(Sel, Args, Context, #{'$beamtalk_class' := Class} = Before) ->
             case get('$bt_cells') of
                 undefined ->
                     leave(),
+                    beamtalk_announcer:state_changed(Class, State, After),
                     {ok, Value, After};
                 _ ->
                     Answer = beamtalk_cell:freeze(Value),
                     Kept = beamtalk_cell:end_message(State, After),
                     leave(),
+                    beamtalk_announcer:state_changed(Class, State, Kept),
                     {ok, Answer, Kept}
             end
     catch Kind:Reason:Stack ->

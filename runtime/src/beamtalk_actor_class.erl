@@ -7,7 +7,7 @@
 -export([register_as/2, unregister/1, registeredName/1, isRegistered/1]).
 -export([pid/1, monitor/1, on_exit/2, stop/1, kill/1, isAlive/1, delegate/1]).
 -export([with_timeout/2]).
--export([all/0, instances/1]).
+-export([all/0, instances/1, reference_of/1]).
 
 -define(TIMEOUT, 5000).
 
@@ -67,7 +67,8 @@ linked() ->
 
 start_native(_, Class, Selector, Slots) when not is_map(Slots) ->
     beamtalk_error:type_error(Class, Selector, <<"The argument must be a Dictionary">>);
-start_native(Module, _, _, Slots) ->
+start_native(Module, Class, Selector, Slots) ->
+    beamtalk_capability:require_native(Class, Selector),
     Config = beamtalk_cell:freeze(Slots),
     Started = guarded(fun() -> Module:start_link(Config) end),
     case {Started, get('$bt_session')} of
@@ -217,6 +218,7 @@ all_registered(_) ->
         {ok, {_, Class, Module, _}} <- [reference_of(Pid)]].
 
 %% The actor a process is, if it is one.
+-spec reference_of(pid()) -> {ok, handle()} | none.
 reference_of(Pid) ->
     case erlang:process_info(Pid, dictionary) of
         {dictionary, Dictionary} ->

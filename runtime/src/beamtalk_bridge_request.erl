@@ -16,14 +16,10 @@ serve(Id, Session, Op, Args) ->
 
 perform(<<"load">>, #{<<"modules">> := Units} = Args, _Session) ->
     beamtalk_bridge_load:load(Units, Args);
-perform(<<"remove-method">>, #{<<"class">> := _, <<"selector">> := _} = Args, _) ->
-    beamtalk_bridge_change:remove_method(Args);
-perform(<<"remove-class">>, #{<<"class">> := _} = Args, _) ->
-    beamtalk_bridge_change:remove_class(Args);
 perform(<<"ping">>, _, _) ->
     {ok, #{}};
 perform(Op, Args, Session) ->
-    case code:ensure_loaded(beamtalk_image_ops) of
-        {module, Module} -> Module:perform(Op, Args, Session);
-        {error, _} -> {error, beamtalk_bridge_error:new(<<"unknown_op">>, ["the node knows no '", Op, "'"])}
+    case beamtalk_bridge_image:perform(Op, Args) of
+        unknown -> beamtalk_image_ops:perform(Op, Args, Session);
+        Answer -> Answer
     end.

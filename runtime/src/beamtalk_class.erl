@@ -99,9 +99,12 @@ register_units(Units) ->
         Ordered ->
             Known = [Name || #{name := Name} <- Ordered, exists(Name)],
             [beamtalk_protocol:register(P) || P <- Protocols],
+            Patched = lists:append([patch_code(record(Name)) || #{name := Name} <- Ordered]),
             [store(Record) || Record <- Ordered],
             Extended = [register_extensions(Code, Extensions) || {Code, _, _, Extensions} <- Units],
             recompute([Name || #{name := Name} <- Ordered] ++ lists:append(Extended)),
+            Still = lists:append([patch_code(record(Name)) || #{name := Name} <- Ordered]),
+            [beamtalk_code:unload(Code) || Code <- Patched -- Still],
             [beamtalk_class_state:initialize(Record) || Record <- Ordered],
             [beamtalk_announcer:system_event('ClassLoaded', #{className => Name}) || #{name := Name} <- Ordered],
             [beamtalk_bridge_events:class_registered(Name, not lists:member(Name, Known))
@@ -137,10 +140,10 @@ register_record(Record) ->
     end).
 
 new_record(Code, Meta) ->
-    Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source], I) end, Infos) end,
+    Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source, sites], I) end, Infos) end,
     #{class := Name, superclass := Super, method_info := Methods, class_method_info := ClassMethods} = Meta,
     Built = maps:with([built], Meta),
-    {Patches, Removed} = live_changes(Name, Code),
+    {Patches, Removed} = live_changes(Meta, Code),
     Built#{name => Name,
       superclass => Super,
       module => maps:get(module, Meta, Code),
@@ -150,6 +153,9 @@ new_record(Code, Meta) ->
       modifiers => maps:get(modifiers, Meta, []),
       native => maps:get(native, Meta, nil),
       source_file => maps:get(source_file, Meta, nil),
+      line => maps:get(line, Meta, nil),
+      doc => maps:get(doc, Meta, nil),
+      loaded_at => erlang:system_time(second),
       slots => maps:get(slots, Meta, []),
       class_slots => maps:get(class_slots, Meta, []),
       method_info => Light(Methods),
@@ -159,13 +165,24 @@ new_record(Code, Meta) ->
       patches => Patches, removed => Removed, docs => #{}}.
 
 %% Live changes that survive. A class compiled again because one method was
-%% replaced keeps the others; a new definition keeps none.
-live_changes(Name, Code) ->
+%% replaced has the text of all its methods in it and keeps the changes of what
+%% is not in that text; a new definition keeps none.
+live_changes(#{class := Name} = Meta, Code) ->
     case erlang:function_exported(Code, '__beamtalk_replaced', 0) andalso record(Name) of
         #{patches := Patches, removed := Removed} ->
-            Replaced = Code:'__beamtalk_replaced'(),
-            {maps:remove(Replaced, Patches), Removed -- [Replaced]};
+            {maps:filter(fun(Method, _) -> not is_in_text(Method, Meta) end, Patches),
+             [Method || Method <- Removed, not is_in_text(Method, Meta)]};
         _ -> {#{}, []}
+    end.
+
+is_in_text({Side, Sel}, #{method_info := Methods, class_method_info := ClassMethods}) ->
+    Infos = case Side of
+        instance -> Methods;
+        class -> ClassMethods
+    end,
+    case Infos of
+        #{Sel := Info} -> not maps:get(generated, Info, false);
+        _ -> false
     end.
 
 store(#{name := Name, code := Code} = Record) ->
@@ -174,6 +191,11 @@ store(#{name := Name, code := Code} = Record) ->
     ets:insert(beamtalk_classes, {Name, Record}),
     ets:insert(beamtalk_modules, {Code, Name}),
     ok.
+
+%% The modules of the patches of a class.
+patch_code(#{patches := Patches}) ->
+    [Code || {Code, _, _} <- maps:values(Patches)];
+patch_code(none) -> [].
 
 %% Superclasses before subclasses; refuses unknown or sealed superclasses,
 %% cycles and the names of the library.
@@ -243,7 +265,7 @@ recompute(Names) ->
 
 %% The classes and their descendants, superclasses first.
 with_descendants(Roots) ->
-    All = [{Name, Super} || {Name, #{superclass := Super}} <- ets:tab2list(beamtalk_classes)],
+    All = supers(),
     Children = lists:foldl(fun({Name, Super}, Acc) ->
                                    maps:update_with(Super, fun(L) -> [Name | L] end, [Name], Acc)
                            end, #{}, All),
@@ -251,6 +273,10 @@ with_descendants(Roots) ->
     Depth = fun(Name) -> depth(Name, Supers, 0) end,
     Reached = lists:usort(lists:append([reach(R, Children) || R <- Roots, is_map_key(R, Supers)])),
     [Name || {_, Name} <- lists:sort([{Depth(Name), Name} || Name <- Reached])].
+
+%% Every class with its superclass; the records themselves are large and stay where they are.
+supers() ->
+    ets:select(beamtalk_classes, [{{'$1', #{superclass => '$2'}}, [], [{{'$1', '$2'}}]}]).
 
 reach(Name, Children) ->
     [Name | lists:append([reach(C, Children) || C <- maps:get(Name, Children, [])])].
@@ -330,7 +356,7 @@ inherits(Name, Ancestor) ->
 
 -spec subclasses(name()) -> [name()].
 subclasses(Name) ->
-    lists:sort([C || {C, #{superclass := S}} <- ets:tab2list(beamtalk_classes), S =:= Name]).
+    lists:sort([C || {C, S} <- supers(), S =:= Name]).
 
 %% Breadth first.
 -spec all_subclasses(name()) -> [name()].
@@ -362,7 +388,9 @@ remove_method(Name, Side, Sel) ->
             {#{Sel := _}, _} ->
                 store(Record#{patches := maps:remove({Side, Sel}, Patches),
                               removed := [{Side, Sel} | Removed]}),
-                recompute([Name]);
+                recompute([Name]),
+                [beamtalk_code:unload(Code) || #{{Side, Sel} := {Code, _, _}} <- [Patches]],
+                ok;
             {_, true} ->
                 ets:delete(beamtalk_extensions, {Name, Side, Sel}),
                 recompute([Name]);
@@ -382,14 +410,14 @@ has_own(Name, Side, Sel) ->
 -spec remove_class(name()) -> ok.
 remove_class(Name) ->
     locked(fun() ->
-        #{code := Code} = record(Name),
+        #{code := Code} = Record = record(Name),
         ets:delete(beamtalk_classes, Name),
         ets:delete(beamtalk_modules, Code),
         ets:match_delete(beamtalk_extensions, {{Name, '_', '_'}, '_', '_', '_'}),
         beamtalk_protocol:forget(Name),
         beamtalk_class_state:forget(Name),
         beamtalk_table:retract(Name),
-        beamtalk_code:unload(Code),
+        [beamtalk_code:unload(Old) || Old <- [Code | patch_code(Record)]],
         beamtalk_announcer:system_event('ClassRemoved', #{className => Name})
     end).
 

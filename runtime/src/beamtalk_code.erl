@@ -12,7 +12,7 @@
 
 -export_type([prepared/0]).
 
--define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all]).
+-define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all, no_spawn_compiler_process]).
 
 %% A module ready to be loaded, with its metadata when that is known without
 %% loading it.
@@ -105,7 +105,14 @@ metadata(Forms) ->
 
 -spec compile_forms([term()]) -> {ok, module(), binary()} | {error, term()}.
 compile_forms(Forms) ->
-    case compile:forms(Forms, ?OPTIONS) of
+    %% A process of its own with room from the start: the compiler makes much garbage.
+    {_, Monitor} = spawn_opt(fun() -> exit({compiled, compile:forms(Forms, ?OPTIONS)}) end,
+                             [monitor, {min_heap_size, 300000}]),
+    Outcome = receive
+        {'DOWN', Monitor, process, _, {compiled, Answer}} -> Answer;
+        {'DOWN', Monitor, process, _, Reason} -> {error, [{"compiler", [{none, ?MODULE, Reason}]}], []}
+    end,
+    case Outcome of
         {ok, Module, Beam} -> {ok, Module, Beam};
         {ok, Module, Beam, _Warnings} -> {ok, Module, Beam};
         {error, Errors, _Warnings} -> {error, {compile_failed, Errors}};

@@ -14,7 +14,7 @@
 -module(beamtalk_dispatch).
 
 -export([send/2, send/3, send/4, send/5, send/6, send_list/3, send_as/4, super/5, cast/3]).
--export([compare/3, concat/2]).
+-export([compare/3, concat/2, at/2, at_put/3]).
 -export([class_name/1, class_of/1, info/1, responds_to/2, is_kind_of/2, is_text/1]).
 -export([call_local/4, method/2, not_found/4]).
 
@@ -112,6 +112,17 @@ compare('<', A, B) -> A < B;
 compare('>', A, B) -> A > B;
 compare('<=', A, B) -> A =< B;
 compare('>=', A, B) -> A >= B.
+
+%% `at:' and `at:put:' of a Dictionary are sealed, so they need no look-up; every other receiver is sent the message.
+%% All keys of an instance are Symbols, so a map with any other key is a Dictionary.
+-spec at(term(), term()) -> term().
+at(R, Key) when is_map_key(Key, R), not is_atom(Key) -> map_get(Key, R);
+at(R, Key) when is_map_key(Key, R), not is_map_key('$beamtalk_class', R) -> map_get(Key, R);
+at(R, Key) -> send(R, 'at:', Key).
+
+-spec at_put(term(), term(), term()) -> term().
+at_put(R, Key, Value) when is_map(R), not is_map_key('$beamtalk_class', R) -> R#{Key => Value};
+at_put(R, Key, Value) -> send(R, 'at:put:', Key, Value).
 
 -spec concat(term(), term()) -> term().
 concat(A, B) when is_binary(A), is_binary(B) -> <<A/binary, B/binary>>;

@@ -21,6 +21,16 @@ print(Term) -> text(printString, Term).
 
 %% displayString of a term.
 -spec display(term()) -> binary().
+display(Term) when is_integer(Term) ->
+    case persistent_term:get('$bt_plain', false) of
+        true -> integer_to_binary(Term);
+        false -> text(displayString, Term)
+    end;
+display(Term) when is_binary(Term) ->
+    case persistent_term:get('$bt_plain', false) andalso beamtalk_dispatch:is_text(Term) of
+        true -> Term;
+        false -> text(displayString, Term)
+    end;
 display(Term) -> text(displayString, Term).
 
 text(Form, Term) ->

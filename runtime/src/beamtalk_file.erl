@@ -15,6 +15,7 @@
 -include_lib("kernel/include/file.hrl").
 
 -define(CLASS, 'File').
+-define(CHUNK, 65536).
 
 %%% Questions
 
@@ -122,29 +123,68 @@ write(Path, Content, Modes, Selector) ->
                                         end
                                 end).
 
-%% Lines are read ahead, so the memory needed does not depend on the file.
+%% Lines are read a chunk at a time, so the memory needed does not depend on the file. Each is a copy: one that is
+%% kept keeps no chunk with it.
 -spec 'class lines:'(term(), term()) -> map().
 'class lines:'(_Class, Path) ->
     Checked = path(Path, 'lines:'),
-    case file:open(Checked, [read, raw, binary, {read_ahead, 65536}]) of
+    case file:open(Checked, [read, raw, binary]) of
         {ok, File} ->
             Text = <<"lines: ", (beamtalk_display:native(Checked))/binary>>,
-            Stream = beamtalk_stream:pulling(fun() -> next_line(File, Checked) end,
+            Stream = beamtalk_stream:batches(fun(State) -> next_lines(File, Checked, State) end, [],
                                              fun() -> close_lines(File) end, Text),
             beamtalk_result:ok(Stream);
         {error, Reason} ->
             failure(Reason, 'lines:', Checked)
     end.
 
-next_line(File, Path) ->
-    try file:read_line(File) of
-        {ok, Line} -> {value, strip_line_end(Line)};
-        eof -> done;
-        {error, Reason} -> erlang:error(exception(Reason, ?CLASS, 'lines:', Path))
+%% The state is what follows the last line end so far, in pieces, last one first.
+next_lines(_, _, eof) ->
+    done;
+next_lines(File, Path, Pieces) ->
+    try file:read(File, ?CHUNK) of
+        {ok, Chunk} ->
+            case binary:split(Chunk, <<"\n">>, [global]) of
+                [_] -> next_lines(File, Path, [Chunk | Pieces]);
+                [First | Others] -> whole_lines(without_return(joined([First | Pieces])), Others, Chunk)
+            end;
+        eof ->
+            case joined(Pieces) of
+                <<>> -> done;
+                Last -> {[Last], eof}
+            end;
+        {error, Reason} ->
+            erlang:error(exception(Reason, ?CLASS, 'lines:', Path))
     catch
         error:not_on_controlling_process ->
             beamtalk_error:raise(io_error, ?CLASS, 'lines:', <<"The lines belong to another process">>, nil,
                                  #{path => Path, reason => not_on_controlling_process})
+    end.
+
+whole_lines(First, Others, Chunk) ->
+    case binary:match(Chunk, <<"\r">>) of
+        nomatch -> copies(Others, [First]);
+        _ -> copies_without_returns(Others, [First])
+    end.
+
+copies([Rest], Lines) -> {lists:reverse(Lines), rest(Rest)};
+copies([Line | Others], Lines) -> copies(Others, [binary:copy(Line) | Lines]).
+
+copies_without_returns([Rest], Lines) -> {lists:reverse(Lines), rest(Rest)};
+copies_without_returns([Line | Others], Lines) ->
+    copies_without_returns(Others, [binary:copy(without_return(Line)) | Lines]).
+
+rest(<<>>) -> [];
+rest(Rest) -> [Rest].
+
+joined([Piece]) -> binary:copy(Piece);
+joined(Pieces) -> iolist_to_binary(lists:reverse(Pieces)).
+
+without_return(Line) ->
+    Size = byte_size(Line) - 1,
+    case Line of
+        <<Text:Size/binary, "\r">> -> Text;
+        _ -> Line
     end.
 
 %% Only its owner can close the file.

@@ -52,12 +52,13 @@ image() ->
     Records = [R || {_, R} <- lists:sort(ets:tab2list(beamtalk_classes))],
     Names = [Name || #{name := Name} <- Records],
     Tags = [element(2, beamtalk_class:named(Name)) || Name <- Names],
-    Text = [{'$bt_text', T} || T <- [persistent_term:get('$bt_text', none)], T =/= none],
+    Shared = [{Key, T} || Key <- ['$bt_text', '$bt_plain'], T <- [persistent_term:get(Key, none)], T =/= none],
+    %% Nothing in the image depends on when it was made.
     #{format => ?FORMAT,
-      records => Records,
+      records => [maps:remove(loaded_at, Record) || Record <- Records],
       extensions => lists:sort(ets:tab2list(beamtalk_extensions)),
       protocols => lists:sort(ets:tab2list(beamtalk_protocols)),
-      tables => [{Key, unversioned(persistent_term:get(Key))} || Key <- Names ++ Tags] ++ Text}.
+      tables => [{Key, unversioned(persistent_term:get(Key))} || Key <- Names ++ Tags] ++ Shared}.
 
 %% Versions count up from 1 in each run, so 0 is older than any later change.
 unversioned(#{'$info' := Info} = Table) -> Table#{'$info' := Info#{version := 0}};

@@ -5,6 +5,7 @@
 -module(beamtalk_inspector).
 
 -export(['class on:'/2]).
+-export([look/1, is_drillable/1]).
 -export([subject/1, kind/1, fields/1, size/1, 'at:'/2, 'page:'/2, 'evaluate:'/2, parent/1, root/1,
          path/1, refresh/1, 'printStringExpanded:'/2, asDictionaries/1, asDictionary/1]).
 
@@ -26,9 +27,23 @@ cursor(Target, Parent, Path) ->
     #{'$beamtalk_class' => ?CLASS, target => Target, subject => Subject, kind => Kind,
       entries => Entries, entry_kind => EntryKind, page => 1, parent => Parent, path => Path}.
 
+%% What there is to see without sending a message: kind, kind of the entries, entries.
+-spec look(term()) -> {value | actor | collection | foreign, atom(), [{term(), term()}]}.
+look(Target) ->
+    {Kind, _, EntryKind, Entries} = snapshot(Target, fun quiet_elements/1),
+    {Kind, EntryKind, Entries}.
+
+%% An Interval is shown by its ends: its elements may be too many.
+quiet_elements(#{'$beamtalk_class' := 'Interval'}) -> none;
+quiet_elements(Target) -> beamtalk_collection:native_elements(Target).
+
 %%% Snapshots
 
-snapshot({beamtalk_object, _, _, Process} = Actor) when is_pid(Process); is_tuple(Process) ->
+snapshot(Target) -> snapshot(Target, fun(Collection) -> {ok, beamtalk_collection:elements(Collection)} end).
+
+%% `Elements' answers those of a collection that is not a Dictionary, or `none'.
+snapshot({beamtalk_object, _, _, Process} = Actor, _) when is_pid(Process);
+                                                                    element(1, Process) =:= registered ->
     case actor_state(Actor) of
         {ok, State} ->
             {actor, State, slot, lists:sort([{Name, Value} || {Name, Value} <- maps:to_list(State),
@@ -36,31 +51,35 @@ snapshot({beamtalk_object, _, _, Process} = Actor) when is_pid(Process); is_tupl
         error ->
             {actor, nil, slot, [{status, unavailable}]}
     end;
-snapshot({beamtalk_object, _, _, _} = Class) ->
+snapshot({beamtalk_object, _, _, _} = Class, _) ->
     {value, Class, slot, []};
-snapshot({beamtalk_supervisor, _, _, Pid} = Supervisor) ->
+snapshot({beamtalk_supervisor, _, _, Pid} = Supervisor, _) ->
     {foreign, Supervisor, processInfo, process_facts(Pid)};
-snapshot(Pid) when is_pid(Pid) ->
+snapshot(Pid, _) when is_pid(Pid) ->
     {foreign, Pid, processInfo, process_facts(Pid)};
-snapshot(Text) when is_binary(Text) ->
+snapshot(Text, _) when is_binary(Text) ->
     {value, Text, slot, []};
-snapshot(Target) ->
+snapshot(Target, Elements) ->
     case beamtalk_dispatch:is_kind_of(Target, 'Collection') of
-        true -> collection(Target);
-        false -> {value, Target, slot, value_fields(Target)}
+        true -> collection(Target, Elements);
+        false -> value(Target)
     end.
 
-collection(Target) ->
+collection(Target, Elements) ->
     case beamtalk_dispatch:class_name(Target) of
         'Dictionary' ->
             {collection, Target, association, lists:sort(maps:to_list(Target))};
         _ ->
-            Elements = beamtalk_collection:elements(Target),
-            {collection, Target, element, lists:zip(lists:seq(1, length(Elements)), Elements)}
+            case Elements(Target) of
+                {ok, All} -> {collection, Target, element, lists:zip(lists:seq(1, length(All)), All)};
+                none -> value(Target)
+            end
     end.
 
+value(Target) -> {value, Target, slot, value_fields(Target)}.
+
 value_fields(#{'$beamtalk_class' := _} = Value) ->
-    [{Name, maps:get(Name, Value, nil)} || Name <- beamtalk_dispatch:send(Value, fieldNames)];
+    [{Name, maps:get(Name, Value)} || Name <- beamtalk_value:field_names(Value)];
 value_fields(_) ->
     [].
 
@@ -140,6 +159,7 @@ window(#{kind := collection, entries := Entries, page := Page}) ->
 window(#{entries := Entries}) ->
     Entries.
 
+-spec is_drillable(term()) -> boolean().
 is_drillable(Value) when is_number(Value); is_atom(Value); is_binary(Value); is_function(Value);
                          is_reference(Value); is_port(Value) ->
     false;

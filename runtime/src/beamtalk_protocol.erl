@@ -5,7 +5,7 @@
 -export(['class requiredMethods:'/2, 'class conformingClasses:'/2, 'class isProtocol:'/2,
          'class allProtocols'/1]).
 -export(['class requiredMethods'/1, 'class conformingClasses'/1]).
--export([conforms/2, protocols_of/1]).
+-export([conforms/2, protocols_of/1, required/1]).
 
 -spec register(map()) -> ok.
 register(#{name := Name} = Protocol) ->
@@ -84,7 +84,8 @@ answers(Class, {class, Sel}) ->
     {_, Tag, _, _} = beamtalk_class:named(Class),
     beamtalk_dispatch:method(Tag, Sel) =/= none.
 
-%% Signatures of the protocol and of those it extends.
+%% Signatures of the protocol and of those it extends; `none' when there is no such protocol.
+-spec required(atom()) -> [{instance | class, atom()}] | none.
 required(Name) ->
     case ets:lookup(beamtalk_protocols, Name) of
         [{_, #{required := Own, extending := nil}}] -> Own;

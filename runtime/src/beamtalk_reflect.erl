@@ -4,7 +4,7 @@
 -module(beamtalk_reflect).
 
 -export([target/1, superclass/1, ancestors/1, own_selectors/1, all_selectors/1, definer/2,
-         method/2, method_doc/2, class_doc/1, set_class_doc/2, set_method_doc/3, is_behaviour/1,
+         method/2, method_info/2, method_doc/2, class_doc/1, set_class_doc/2, set_method_doc/3, is_behaviour/1,
          metaclass/1]).
 
 -type behaviour() :: {beamtalk_object, atom(), module(), atom()}.
@@ -99,6 +99,7 @@ method(Behaviour, Selector) ->
 
 %% Full information about a method the behaviour itself defines: the live
 %% replacement, the body's method or an extension.
+-spec method_info(behaviour(), atom()) -> map().
 method_info(Behaviour, Selector) ->
     {Side, Name} = target(Behaviour),
     #{patches := Patches, removed := Removed} = record(Name),
@@ -145,6 +146,7 @@ class_doc(Behaviour) ->
     {_, Name} = target(Behaviour),
     case record(Name) of
         #{docs := #{class := Doc}} -> Doc;
+        #{doc := Doc} -> Doc;
         _ -> maps:get(doc, beamtalk_class:meta(Name), nil)
     end.
 

@@ -6,7 +6,7 @@
 -module(beamtalk_session_keeper).
 
 -export([request/4, credit/2, start/3]).
--export([all/0, describe/1, variables/1, variable/2, pend/3, is_visible/1, write/2]).
+-export([all/0, describe/1, variables/1, variable/2, own_variable/2, pend/3, is_visible/1, write/2]).
 
 -record(state, {id :: binary(),
                 kind :: binary(),
@@ -102,8 +102,8 @@ variables(Session) ->
 
 contents(Table) -> lists:sort([Variable || {Name, _} = Variable <- ets:tab2list(Table), is_atom(Name)]).
 
--spec variable(binary(), atom()) -> {ok, term()} | none.
-variable(Session, Name) ->
+-spec own_variable(binary(), atom()) -> {ok, term()} | none.
+own_variable(Session, Name) ->
     case ets:lookup(?SESSIONS, Session) of
         [{_, _, Table, _}] ->
             try ets:lookup(Table, Name) of
@@ -120,6 +120,14 @@ pend(Session, Name, Change) ->
     [{_, _, Table, _}] = ets:lookup(?SESSIONS, Session),
     ets:insert(Table, {{pending, Name}, Change}),
     ok.
+
+%% One variable of a session, or one that all sessions see.
+-spec variable(binary() | nil, atom()) -> {ok, term()} | none.
+variable(Session, Name) ->
+    case own_variable(Session, Name) of
+        {ok, Value} -> {ok, Value};
+        none -> beamtalk_workspace:global(Name)
+    end.
 
 %% Output of the running evaluation, by a process that works for it. Answers the evaluation's request, or
 %% nil when none runs.

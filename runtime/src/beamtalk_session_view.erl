@@ -33,5 +33,5 @@ bindings(Table, Names, _) ->
     #{<<"bindings">> => maps:from_list(Shown)}.
 
 binding(Value) ->
-    {Text, _} = beamtalk_bridge_value:cut(beamtalk_display:native(Value), ?BINDING_LIMIT),
-    #{<<"text">> => Text, <<"class">> => class(Value)}.
+    {Text, _} = beamtalk_bridge_value:cut(beamtalk_plain:text(Value), ?BINDING_LIMIT),
+    #{<<"text">> => Text, <<"class">> => atom_to_binary(beamtalk_plain:class(Value))}.

@@ -5,11 +5,12 @@
 -export(['class new:'/2, 'class from:'/2, 'class from:by:'/3, 'class on:'/2, 'select:'/2,
          'reject:'/2, 'collect:'/2, 'drop:'/2, 'take:'/2, asList/1, 'do:'/2, 'inject:into:'/3,
          'detect:'/2, 'detect:ifNone:'/3, 'anySatisfy:'/2, 'allSatisfy:'/2, printString/1]).
--export([pulling/3]).
+-export([pulling/3, batches/4]).
 
 -type step() :: {select | reject | collect, fun()} | {drop, non_neg_integer()}.
 -type source() :: {on, term()} | {from, integer()} | {iterate, term(), fun()}
-                | {pull, fun(() -> {value, term()} | done), fun(() -> term())}.
+                | {pull, fun(() -> {value, term()} | done), fun(() -> term())}
+                | {batches, fun((term()) -> {[term()], term()} | done), term(), fun(() -> term())}.
 -type stream() :: #{'$beamtalk_class' := 'Stream', source := source(), steps := [step()],
                     text := binary()}.
 
@@ -51,6 +52,11 @@ abbreviation(_) -> <<"[...]">>.
 -spec pulling(fun(() -> {value, term()} | done), fun(() -> term()), binary()) -> stream().
 pulling(Pull, Close, Text) ->
     make({pull, Pull, Close}, Text).
+
+%% The same where elements come many at a time: `Next' is given a state and answers elements and the next state.
+-spec batches(fun((State) -> {[term()], State} | done), State, fun(() -> term()), binary()) -> stream().
+batches(Next, State, Close, Text) ->
+    make({batches, Next, State, Close}, Text).
 
 make(Source, Text) ->
     #{'$beamtalk_class' => 'Stream', source => Source, steps => [],
@@ -160,27 +166,52 @@ start({on, Collection}) -> {list, beamtalk_collection:elements(Collection)};
 start(Source) -> Source.
 
 close(#{source := {pull, _, Close}}) -> Close();
+close(#{source := {batches, _, _, Close}}) -> Close();
 close(_) -> ok.
 
+loop({list, Elements}, Steps, Acc, Fun) ->
+    element(2, fold(Elements, Steps, Acc, Fun));
+loop({batches, Next, State, Close}, Steps, Acc, Fun) ->
+    case Next(State) of
+        done ->
+            Acc;
+        {Elements, NewState} ->
+            case fold(Elements, Steps, Acc, Fun) of
+                {stop, NewAcc} -> NewAcc;
+                {NewSteps, NewAcc} -> loop({batches, Next, NewState, Close}, NewSteps, NewAcc, Fun)
+            end
+    end;
 loop(Source, Steps, Acc, Fun) ->
     case next(Source) of
         done ->
             Acc;
         {Element, Rest} ->
-            case apply_steps(Steps, Element, []) of
-                {skip, NewSteps} ->
-                    loop(Rest, NewSteps, Acc, Fun);
-                {keep, Value, NewSteps} ->
-                    case Fun(Value, Acc) of
-                        {next, NewAcc} -> loop(Rest, NewSteps, NewAcc, Fun);
-                        {stop, NewAcc} -> NewAcc
-                    end
+            case fold([Element], Steps, Acc, Fun) of
+                {stop, NewAcc} -> NewAcc;
+                {NewSteps, NewAcc} -> loop(Rest, NewSteps, NewAcc, Fun)
             end
     end.
 
+%% Over elements that are there: `{stop, Acc}', or the steps as they are now and the accumulator.
+fold([Element | Rest], [], Acc, Fun) ->
+    case Fun(Element, Acc) of
+        {next, NewAcc} -> fold(Rest, [], NewAcc, Fun);
+        {stop, _} = Stop -> Stop
+    end;
+fold([Element | Rest], Steps, Acc, Fun) ->
+    case apply_steps(Steps, Element, []) of
+        {skip, NewSteps} ->
+            fold(Rest, NewSteps, Acc, Fun);
+        {keep, Value, NewSteps} ->
+            case Fun(Value, Acc) of
+                {next, NewAcc} -> fold(Rest, NewSteps, NewAcc, Fun);
+                {stop, _} = Stop -> Stop
+            end
+    end;
+fold([], Steps, Acc, _) ->
+    {Steps, Acc}.
+
 %% An iterated source applies its block only when the element after it is wanted.
-next({list, [Element | Rest]}) -> {Element, {list, Rest}};
-next({list, []}) -> done;
 next({from, Number}) -> {Number, {from, Number + 1}};
 next({iterate, Value, Step}) -> {Value, {iterated, Value, Step}};
 next({iterated, Value, Step}) -> next({iterate, Step(Value), Step});

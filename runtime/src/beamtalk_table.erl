@@ -12,8 +12,22 @@
 publish(InstanceSide, ClassSide) ->
     [publish_instance_side(Record) || Record <- InstanceSide],
     [publish_class_side(Record) || Record <- ClassSide],
-    publish_text(),
+    Changed = [Name || #{name := Name} <- InstanceSide],
+    [publish_text() || lists:member('String', Changed) orelse lists:member('Binary', Changed)],
+    [publish_plain() || lists:member('String', Changed) orelse lists:member('Integer', Changed)],
     ok.
+
+publish_plain() ->
+    put_term('$bt_plain', is_plain('Integer', displayString, bt@stdlib@object)
+                          andalso is_plain('Integer', printString, bt@stdlib@integer)
+                          andalso is_plain('String', displayString, bt@stdlib@string)).
+
+%% Is the method still the library's? Where all are, beamtalk_display shows Integers and Strings without a send.
+is_plain(Class, Selector, Module) ->
+    case table(Class) of
+        #{Selector := Method} -> erlang:fun_info(Method, module) =:= {module, Module};
+        _ -> false
+    end.
 
 publish_instance_side(#{name := Name, superclass := Super} = Record) ->
     Inherited = table(Super),

@@ -2,6 +2,7 @@
 -module(beamtalk_test_runner).
 
 -export([run_all/1, run_all/2, run/2, run/3, class_run_all/1, class_run/2]).
+-export([test_classes/0, outcomes/2]).
 -export([passed/1, failed/1, skipped/1, total/1, duration/1, failures/1, summary/1, print/1]).
 
 -type result() :: #{'$beamtalk_class' := 'TestResult', outcomes := [beamtalk_test:outcome()],
@@ -17,16 +18,22 @@ run_all(Self) ->
 
 -spec run_all(term(), term()) -> result().
 run_all(_Self, Jobs) when is_integer(Jobs), Jobs >= 0 ->
-    timed(fun() ->
-                  Classes = lists:sort([Class || Class <- beamtalk_class:all_subclasses('TestCase'),
-                                                 beamtalk_test:test_selectors(Class) =/= [],
-                                                 not is_abstract(Class)]),
-                  {Serial, Others} = lists:partition(fun beamtalk_test:is_serial/1, Classes),
-                  in_parallel(Others, workers(Jobs)) ++ in_parallel(Serial, 1)
-          end);
+    timed(fun() -> outcomes(test_classes(), Jobs) end);
 run_all(_Self, _) ->
     beamtalk_error:raise(invalid_argument, 'TestRunner', 'runAll:',
                          <<"Expected an Integer of at least 0">>).
+
+%% Classes with tests to run, by name.
+-spec test_classes() -> [atom()].
+test_classes() ->
+    lists:sort([Class || Class <- beamtalk_class:all_subclasses('TestCase'),
+                         beamtalk_test:test_selectors(Class) =/= [], not is_abstract(Class)]).
+
+%% Several classes at once, serial ones after the others; 0 jobs are as many as there are schedulers.
+-spec outcomes([atom()], non_neg_integer()) -> [beamtalk_test:outcome()].
+outcomes(Classes, Jobs) ->
+    {Serial, Others} = lists:partition(fun beamtalk_test:is_serial/1, Classes),
+    in_parallel(Others, workers(Jobs)) ++ in_parallel(Serial, 1).
 
 -spec run(term(), term()) -> result().
 run(_Self, Class) ->
@@ -50,7 +57,7 @@ in_parallel(Classes, Jobs) ->
     end.
 
 is_abstract(Class) ->
-    lists:member(abstract, maps:get(modifiers, beamtalk_class:meta(Class), [])).
+    lists:member(abstract, maps:get(modifiers, beamtalk_class:record(Class))).
 
 %% A test class, given as class object or by name.
 class_name({beamtalk_object, _, _, Name}, Selector) when is_atom(Name) ->

@@ -29,7 +29,7 @@
 -define(CLEARED, {?MODULE, cleared}).
 
 %% `calls' to `max' are positions the counters are updated at.
--record(row, {key :: {pid(), atom(), atom()} | pruning | '_', calls = 0, ok = 0, errors = 0, timeouts = 0,
+-record(row, {key :: {pid(), atom(), atom()} | pruning | '_' | '$1', calls = 0, ok = 0, errors = 0, timeouts = 0,
               total = 0, min = 0, max = 0}).
 
 -type mode() :: sync | async | cast | lifecycle.
@@ -391,14 +391,17 @@ handle_call(_, _From, State) ->
 
 -spec handle_cast(term(), none) -> {noreply, none}.
 handle_cast(prune, State) ->
-    Dead = lists:usort([Pid || #row{key = {Pid, _, _}} <- ets:tab2list(?MODULE),
-                               not is_process_alive(Pid)]),
-    lists:foreach(fun(Pid) -> ets:match_delete(?MODULE, #row{key = {Pid, '_', '_'}, calls = '_', ok = '_',
-                                                             errors = '_', timeouts = '_', total = '_',
-                                                             min = '_', max = '_'})
-                  end, Dead),
+    ets:safe_fixtable(?MODULE, true),
+    prune(ets:select(?MODULE, [{#row{key = '$1', _ = '_'}, [{is_tuple, '$1'}], ['$1']}], 1000)),
+    ets:safe_fixtable(?MODULE, false),
     erlang:send_after(?PRUNE_PAUSE, self(), may_prune),
     {noreply, State}.
+
+%% One pass over the table, a key at a time: a pattern with an open part would walk it once for every dead actor.
+prune('$end_of_table') -> ok;
+prune({Keys, Continuation}) ->
+    [ets:delete(?MODULE, Key) || {Pid, _, _} = Key <- Keys, not is_process_alive(Pid)],
+    prune(ets:select(Continuation)).
 
 -spec handle_info(term(), none) -> {noreply, none}.
 handle_info(may_prune, State) ->

@@ -126,16 +126,63 @@ removal_test() ->
 patch_test() ->
     Class = beamtalk_support:define(#{name => 'Patched', superclass => 'Value', kind => value,
                                       methods => [{v, 0, "fun(_) -> 1 end"}]}),
-    Spec = #{name => none, module => 'bt@patch_1', only_extensions => true,
-             extensions => [{'Patched', instance, v, 0, "fun(_) -> 2 end"}]},
+    patch('Patched', v, "fun(_) -> 2 end"),
+    ?assertEqual(2, ?D:send(?D:send(Class, new), v)).
+
+patches_flat_test_() ->
+    {timeout, 120, {"a thousand patches of one method with a process inside an old one", fun patches_flat/0}}.
+
+patches_flat() ->
+    Class = beamtalk_support:define(#{name => 'Often', superclass => 'Value', kind => value,
+                                      methods => [{v, 0, "fun(_) -> 0 end"}]}),
+    Value = ?D:send(Class, new),
+    patch('Often', v, "fun(_) -> receive go -> sat end end"),
+    {Pid, Monitor} = spawn_monitor(fun() -> exit(?D:send(Value, v)) end),
+    wait_until(fun() -> element(2, process_info(Pid, status)) =:= waiting end),
+    [patch('Often', v, integer("fun(_) -> ", N)) || N <- lists:seq(1, 5)],
+    {Atoms, Modules} = {erlang:system_info(atom_count), length(code:all_loaded())},
+    [begin
+         patch('Often', v, integer("fun(_) -> ", N)),
+         N rem 100 =:= 0 andalso ?assertEqual(N, ?D:send(Value, v))
+     end || N <- lists:seq(1, 1000)],
+    ?assertEqual(Atoms, erlang:system_info(atom_count)),
+    ?assertEqual(Modules, length(code:all_loaded())),
+    Pid ! go,
+    ?assertEqual(sat, receive {'DOWN', Monitor, process, _, Reason} -> Reason end).
+
+patch_dropped_test() ->
+    Define = fun() ->
+        beamtalk_support:define(#{name => 'Dropped', superclass => 'Value', kind => value,
+                                  methods => [{v, 0, "fun(_) -> 1 end"}, {w, 0, "fun(_) -> 1 end"}]})
+    end,
+    Class = Define(),
+    Value = ?D:send(Class, new),
+    patch('Dropped', v, "fun(_) -> 2 end"),
+    ?assertEqual(2, ?D:send(Value, v)),
+    Define(),
+    ?assertEqual(1, ?D:send(Value, v)),
+    ?assertNot(code:is_loaded(patch_module('Dropped', v)) =/= false),
+    patch('Dropped', w, "fun(_) -> 3 end"),
+    ?assertEqual(3, ?D:send(Value, w)),
+    ok = beamtalk_class:remove_method('Dropped', instance, w),
+    ?assertEqual(false, code:is_loaded(patch_module('Dropped', w))),
+    E = beamtalk_support:catch_error(fun() -> ?D:send(Value, w) end),
+    ?assertEqual(does_not_understand, beamtalk_error:field(E, kind)),
+    patch('Dropped', w, "fun(_) -> 4 end"),
+    ?assertEqual(4, ?D:send(Value, w)).
+
+patch_module(Class, Selector) -> list_to_atom(lists:concat(["bt@patch@", Class, "@", Selector])).
+
+patch(Class, Selector, Body) ->
+    Spec = #{name => none, module => patch_module(Class, Selector), only_extensions => true,
+             extensions => [{Class, instance, Selector, 0, Body}]},
     Forms = [case F of
-                 {function, L, '__beamtalk_extensions', 0, [{clause, C, [], [], [Body]}]} ->
-                     Entries = [E#{kind => patch} || E <- erl_parse:normalise(Body)],
+                 {function, L, '__beamtalk_extensions', 0, [{clause, C, [], [], [Abstract]}]} ->
+                     Entries = [E#{kind => patch} || E <- erl_parse:normalise(Abstract)],
                      {function, L, '__beamtalk_extensions', 0, [{clause, C, [], [], [erl_parse:abstract(Entries)]}]};
                  _ -> F
              end || F <- beamtalk_support:forms(Spec)],
-    ok = beamtalk_class:load_forms(Forms),
-    ?assertEqual(2, ?D:send(?D:send(Class, new), v)).
+    ok = beamtalk_class:load_forms(Forms).
 
 image_test() ->
     beamtalk_support:start(),

@@ -2,7 +2,8 @@
 %%
 %% `define(Spec)' takes a map: name, superclass, kind, slots (`{Name, DefaultText}' or
 %% `{Name, Type}' with `required'), methods (`{Selector, Arity, "fun text"}'), the same
-%% for the class side, and compiles, loads and registers the module.
+%% for the class side, and compiles, loads and registers the module. A fourth element of a method
+%% adds to what its MethodInfo says, the key `meta' to what the class says about itself.
 -module(beamtalk_support).
 
 -export([start/0, define/1, forms/1, object/1, root_classes/0, stop_all/1, catch_error/1]).
@@ -81,20 +82,22 @@ object(Name) -> beamtalk_class:named(Name).
 
 -spec forms(map()) -> [term()].
 forms(#{name := Name} = Spec) ->
-    Methods = maps:get(methods, Spec, []),
-    ClassMethods = maps:get(class_methods, Spec, []),
+    Given = maps:get(methods, Spec, []),
+    GivenClass = maps:get(class_methods, Spec, []),
+    Bare = fun(All) -> [{element(1, M), element(2, M), element(3, M)} || M <- All] end,
+    {Methods, ClassMethods} = {Bare(Given), Bare(GivenClass)},
     Slots = maps:get(slots, Spec, []),
     ClassSlots = maps:get(class_slots, Spec, []),
     Extensions = maps:get(extensions, Spec, []),
     Module = module(Spec),
-    Meta = #{class => Name, superclass => maps:get(superclass, Spec, 'Object'),
+    Meta = maps:merge(#{class => Name, superclass => maps:get(superclass, Spec, 'Object'),
              kind => maps:get(kind, Spec, object), module => Module,
              package => maps:get(package, Spec, nil), modifiers => maps:get(modifiers, Spec, []),
              visibility => public, native => maps:get(native, Spec, nil), handle_scope => nil,
              doc => <<"A test class.">>, source_file => nil, line => 1, type_parameters => [],
              slots => [slot(S) || S <- Slots], class_slots => [slot(S) || S <- ClassSlots],
-             method_info => infos(Methods), class_method_info => infos(ClassMethods),
-             locked => [], version => 1},
+             method_info => infos(Given), class_method_info => infos(GivenClass),
+             locked => [], version => 1}, maps:get(meta, Spec, #{})),
     Functions =
         [function(S, N + 1, T) || {S, N, T} <- Methods]
         ++ [function(decorated("class ", S), N + 1, T) || {S, N, T} <- ClassMethods]
@@ -122,7 +125,10 @@ slot({Name, Default, Type}) ->
     #{name => Name, type => Type, has_default => Default =/= none, default => nil,
       required => Type =/= nil andalso Default =:= none, doc => nil}.
 
-infos(Methods) -> maps:from_list([{S, info(N)} || {S, N, _} <- Methods]).
+infos(Methods) -> maps:from_list([method_info(Method) || Method <- Methods]).
+
+method_info({Selector, Arity, _}) -> {Selector, info(Arity)};
+method_info({Selector, Arity, _, More}) -> {Selector, maps:merge(info(Arity), More)}.
 
 info(N) ->
     #{arity => N, visibility => public, sealed => false, doc => nil, line => 1, source => nil,

@@ -57,6 +57,25 @@ pub(crate) fn ping_pong(rounds: u32) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
+/// The same with a thread of this process on the other side.
+pub(crate) fn ping_pong_in_process(rounds: u32) -> anyhow::Result<Duration> {
+    let (mut stream, mut other) = UnixStream::pair()?;
+    let echo = std::thread::spawn(move || {
+        let mut buffer = [0; MESSAGE];
+        while other.read_exact(&mut buffer).is_ok() && other.write_all(&buffer).is_ok() {}
+    });
+    let mut buffer = [7; MESSAGE];
+    let began = Instant::now();
+    for _ in 0..rounds {
+        stream.write_all(&buffer)?;
+        stream.read_exact(&mut buffer)?;
+    }
+    let took = began.elapsed();
+    drop(stream);
+    anyhow::ensure!(echo.join().is_ok(), "the other side failed");
+    Ok(took)
+}
+
 /// Bytes per second of `total` bytes pushed through.
 pub(crate) fn stream(total: u64) -> anyhow::Result<f64> {
     let (mut stream, mut child, _directory) = start("push")?;

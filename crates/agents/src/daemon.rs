@@ -33,6 +33,8 @@ pub const NAME: &str = "anvilsrv";
 pub(crate) const DOOR: &str = ".session";
 
 const SWEEP: Duration = Duration::from_secs(5);
+/// A power failure loses at most this much of the events.
+const SYNC: Duration = Duration::from_secs(1);
 
 /// How a daemon is started.
 pub struct DaemonOptions {
@@ -44,6 +46,16 @@ pub struct DaemonOptions {
     pub warn: fn(&str),
     /// Called when the socket answers.
     pub ready: fn(),
+}
+
+/// Bring events to the disk a second after they came; an idle daemon does not wake for it.
+async fn keep_events(hub: Arc<Hub>) {
+    let mut signal = hub.events.signal.subscribe();
+    while signal.changed().await.is_ok() {
+        tokio::time::sleep(SYNC).await;
+        signal.borrow_and_update();
+        hub.events.sync();
+    }
 }
 
 /// Run the daemon until it is told to stop.
@@ -83,6 +95,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     tracing::info!(namespace = %options.namespace.display(), sessions = adopted.len(), "daemon started");
 
     let accepting = tokio::spawn(listen::accept(listener, Arc::clone(&hub)));
+    let syncing = tokio::spawn(keep_events(Arc::clone(&hub)));
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -94,6 +107,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
         }
     }
     accepting.abort();
+    syncing.abort();
     hub.events
         .emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
     hub.stop().await;

@@ -53,11 +53,10 @@ pub fn connect(candidates: &[PathBuf], socket: &str) -> Result<(UnixStream, Path
 
 /// The peer must be our own uid or 0.
 pub(crate) fn check_server(stream: &UnixStream, path: &str) -> Result<(), Door> {
-    let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|error| Door::Unreachable {
+    let uid = crate::sys::peer_uid(stream).map_err(|error| Door::Unreachable {
         path: path.to_owned(),
         reason: error.to_string(),
     })?;
-    let uid = credentials.uid.as_raw();
     if uid == rustix::process::geteuid().as_raw() || uid == 0 {
         Ok(())
     } else {

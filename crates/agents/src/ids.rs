@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sha2::{Digest, Sha256};
 
 /// `count` random bytes as hex digits.
-pub(crate) fn random_hex(count: usize) -> std::io::Result<String> {
+pub fn random_hex(count: usize) -> std::io::Result<String> {
     Ok(hex(&random(count)?))
 }
 

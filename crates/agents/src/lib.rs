@@ -38,7 +38,7 @@ pub use door::{Door, Proof, connect, secret_answer};
 pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
-pub use ids::{directory_alias, timestamp, unix_seconds};
+pub use ids::{directory_alias, random_hex, timestamp, unix_seconds};
 pub use logging::start_logging;
 pub use namespace::{Namespace, candidates, check_for_client};
 pub use pidfile::{Instance, probe_instance};

@@ -129,8 +129,8 @@ pub(crate) struct Mail {
     root: PathBuf,
     inbox_limit: usize,
     completed_limit: usize,
-    /// Deliveries are made one after the other, so they keep their order.
-    counter: Mutex<()>,
+    /// The last id given. Deliveries are made one after the other, so they keep their order.
+    last: Mutex<String>,
 }
 
 fn broken(error: std::io::Error) -> Refusal {
@@ -144,7 +144,7 @@ impl Mail {
             root,
             inbox_limit,
             completed_limit,
-            counter: Mutex::new(()),
+            last: Mutex::default(),
         }
     }
 
@@ -197,15 +197,21 @@ impl Mail {
 
     /// Store a message from `from` to the participant `to`, then put it into the inbox.
     pub(crate) fn send(&self, from: &str, to: &str, draft: Draft) -> Result<Message, Refusal> {
-        let order = self
-            .counter
+        let mut last = self
+            .last
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         if self.count(to, Box::Inbox) >= self.inbox_limit {
             return Err(refusal("mailbox full"));
         }
+        // Ids of one millisecond sort at random; only a later one will do.
+        let mut id = uuid_v7().map_err(broken)?;
+        while id <= *last {
+            id = uuid_v7().map_err(broken)?;
+        }
+        last.clone_from(&id);
         let message = Message {
-            id: uuid_v7().map_err(broken)?,
+            id,
             from: from.to_owned(),
             to: to.to_owned(),
             kind: draft.kind,
@@ -218,7 +224,7 @@ impl Mail {
         self.store(from, Box::Outbox, &message).map_err(broken)?;
         self.history(from, "sent", &message).map_err(broken)?;
         self.deliver(&message).map_err(broken)?;
-        drop(order);
+        drop(last);
         Ok(message)
     }
 

@@ -1,6 +1,7 @@
 //! The launcher: `agents run <id>` puts itself into a sandbox and becomes the backend.
 
 mod apply;
+mod watch;
 
 use std::ffi::CString;
 use std::io::Write;
@@ -21,6 +22,7 @@ pub struct Kernel {
     pub landlock_abi: u32,
     pub mount_namespace: bool,
     pub net_namespace: bool,
+    pub pid_namespace: bool,
 }
 
 impl Kernel {
@@ -39,6 +41,7 @@ impl Kernel {
             landlock_abi: sys::landlock_abi(),
             mount_namespace: answer.contains("mount"),
             net_namespace: answer.contains("net"),
+            pid_namespace: answer.contains("pid"),
         }
     }
 
@@ -51,6 +54,9 @@ impl Kernel {
         }
         if sys::unshare(UnshareFlags::NEWNET).is_ok() {
             got.push("net");
+        }
+        if sys::unshare(UnshareFlags::NEWPID).is_ok() {
+            got.push("pid");
         }
         got.join(" ")
     }
@@ -65,24 +71,35 @@ fn user_flag() -> UnshareFlags {
     }
 }
 
-/// Become the backend of session `id`; returns only with an error.
-pub fn run_session(places: &Places, id: &str) -> std::io::Error {
+/// Become the backend of session `id`; returns only with an error, or with the status of a
+/// backend that runs in a process namespace of its own.
+pub fn run_session(places: &Places, id: &str) -> std::io::Result<u8> {
     let directory = places.session(id);
-    let launch: Launch = match files::read_limited(&directory.join("launch.json"), 1 << 20)
-        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(std::io::Error::from))
-    {
-        Ok(launch) => launch,
-        Err(error) => return error,
-    };
+    let launch: Launch = files::read_limited(&directory.join("launch.json"), 1 << 20)
+        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(std::io::Error::from))?;
     wait_for_tap(&directory, launch.number);
-    if let Err(reason) = apply::enter(&launch) {
+    let entered = apply::prepare(&launch).and_then(|rules| {
+        if launch.pid {
+            match watch::over_a_namespace(&launch).map_err(|error| format!("namespaces: {error}"))? {
+                watch::Role::Backend => {}
+                watch::Role::Watched(status) => return Ok(Some(status)),
+            }
+        }
+        apply::enter(&launch, rules).map(|()| None)
+    });
+    let failed = match entered {
+        Ok(Some(status)) => return Ok(status),
+        Ok(None) => None,
+        Err(reason) => Some(reason),
+    };
+    if let Some(reason) = failed {
         let text = format!("sandbox: {reason}");
         // The daemon reads the reason from here; the terminal shows it too.
         drop(files::replace_quickly(
             &directory.join("launch.error"),
             text.as_bytes(),
         ));
-        return std::io::Error::other(text);
+        return Err(std::io::Error::other(text));
     }
     let mut words = launch.argv.iter();
     let mut command = std::process::Command::new(&launch.program);
@@ -100,7 +117,7 @@ pub fn run_session(places: &Places, id: &str) -> std::io::Error {
         "{}: {error}",
         launch.program.display()
     ));
-    error
+    Err(error)
 }
 
 /// The first byte is captured too: wait until the tap has opened its segment.

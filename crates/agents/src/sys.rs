@@ -65,6 +65,83 @@ pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
+/// The user on the other side of a socket. The process there may be in another namespace, where
+/// it has no number; safe wrappers insist on one.
+#[expect(
+    unsafe_code,
+    reason = "rustix takes a peer without a process number for a failure"
+)]
+pub(crate) fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
+    let mut found = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a structure of that size.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            std::ptr::from_mut(&mut found).cast(),
+            std::ptr::from_mut(&mut length),
+        )
+    };
+    if outcome == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(found.uid)
+    }
+}
+
+/// Which side of a fork this is.
+pub(crate) enum Forked {
+    Parent { child: rustix::process::Pid },
+    Child,
+}
+
+/// Go on as two processes. Only for single-threaded launchers.
+#[expect(
+    unsafe_code,
+    reason = "a fork copies one thread only; launchers have no other"
+)]
+pub(crate) fn fork() -> io::Result<Forked> {
+    // SAFETY: with one thread no lock is held by a thread the child does not have.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        number => Ok(match rustix::process::Pid::from_raw(number) {
+            Some(child) => Forked::Parent { child },
+            None => Forked::Child,
+        }),
+    }
+}
+
+/// Leave the signals of the terminal and of `stop` to the program that is watched over.
+#[expect(unsafe_code, reason = "no safe wrapper sets a signal to be ignored")]
+pub(crate) fn ignore_signals() {
+    for number in [
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGTSTP,
+    ] {
+        // SAFETY: ignoring runs no code of ours.
+        unsafe { libc::signal(number, libc::SIG_IGN) };
+    }
+}
+
+/// Die of a signal, as the program that is watched over did.
+#[expect(unsafe_code, reason = "no safe wrapper restores the default of a signal")]
+pub(crate) fn die_of(number: i32) {
+    // SAFETY: the default action runs no code of ours.
+    unsafe { libc::signal(number, libc::SIG_DFL) };
+    if let Some(signal) = rustix::process::Signal::from_named_raw(number) {
+        rustix::process::kill_process(rustix::process::getpid(), signal).ok();
+    }
+}
+
 /// A descriptor the runtime waits on.
 #[expect(
     unsafe_code,

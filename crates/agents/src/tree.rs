@@ -250,7 +250,7 @@ impl Node for TreeNode {
             if let Err(refused) = node.check_open(request) {
                 return Err(node.denied("open", refused));
             }
-            let recorded = request.write || node.hub.config().audit.reads;
+            let recorded = request.write || node.caller.root || node.hub.config().audit.reads;
             if recorded {
                 let op = if request.write { "open" } else { "read" };
                 node.hub.audit.write(node.entry(op).with("result", "ok"))?;
@@ -259,10 +259,21 @@ impl Node for TreeNode {
         })
     }
 
+    fn decided(&self, op: &'static str, refused: Option<&Refusal>) {
+        let result = match refused {
+            None => "ok",
+            Some(refused) if refused.errno == 13 => "denied",
+            Some(refused) => &refused.text,
+        };
+        // Nothing of ours was changed by it; the record is all there is to do.
+        drop(self.hub.audit.write(self.entry(op).with("result", result)));
+    }
+
     fn remove(&self) -> Answer<()> {
         let node = self.same();
         Box::pin(async move {
             let work = tokio::spawn(async move {
+                node.hub.audit.ready()?;
                 let outcome = node.remove_now().await;
                 let result = match &outcome {
                     Ok(()) => "ok".to_owned(),

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use beamtalk_storage::{Class, StorageError};
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -18,9 +20,11 @@ pub(crate) enum Exit {
     Owned,
     /// Erlang missing or too old, storage not acceptable, permission.
     Environment,
+    /// The time limit was reached.
+    TimeLimit,
     /// A fault of Beamtalk itself.
     Internal,
-    /// A second signal forced the end.
+    /// Ctrl-C, or a second signal, ended it.
     Forced,
     /// Status of the program that was run.
     Program(u8),
@@ -38,6 +42,7 @@ impl Exit {
             Exit::Owned => 4,
             Exit::Environment => 5,
             Exit::Internal => 70,
+            Exit::TimeLimit => 124,
             Exit::Forced => 130,
             Exit::Program(status) | Exit::Code(status) => status,
         }
@@ -118,20 +123,35 @@ impl Report {
                 hint: fault.hint.clone(),
             });
         }
-        let (exit, kind) = match error
+        let node = error
             .chain()
-            .find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>())
-        {
-            Some(cause) => classify(cause),
-            None => (Exit::Failure, "failed"),
+            .find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>());
+        let storage = match node {
+            Some(beamtalk_node::Error::Storage(cause)) => Some(cause),
+            _ => error
+                .chain()
+                .find_map(|cause| cause.downcast_ref::<StorageError>()),
+        };
+        let (exit, kind) = match (node, storage) {
+            (_, Some(cause)) => classify_storage(cause),
+            (Some(cause), None) => classify(cause),
+            (None, None) => (Exit::Failure, "failed"),
         };
         Some(Self {
             exit,
             kind,
             message: format!("{error:#}"),
-            hint: None,
+            hint: storage.and_then(StorageError::repair),
         })
     }
+}
+
+fn classify_storage(error: &StorageError) -> (Exit, &'static str) {
+    let exit = match error.class() {
+        Class::Usage => Exit::Usage,
+        Class::Environment => Exit::Environment,
+    };
+    (exit, error.kind())
 }
 
 fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {
@@ -140,10 +160,8 @@ fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {
         E::ErlangMissing { .. } => (Exit::Environment, "erlang_missing"),
         E::ErlangTooOld { .. } => (Exit::Environment, "erlang_too_old"),
         E::ErlangBroken { .. } | E::ErlangUnknown { .. } => (Exit::Environment, "erlang_broken"),
-        E::NoHome | E::RelativeHome { .. } => (Exit::Usage, "bad_home"),
-        E::ForeignOwner { .. } | E::WritableByOthers { .. } | E::NotADirectory { .. } | E::File { .. } => {
-            (Exit::Environment, "storage")
-        }
+        E::Storage(cause) => classify_storage(cause),
+        E::NotADirectory { .. } | E::File { .. } => (Exit::Environment, "storage"),
         E::NoRuntime { .. } | E::NodeGone { .. } | E::Pipe(_) | E::FrameTooLong { .. } | E::Frame(_) => {
             (Exit::Internal, "node_down")
         }

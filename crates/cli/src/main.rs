@@ -2,7 +2,6 @@
 
 mod build;
 mod commands;
-mod diff;
 mod exit;
 mod fetch;
 mod files;
@@ -11,10 +10,13 @@ mod live;
 mod manifest;
 mod nearest;
 mod project;
+mod repl;
 mod source;
+mod start_flags;
 mod terminal;
 mod testing;
 mod wire;
+mod workspace_link;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -55,6 +57,10 @@ enum Command {
     Run(commands::run::Arguments),
     /// Evaluate expressions in the terminal.
     Repl(commands::repl::Arguments),
+    /// Evaluate one expression in the workspace.
+    Eval(commands::repl::EvalArguments),
+    /// List, start, stop and look at workspaces.
+    Workspace(commands::workspace::Arguments),
     /// Bring source files into the standard layout.
     Fmt(commands::fmt::Arguments),
     /// The same as `fmt --check`.
@@ -78,6 +84,15 @@ enum Command {
     Ninep(commands::ninep::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
+    /// Serve a workspace; started by other commands.
+    #[command(hide = true)]
+    Daemon(commands::daemon::Arguments),
+    /// Compile for a daemon, which starts it.
+    #[command(hide = true)]
+    CompilerWorker,
+    /// Build a project for a daemon, which starts it.
+    #[command(hide = true)]
+    ProjectImage(commands::project_image::Arguments),
     /// Run programs for a node, which starts it.
     #[command(hide = true)]
     PortHelper(commands::port_helper::Arguments),
@@ -92,6 +107,10 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error).into(),
     };
+    // A launcher of sandboxes may have one thread only.
+    if matches!(&arguments.command, Some(Command::Agents(agents)) if agents.is_launcher()) {
+        return execute(arguments).into();
+    }
     // The thread that works has room for the deepest tree; a panic in it has been told by the hook.
     let worker = std::thread::Builder::new()
         .stack_size(source::STACK)
@@ -121,7 +140,9 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Build(arguments) => commands::build::run(terminal, &arguments),
         Command::Check(arguments) => commands::check::run(terminal, &arguments),
         Command::Run(arguments) => commands::run::run(terminal, &arguments),
-        Command::Repl(arguments) => commands::repl::run(terminal, &arguments),
+        Command::Repl(arguments) => commands::repl::run(terminal, arguments),
+        Command::Eval(arguments) => commands::repl::run_eval(terminal, arguments),
+        Command::Workspace(arguments) => commands::workspace::run(terminal, &arguments),
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
@@ -133,6 +154,9 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Agents(arguments) => commands::agents::run(arguments),
         Command::Ninep(arguments) => commands::ninep::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
+        Command::Daemon(arguments) => commands::daemon::run(&arguments),
+        Command::CompilerWorker => commands::daemon::run_compiler_worker(),
+        Command::ProjectImage(arguments) => commands::project_image::run(terminal, &arguments),
         Command::PortHelper(arguments) => commands::port_helper::run(terminal, &arguments),
     }
 }

@@ -66,6 +66,10 @@ pub(crate) struct Terminal {
     pub(crate) network: Network,
     /// Colours on standard error, where diagnostics go.
     pub(crate) has_color: bool,
+    /// `--color always` was given.
+    is_color_forced: bool,
+    /// `--workspace`.
+    pub(crate) workspace: Option<String>,
     verbose: u8,
     bar: Option<Bar>,
 }
@@ -107,6 +111,8 @@ impl Terminal {
                 Network::Allowed
             },
             has_color,
+            is_color_forced: color == Color::Always,
+            workspace: arguments.workspace.clone(),
             verbose: arguments.verbose,
             bar: has_bar.then(|| Bar {
                 started: Instant::now(),
@@ -117,6 +123,11 @@ impl Terminal {
 
     pub(crate) fn is_json(&self) -> bool {
         self.output == Output::Json
+    }
+
+    /// Colours on both streams, for a session that writes to both.
+    pub(crate) fn paints_output(&self) -> bool {
+        self.has_color && (self.is_color_forced || io::stdout().is_terminal())
     }
 
     /// A result, on standard output.

@@ -419,10 +419,27 @@ impl<'a> Module<'a> {
                 self.file, self.lines, extension, &function, is_patch,
             ));
         }
+        self.extension_entries(entries);
+    }
+
+    fn extension_entries(&mut self, entries: Vec<Term>) {
         if !entries.is_empty() {
             let body = vec![meta::literal(&Term::List(entries), 1)];
             self.add_expression("__beamtalk_extensions", Vec::new(), body, 1);
         }
+    }
+
+    /// A method of a class body in a module of its own. It is compiled as in the class, except that of its own class
+    /// it can call only itself directly.
+    pub(crate) fn patch(&mut self, class: &ast::Class, extension: &ast::Extension) {
+        let name = &class.name.text;
+        let method = &extension.method;
+        let selector = &method.head.selector;
+        let function = names::extension_function(name, method.is_class, selector);
+        let own = FxHashSet::from_iter([selector.clone()]);
+        self.method(name, class, method, function.clone(), &own);
+        let entry = meta::extension(self.file, self.lines, extension, &function, true);
+        self.extension_entries(vec![entry]);
     }
 
     /// The class is compiled again because this method was replaced; other live changes of it stay.

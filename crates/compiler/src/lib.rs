@@ -6,6 +6,7 @@
 mod check;
 mod class;
 pub mod codes;
+pub mod complete;
 mod erl;
 mod expect;
 mod ir;
@@ -14,6 +15,7 @@ mod lower;
 mod meta;
 mod names;
 mod resolve;
+mod sites;
 pub mod suggest;
 mod table;
 mod types;
@@ -21,7 +23,7 @@ mod types;
 use beamtalk_etf::{Term, encode};
 use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
-use beamtalk_syntax::span::LineIndex;
+use beamtalk_syntax::span::{LineIndex, Span};
 use ecow::{EcoString, eco_format};
 use rustc_hash::FxHashSet;
 
@@ -119,7 +121,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     let lines = LineIndex::new(&file.text);
     let mut diagnostics = Vec::new();
     check::file(file, table, &mut diagnostics);
-    let modules = definitions(file, table, &lines, &mut diagnostics);
+    let modules = definitions(file, table, &lines, &[], &mut diagnostics);
     let diagnostics = expect::apply(file, diagnostics);
     let modules = if has_errors(&diagnostics) {
         Vec::new()
@@ -134,8 +136,15 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
     let lines = LineIndex::new(&file.text);
     let mut diagnostics = Vec::new();
     check::file(file, table, &mut diagnostics);
-    let (mut modules, changed) = replacements(file, table, &mut diagnostics);
-    modules.extend(definitions(file, table, &lines, &mut diagnostics));
+    let replacements = live::replacements(file, table, &mut diagnostics);
+    let mut modules = replacements.modules;
+    modules.extend(definitions(
+        file,
+        table,
+        &lines,
+        &replacements.replaced,
+        &mut diagnostics,
+    ));
     let statements: Vec<ast::Statement> = file
         .unit
         .items
@@ -159,39 +168,9 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.expression = None;
     } else {
         input.modules = modules;
-        input.changed = changed;
+        input.changed = replacements.changed;
     }
     input
-}
-
-/// Methods of a session input that replace methods of a class body: the classes, compiled again.
-fn replacements(
-    file: &SourceFile,
-    table: &ClassTable,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<CompiledModule>, Vec<SourceFile>) {
-    let mut table = table.clone();
-    let mut modules: Vec<CompiledModule> = Vec::new();
-    let mut changed = Vec::new();
-    for extension in file.unit.items.iter().filter_map(as_extension) {
-        let Some(new_file) = live::replace_method(&table, file, extension) else {
-            continue;
-        };
-        table.declare(&new_file);
-        let Some(module) = live::recompile(
-            &new_file,
-            &extension.target.name.text,
-            (extension.method.is_class, &extension.method.head.selector),
-            &table,
-            diagnostics,
-        ) else {
-            continue;
-        };
-        modules.retain(|known| known.name != module.name);
-        modules.push(module);
-        changed.push(new_file);
-    }
-    (modules, changed)
 }
 
 fn as_extension(item: &ast::Item) -> Option<&ast::Extension> {
@@ -246,23 +225,22 @@ fn expression(
     )
 }
 
-/// The classes, protocols and extensions of a text, each with its module.
+/// The classes, protocols and extensions of a text, each with its module. Extensions at the spans in `replaced` are
+/// compiled already.
 fn definitions(
     file: &SourceFile,
     table: &ClassTable,
     lines: &LineIndex,
+    replaced: &[Span],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<CompiledModule> {
     let mut modules = Vec::new();
-    let is_replaced = |extension: &&ast::Extension| {
-        file.origin == Origin::Session && live::replace_method(table, file, extension).is_some()
-    };
     let mut extensions: Vec<&ast::Extension> = file
         .unit
         .items
         .iter()
         .filter_map(as_extension)
-        .filter(|extension| !is_replaced(extension))
+        .filter(|extension| !replaced.contains(&extension.span))
         .collect();
     for item in &file.unit.items {
         match item {

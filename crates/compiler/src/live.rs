@@ -1,14 +1,19 @@
 //! Changing one method of a class that is already there.
 //!
-//! A method of the class body is replaced in the class's text and the class is compiled again, so that its own sends
-//! to `self` reach the new method. A method the body does not have becomes an extension.
+//! A method of the class body is replaced in the class's text and compiled alone, as a patch: a module whose function
+//! takes the method's place in the dispatch tables. Sends to `self` inside the class are direct calls, which a patch
+//! does not reach, so where another method of the class sends the selector to `self` the class is compiled again. A
+//! method the body does not have becomes an extension.
 
-use beamtalk_syntax::ast;
+use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::diagnostic::Diagnostic;
-use beamtalk_syntax::span::LineIndex;
+use beamtalk_syntax::layout;
+use beamtalk_syntax::span::{LineIndex, Span};
 use ecow::{EcoString, eco_format};
 
+use crate::check::{Child, each_child};
 use crate::class::Module;
+use crate::names;
 use crate::table::{ClassTable, Origin};
 use crate::{CompiledModule, SourceFile, codes, compile_input, encode, has_errors, module_name};
 
@@ -65,13 +70,17 @@ pub fn compile_method(
     }
 }
 
-/// Compile a class without one of its methods, so that its own sends to `self` no longer reach it. Nothing to do when the
-/// body has no such method.
+/// Take one of the methods out of a class's text. The class is compiled again when its own sends to `self` would still
+/// reach the method. Nothing to do when the body has no such method.
 pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selector: &str) -> CompiledMethod {
     let mut out = CompiledMethod::default();
-    let Some(file) = without_method(table, class, is_class_side, selector) else {
+    let Some((file, is_called)) = without_method(table, class, is_class_side, selector) else {
         return out;
     };
+    if !is_called {
+        out.changed.push(file);
+        return out;
+    }
     let mut table = table.clone();
     table.declare(&file);
     out.modules.extend(recompile(
@@ -85,20 +94,20 @@ pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selec
     out
 }
 
+/// The text without the method, and whether another method calls it directly.
 fn without_method(
     table: &ClassTable,
     class: &str,
     is_class_side: bool,
     selector: &str,
-) -> Option<SourceFile> {
+) -> Option<(SourceFile, bool)> {
     let file = table.class(class)?.source.clone()?;
-    let method = class_of(&file, class)?
-        .methods
-        .iter()
-        .find(|method| method.is_class == is_class_side && method.head.selector == selector)?;
+    let class = class_of(&file, class)?;
+    let method = method_of(class, is_class_side, selector)?;
     let before = file.text.get(..method.span.start as usize)?.trim_end();
     let after = file.text.get(method.span.end as usize..)?;
-    with_text(&file, eco_format!("{before}\n{after}"))
+    let new_file = with_text(&file, eco_format!("{before}\n{after}"))?;
+    Some((new_file, is_called_directly(class, method)))
 }
 
 /// The same file with another text; `None` when that does not parse.
@@ -149,36 +158,157 @@ fn definition(selector: &str, source: &str) -> Result<(EcoString, Vec<Diagnostic
     })
 }
 
-/// The text of the class with one of its methods replaced; `None` when the body has no such method or its text is
-/// not known.
-pub(crate) fn replace_method(
-    table: &ClassTable,
+/// What the methods of a session input that replace methods of class bodies come to.
+#[derive(Default)]
+pub(crate) struct Replacements {
+    pub(crate) modules: Vec<CompiledModule>,
+    /// The classes' new texts.
+    pub(crate) changed: Vec<SourceFile>,
+    /// The spans of these methods in the input.
+    pub(crate) replaced: Vec<Span>,
+}
+
+pub(crate) fn replacements(
     file: &SourceFile,
+    table: &ClassTable,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Replacements {
+    let mut out = Replacements::default();
+    if file.origin != Origin::Session {
+        return out;
+    }
+    let mut table = table.clone();
+    for extension in file.unit.items.iter().filter_map(crate::as_extension) {
+        if let Some((module, new_file)) = replacement(file, &mut table, extension, diagnostics) {
+            out.modules.retain(|known| known.name != module.name);
+            out.modules.push(module);
+            out.changed.push(new_file);
+            out.replaced.push(extension.span);
+        }
+    }
+    out
+}
+
+/// `None` when the class's body has no such method or its text is not known.
+fn replacement(
+    file: &SourceFile,
+    table: &mut ClassTable,
     extension: &ast::Extension,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(CompiledModule, SourceFile)> {
+    let name = &extension.target.name.text;
+    let side_and_selector = (extension.method.is_class, &*extension.method.head.selector);
+    let old_file = table.class(name)?.source.clone()?;
+    let class = class_of(&old_file, name)?;
+    let old = method_of(class, side_and_selector.0, side_and_selector.1)?;
+    let new_file = replaced_text(&old_file, old, file, &extension.method)?;
+    table.declare(&new_file);
+    let module = if is_called_directly(class, old) {
+        recompile(&new_file, name, side_and_selector, table, diagnostics)?
+    } else {
+        patch(file, extension, (&old_file, class, old), table, diagnostics)
+    };
+    Some((module, new_file))
+}
+
+/// The text of a class with one of its methods replaced. The modifiers of the old one stay, as `>>` cannot tell them.
+fn replaced_text(
+    old_file: &SourceFile,
+    old: &ast::Method,
+    file: &SourceFile,
+    method: &ast::Method,
 ) -> Option<SourceFile> {
-    let target = &extension.target.name.text;
-    let method = &extension.method;
-    let old_file = table.class(target)?.source.clone()?;
-    let class = class_of(&old_file, target)?;
-    let old = class
-        .methods
-        .iter()
-        .find(|old| old.is_class == method.is_class && old.head.selector == method.head.selector)?;
-    let line_start = old_file
-        .text
-        .get(..old.span.start as usize)?
-        .rfind('\n')
-        .map_or(0, |at| at + 1);
-    let indent = " ".repeat(old.span.start as usize - line_start);
-    let modifier = if method.is_class { "class " } else { "" };
-    let new = method
-        .span
-        .text(&file.text)
-        .trim_end()
-        .replace('\n', &format!("\n{indent}"));
     let before = old_file.text.get(..old.span.start as usize)?;
     let after = old_file.text.get(old.span.end as usize..)?;
-    with_text(&old_file, eco_format!("{before}{modifier}{new}{after}"))
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let modifiers = old_file
+        .text
+        .get(old.span.start as usize..old.head.span.start as usize)?;
+    let head = Span::new(method.head.span.start, method.span.end);
+    let new = layout::as_member(head.text(&file.text), before.get(line_start..)?);
+    with_text(old_file, eco_format!("{before}{modifiers}{new}{after}"))
+}
+
+/// The method in a module of its own. Frames show it where it stands in the class's new text.
+fn patch(
+    file: &SourceFile,
+    extension: &ast::Extension,
+    (old_file, class, old): (&SourceFile, &ast::Class, &ast::Method),
+    table: &ClassTable,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> CompiledModule {
+    let line = LineIndex::new(&old_file.text).line(old.span.start);
+    let lines = LineIndex::new(&file.text).with_line_at(extension.method.span.start, line);
+    let name = names::patch_module(extension);
+    let place = SourceFile {
+        path: old_file.path.clone(),
+        text: file.text.clone(),
+        unit: ast::Unit::default(),
+        package: old_file.package.clone(),
+        module: name.clone(),
+        origin: old_file.origin,
+    };
+    let mut extension = extension.clone();
+    extension.method.doc = extension.method.doc.or_else(|| old.doc.clone());
+    extension.method.is_sealed = old.is_sealed;
+    extension.method.is_internal = old.is_internal;
+    let mut module = Module::new(table, &place, &lines, diagnostics);
+    module.patch(class, &extension);
+    CompiledModule {
+        forms: encode(&module.forms(&name)),
+        name,
+        class: None,
+        superclass: None,
+    }
+}
+
+fn method_of<'a>(class: &'a ast::Class, is_class_side: bool, selector: &str) -> Option<&'a ast::Method> {
+    class
+        .methods
+        .iter()
+        .find(|method| method.is_class == is_class_side && method.head.selector == selector)
+}
+
+/// Whether another method of the class sends the method's selector to `self`, which is a direct call.
+fn is_called_directly(class: &ast::Class, method: &ast::Method) -> bool {
+    let selector = &method.head.selector;
+    class
+        .methods
+        .iter()
+        .filter(|other| other.is_class == method.is_class && other.head.selector != *selector)
+        .any(|other| statements_send_to_self(&other.body, selector))
+}
+
+fn statements_send_to_self(statements: &[ast::Statement], selector: &str) -> bool {
+    statements
+        .iter()
+        .any(|statement| sends_to_self(&statement.expression, selector))
+}
+
+fn sends_to_self(node: &ast::Expression, selector: &str) -> bool {
+    let mut found = match &node.kind {
+        ExpressionKind::Send(send) => is_self(&send.receiver) && send.message.selector == selector,
+        ExpressionKind::Cascade { receiver, messages } => {
+            is_self(receiver) && messages.iter().any(|message| message.selector == selector)
+        }
+        _ => false,
+    };
+    each_child(node, &mut |child| {
+        found = found
+            || match child {
+                Child::Expression(inner) => sends_to_self(inner, selector),
+                Child::Statements(statements) => statements_send_to_self(statements, selector),
+            };
+    });
+    found
+}
+
+fn is_self(node: &ast::Expression) -> bool {
+    match &node.kind {
+        ExpressionKind::SelfReference => true,
+        ExpressionKind::Parenthesized(inner) => is_self(inner),
+        _ => false,
+    }
 }
 
 pub(crate) fn class_of<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {

@@ -46,6 +46,8 @@ pub struct ClassEntry {
     pub span: Span,
     /// The text it was declared in; not kept for the library.
     pub(crate) source: Option<Arc<SourceFile>>,
+    /// The same as plain text, for the library too: completion reads signatures and documentation from it.
+    pub(crate) text: EcoString,
 }
 
 #[derive(Clone, Debug)]
@@ -65,6 +67,7 @@ pub struct MethodEntry {
 pub(crate) struct ExtensionEntry {
     pub(crate) path: EcoString,
     pub(crate) span: Span,
+    pub(crate) text: EcoString,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -75,6 +78,8 @@ struct Tables {
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
     /// Selectors that a class outside the library defines, on the instance side.
     user_selectors: FxHashSet<EcoString>,
+    /// Code outside the library may not call Erlang.
+    is_ffi_disabled: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -142,6 +147,7 @@ impl ClassTable {
                     entries.push(ExtensionEntry {
                         path: file.path.clone(),
                         span: extension.span,
+                        text: file.text.clone(),
                     });
                     if file.origin != Origin::Library && !method.is_class {
                         tables.user_selectors.insert(method.head.selector.clone());
@@ -181,10 +187,21 @@ impl ClassTable {
             path: EcoString::new(),
             span: Span::default(),
             source: None,
+            text: EcoString::new(),
         };
         Arc::make_mut(&mut self.tables)
             .classes
             .insert(entry.name.clone(), Arc::new(entry));
+    }
+
+    /// From now on code outside the library that calls Erlang does not compile (E0501): the workspace was started
+    /// with `--no-ffi`.
+    pub fn disable_ffi(&mut self) {
+        Arc::make_mut(&mut self.tables).is_ffi_disabled = true;
+    }
+
+    pub(crate) fn allows_ffi(&self, origin: Origin) -> bool {
+        !self.tables.is_ffi_disabled || origin == Origin::Library
     }
 
     pub fn class(&self, name: &str) -> Option<&ClassEntry> {
@@ -201,6 +218,11 @@ impl ClassTable {
         self.tables.classes.keys()
     }
 
+    /// The names of all protocols, in no order.
+    pub(crate) fn protocol_names(&self) -> impl Iterator<Item = &EcoString> {
+        self.tables.protocols.keys()
+    }
+
     pub(crate) fn protocol(&self, name: &str) -> Option<&ProtocolEntry> {
         self.tables.protocols.get(name)
     }
@@ -212,6 +234,19 @@ impl ClassTable {
     pub(crate) fn extensions(&self, class: &str, is_class: bool, selector: &str) -> &[ExtensionEntry] {
         let key = (EcoString::from(class), is_class, EcoString::from(selector));
         self.tables.extensions.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The selectors that extensions add to one side of a class, in no order.
+    pub(crate) fn extension_selectors(
+        &self,
+        class: &str,
+        is_class: bool,
+    ) -> impl Iterator<Item = &EcoString> {
+        self.tables
+            .extensions
+            .keys()
+            .filter(move |(target, side, _)| target == class && *side == is_class)
+            .map(|(_, _, selector)| selector)
     }
 
     /// Whether a class outside the library defines this instance selector; such a selector is not inlined on
@@ -345,6 +380,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         path: file.path.clone(),
         span: class.name.span,
         source: (file.origin != Origin::Library).then(|| source.clone()),
+        text: file.text.clone(),
     };
     // A library class cannot be redefined: loading the other one is refused.
     let is_protected = tables

@@ -159,6 +159,19 @@ impl Client {
         }
     }
 
+    /// Give up the request another thread waits for; it hears `interrupted` unless the answer came
+    /// first.
+    pub fn interrupt(&self, tag: u16) -> Result<(), Error> {
+        self.call(&Request::Flush { oldtag: tag })?;
+        if let Some(slot @ None) = lock(&self.inner.state).waiting.get_mut(&tag) {
+            *slot = Some(Ok(Reply::Error {
+                ename: "interrupted".to_owned(),
+            }));
+        }
+        self.inner.ready.notify_all();
+        Ok(())
+    }
+
     /// Start the conversation of an auth fid.
     pub fn auth(&self, uname: &str, aname: &str) -> Result<File, Error> {
         let afid = self.new_fid();
@@ -308,11 +321,18 @@ impl Reader {
 impl Pending {
     /// Wait for the answer. On a time-out the request is flushed.
     pub fn wait(mut self, limit: Option<Duration>) -> Result<Reply, Error> {
-        let outcome = self
+        let mut outcome = self
             .client
             .wait(self.tag, limit.map(|limit| Instant::now() + limit));
-        if !matches!(outcome, Err(Error::TimedOut)) {
-            self.done = true;
+        self.done = true;
+        if matches!(outcome, Err(Error::TimedOut)) {
+            let given_up = self.client.call(&Request::Flush { oldtag: self.tag });
+            // An answer that came before the flush took effect counts: the server will not repeat it.
+            let late = lock(&self.client.inner.state).waiting.remove(&self.tag).flatten();
+            outcome = match late {
+                Some(late) => late.map_err(|()| Error::Malformed),
+                None => given_up.and(Err(Error::TimedOut)),
+            };
         }
         match outcome? {
             Reply::Error { ename } => Err(Error::Refused(Refusal::new(5, ename))),

@@ -9,6 +9,7 @@ mod connection;
 mod directory;
 mod fids;
 mod handle;
+mod haste;
 mod outbox;
 
 use std::pin::Pin;
@@ -90,6 +91,9 @@ pub trait Node: Send + Sync {
     fn remove(&self) -> Answer<()> {
         Box::pin(std::future::ready(Err(Refusal::REMOVE_NOT_SUPPORTED)))
     }
+
+    /// Told of what the server itself decides: `open` refused by the mode, `create`, `wstat`.
+    fn decided(&self, _op: &'static str, _refused: Option<&Refusal>) {}
 }
 
 /// A file that was opened on one fid.

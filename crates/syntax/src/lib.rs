@@ -8,10 +8,13 @@
 pub mod ast;
 pub mod codes;
 pub mod diagnostic;
+pub mod diff;
+pub mod layout;
 pub mod span;
 
 mod dump;
 mod format;
+mod highlight;
 mod lexer;
 mod parser;
 mod token;
@@ -23,6 +26,7 @@ use crate::token::{TokenKind, WANTS_MORE};
 
 pub use crate::dump::dump;
 pub use crate::format::{FormatError, format, format_input};
+pub use crate::highlight::{Paint, highlight};
 
 /// What became of a source text: always a tree, and everything that is wrong with the text.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +62,7 @@ pub fn parse_body(source: &str) -> (Vec<ast::Statement>, Vec<Diagnostic>) {
 /// Should a session wait for more before it evaluates this input?
 ///
 /// True while a bracket, string or block comment is open, after a trailing keyword, operator,
-/// `:=`, `;` or `^`, and for a class or protocol that no blank line ends yet.
+/// `:=`, `;` or `^`, and for a protocol or a class without a method that no blank line ends yet.
 pub fn is_incomplete(source: &str) -> bool {
     let lexed = lexer::lex(source);
     if lexed.is_open {
@@ -75,11 +79,25 @@ pub fn is_incomplete(source: &str) -> bool {
     let ends_blank = source
         .rsplit_once('\n')
         .is_some_and(|(_, last)| last.trim().is_empty());
-    if ends_blank || !(source.contains("subclass:") || source.contains("define:")) {
+    if ends_blank {
         return false;
     }
-    matches!(
-        parse_input(source).unit.items.last(),
-        Some(Item::Class(_) | Item::Protocol(_))
-    )
+    match last_definition(source) {
+        Some(Item::Class(class)) => class.methods.is_empty(),
+        Some(Item::Protocol(_)) => true,
+        _ => false,
+    }
+}
+
+/// Is the last thing of this input a class or a protocol, which further indented lines would belong to?
+pub fn ends_in_definition(source: &str) -> bool {
+    last_definition(source).is_some()
+}
+
+fn last_definition(source: &str) -> Option<Item> {
+    if !(source.contains("subclass:") || source.contains("define:")) {
+        return None;
+    }
+    let last = parse_input(source).unit.items.pop();
+    last.filter(|item| matches!(item, Item::Class(_) | Item::Protocol(_)))
 }

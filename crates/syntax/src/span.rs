@@ -28,6 +28,8 @@ impl Span {
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<u32>,
+    /// What is added to a line: the text may be a part of a larger one.
+    shift: i32,
 }
 
 /// A place as people count it: both numbers start at 1, columns count Unicode scalar values.
@@ -43,16 +45,27 @@ impl LineIndex {
         let starts = std::iter::once(0)
             .chain(newlines.map(|(at, _)| at as u32 + 1))
             .collect();
-        Self { starts }
+        Self { starts, shift: 0 }
+    }
+
+    /// Lines as in the larger text of which this one is a part: `offset` is on `line` there.
+    #[must_use]
+    pub fn with_line_at(mut self, offset: u32, line: u32) -> Self {
+        self.shift = line as i32 - self.own_line(offset) as i32;
+        self
     }
 
     /// The 1-based line of an offset.
     pub fn line(&self, offset: u32) -> u32 {
+        self.own_line(offset).saturating_add_signed(self.shift).max(1)
+    }
+
+    fn own_line(&self, offset: u32) -> u32 {
         self.starts.partition_point(|start| *start <= offset) as u32
     }
 
     pub fn position(&self, source: &str, offset: u32) -> Position {
-        let line = self.line(offset);
+        let line = self.own_line(offset);
         let start = self.starts.get(line as usize - 1).copied().unwrap_or(0);
         let column = Span::new(start, offset).text(source).chars().count() as u32 + 1;
         Position { line, column }

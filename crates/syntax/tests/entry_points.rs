@@ -34,7 +34,9 @@ fn open_text_is_incomplete() {
         "a ->",
         "Foo >> bar =>",
         "Object subclass: A",
-        "Object subclass: A\n  foo => 1",
+        "Object subclass: A\n  state: x = 1",
+        "Object subclass: A\n  foo =>",
+        "Object subclass: A\n  foo => (",
         "Protocol define: P\n  size",
     ] {
         assert!(is_incomplete(source), "{source:?}");
@@ -61,7 +63,9 @@ fn whole_text_is_complete() {
         "$\"",
         "#'('",
         "Object subclass: A\n",
+        "Object subclass: A\n  foo => 1",
         "Object subclass: A\n  foo => 1\n\n",
+        "Protocol define: P\n  size\n",
         "Object subclass: A\n  foo => 1\nA foo",
         "Foo >> bar => 1",
     ] {

@@ -1,3 +1,25 @@
 //! The daemon: one live image behind one boundary.
 
+pub mod audit;
+pub mod certificates;
+mod changes;
 pub mod compile;
+mod connection;
+mod control;
+mod daemon;
+pub mod gate;
+mod image;
+mod narrow;
+mod ops;
+mod options;
+mod project;
+mod record;
+mod sessions;
+mod terms;
+mod workspace;
+
+pub use compile::job::{SourceText, TextOrigin};
+pub use compile::run_worker as run_compiler_worker;
+pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};
+pub use options::StartOptions;
+pub use project::ProjectImage;

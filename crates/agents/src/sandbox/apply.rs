@@ -16,8 +16,8 @@ use crate::config::Access;
 use crate::session::launch::Launch;
 use crate::sys;
 
-/// Restrict this process as `launch` says; the reason why not otherwise.
-pub(super) fn enter(launch: &Launch) -> Result<(), String> {
+/// Move into the namespaces of `launch`; what is granted, opened before mounts hide it.
+pub(super) fn prepare(launch: &Launch) -> Result<Vec<Rule>, String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| error.to_string())?;
     let tty = terminal();
     // Resolved before mounts change what the paths mean.
@@ -33,6 +33,17 @@ pub(super) fn enter(launch: &Launch) -> Result<(), String> {
     // The session's own places, as they look from inside.
     rules.extend(rule(&launch.tmp, Access::Rw));
     rules.extend(rule(&launch.namespace, Access::Ro));
+    Ok(rules)
+}
+
+/// Restrict this process to what is granted; the reason why not otherwise.
+pub(super) fn enter(launch: &Launch, mut rules: Vec<Rule>) -> Result<(), String> {
+    if launch.pid
+        && let Some(access) = launch.paths.get("/proc")
+    {
+        // As it looks in the namespace of its own.
+        rules.extend(rule(Path::new("/proc"), *access));
+    }
     if !launch.landlock {
         return if launch.best_effort {
             Ok(())
@@ -48,6 +59,7 @@ fn namespaces(launch: &Launch) -> Result<(), String> {
     flags.set(UnshareFlags::NEWNS, launch.mount);
     flags.set(UnshareFlags::NEWIPC, launch.ipc);
     flags.set(UnshareFlags::NEWNET, launch.net);
+    flags.set(UnshareFlags::NEWPID, launch.pid);
     if flags.is_empty() {
         return Ok(());
     }
@@ -107,7 +119,7 @@ fn rights(access: Access) -> BitFlags<AccessFs> {
     }
 }
 
-type Rule = (PathFd, PathBuf, Access);
+pub(super) type Rule = (PathFd, PathBuf, Access);
 
 fn rule(path: &Path, access: Access) -> Option<Rule> {
     PathFd::new(path).ok().map(|fd| (fd, path.to_owned(), access))

@@ -29,6 +29,8 @@ pub(crate) struct Launch {
     pub(crate) mount: bool,
     pub(crate) ipc: bool,
     pub(crate) net: bool,
+    #[serde(default)]
+    pub(crate) pid: bool,
     pub(crate) landlock: bool,
     pub(crate) best_effort: bool,
     pub(crate) namespace: PathBuf,
@@ -89,7 +91,11 @@ pub(crate) fn plan(
     ] {
         environment.insert(name.to_owned(), value);
     }
-    environment.insert("TERM".to_owned(), "tmux-256color".to_owned());
+    // The terminal is tmux, whatever the daemon was started in, unless the configuration says otherwise.
+    let sets_term = wanted.env.iter().any(|entry| entry.starts_with("TERM="));
+    if !sets_term && !backend.environment.contains_key("TERM") {
+        environment.insert("TERM".to_owned(), "tmux-256color".to_owned());
+    }
 
     let mut missing = Vec::new();
     let mut paths = BTreeMap::new();
@@ -128,6 +134,7 @@ pub(crate) fn plan(
         mount: wanted.mount && kernel.mount_namespace,
         ipc: wanted.ipc && kernel.mount_namespace,
         net: wanted.net && kernel.net_namespace,
+        pid: wanted.pid && kernel.pid_namespace,
         landlock: kernel.landlock_abi > 0,
         best_effort: wanted.best_effort,
         namespace: places.namespace.clone(),
@@ -135,7 +142,7 @@ pub(crate) fn plan(
         tmp,
         paths,
     };
-    if wanted.pid {
+    if wanted.pid && !launch.pid {
         missing.push("pid namespace".to_owned());
     }
     let report = check(&launch, kernel, missing)?;
@@ -171,7 +178,13 @@ fn check(launch: &Launch, kernel: Kernel, mut missing: Vec<String>) -> Result<Sa
         tracing::warn!(session = %launch.id, reason, "sandbox is weaker than asked for");
     }
     missing.extend(weak);
-    let namespaces = [("mount", launch.mount), ("ipc", launch.ipc), ("net", launch.net)]
+    let used = [
+        ("mount", launch.mount),
+        ("pid", launch.pid),
+        ("ipc", launch.ipc),
+        ("net", launch.net),
+    ];
+    let namespaces = used
         .into_iter()
         .filter(|(_, used)| *used)
         .map(|(name, _)| name.to_owned())
@@ -226,6 +239,7 @@ mod tests {
             landlock_abi: abi,
             mount_namespace: mount,
             net_namespace: mount,
+            pid_namespace: mount,
         }
     }
 

@@ -30,6 +30,8 @@ impl TreeNode {
         for line in lines {
             let words = split_words(line).ok_or_else(|| refusal("unknown command"))?;
             let verb = words.first().cloned().unwrap_or_default();
+            // What cannot be recorded is not done.
+            self.hub.audit.ready()?;
             let outcome = self.run_line(&words).await;
             let result = match &outcome {
                 Ok(_) => "ok".to_owned(),

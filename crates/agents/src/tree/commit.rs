@@ -37,18 +37,31 @@ fn text_of(bytes: &[u8], what: &str) -> Result<String, Refusal> {
 }
 
 impl TreeNode {
-    /// Commit a whole document, and record it.
+    /// Commit a whole document, and record it before it is answered.
     pub(super) async fn commit(self: Arc<Self>, bytes: Vec<u8>) -> Result<(), Refusal> {
+        self.recorded(bytes, |bytes| self.apply(bytes)).await
+    }
+
+    /// Commit a prompt whose answer will be read; the number of its turn.
+    pub(super) async fn commit_prompt(self: Arc<Self>, bytes: Vec<u8>) -> Result<u64, Refusal> {
+        self.recorded(bytes, |bytes| self.prompt(bytes)).await
+    }
+
+    async fn recorded<T, F>(&self, bytes: Vec<u8>, work: impl FnOnce(Vec<u8>) -> F) -> Result<T, Refusal>
+    where
+        F: Future<Output = Result<T, Refusal>>,
+    {
         let began = Instant::now();
-        // The record comes first: without it nothing may change.
         let with_text = self.hub.config().audit.text;
         let entry = self.entry("commit").about(&bytes, with_text);
         if self.hub.is_stopping() {
             return Err(Refusal::INTERNAL);
         }
-        let outcome = self.apply(bytes).await;
+        // What cannot be recorded is not done.
+        self.hub.audit.ready()?;
+        let outcome = work(bytes).await;
         let result = match &outcome {
-            Ok(()) => "ok".to_owned(),
+            Ok(_) => "ok".to_owned(),
             Err(refused) if refused.errno == 13 => "denied".to_owned(),
             // Error texts may quote what was written.
             Err(refused) => refused.text.split(':').next().unwrap_or_default().to_owned(),
@@ -82,7 +95,7 @@ impl TreeNode {
     }
 
     /// Deliver a prompt; the number of its turn.
-    pub(super) async fn prompt(&self, text: Vec<u8>) -> Result<u64, Refusal> {
+    async fn prompt(&self, text: Vec<u8>) -> Result<u64, Refusal> {
         let Place::File(id, _) = &self.place else {
             return Err(Refusal::INTERNAL);
         };

@@ -173,7 +173,7 @@ impl TreeNode {
         let commit: Commit = Arc::new(move |bytes| {
             let (node, asked) = (Arc::clone(&node), Arc::clone(&asked));
             detached(async move {
-                let turn = node.prompt(bytes).await?;
+                let turn = node.commit_prompt(bytes).await?;
                 *asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Asked::Waiting(turn);
                 Ok(())
             })

@@ -10,6 +10,7 @@ mod mount;
 mod service;
 mod sessions;
 mod tokens;
+mod web;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -26,6 +27,13 @@ pub(crate) struct Arguments {
     common: Common,
     #[command(subcommand)]
     command: Command,
+}
+
+impl Arguments {
+    /// Whether the command enters namespaces, which a process with several threads cannot.
+    pub(crate) fn is_launcher(&self) -> bool {
+        matches!(self.command, Command::Run { .. } | Command::Probe)
+    }
 }
 
 #[derive(Args, Clone)]
@@ -242,6 +250,12 @@ enum Command {
     Mount { directory: PathBuf },
     /// Unmount the tree.
     Umount { directory: PathBuf },
+    /// Serve the sessions to a browser on this machine and print the address.
+    Web {
+        /// The port; any free one by default.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        port: u16,
+    },
     /// The interactive terminal client.
     Assist {
         #[arg(long)]
@@ -372,6 +386,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Hook { event, argument } => hook::run(event, argument),
         Command::Mount { directory } => mount::mount(&client, &directory),
         Command::Umount { directory } => mount::umount(&directory),
+        Command::Web { port } => web::run(client, port),
         Command::Assist { no_start } => assist::run(&client, no_start),
         Command::Unit { install } => service::unit(&client, install),
         Command::Doctor => service::doctor(&client),

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use beamtalk_syntax::FormatError;
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+use beamtalk_syntax::diff;
 use beamtalk_syntax::span::Span;
 
-use crate::diff;
 use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::findings::{self, Counts, FileFindings, Finding, Policy};

@@ -5,10 +5,14 @@ mod listing;
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use beamtalk_agents::{Door, Proof, candidates, connect};
-use beamtalk_ninep::{Attachment, Error, File};
+use beamtalk_ninep::{Attachment, Client, Error, File, NOTAG};
 use clap::{Args, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
 
@@ -295,20 +299,45 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Copy until the end of the file. An interrupt ends the program, and with the connection the
-/// server gives the read up.
+/// Copy until the end of the file, or until interrupted: the blocked read is flushed then.
 fn copy(remote: &Remote, file: &mut File) -> Result<(), Failure> {
+    let under_way = flush_when_interrupted(remote.tree.client().clone())?;
     let mut out = std::io::stdout();
     loop {
-        let piece = file
-            .read_next(None)
-            .map_err(|error| remote.failed("read", &error))?;
-        if piece.is_empty() {
-            return Ok(());
-        }
+        let pending = file.start_read().map_err(|error| remote.failed("read", &error))?;
+        under_way.store(pending.tag().into(), Ordering::Relaxed);
+        let piece = match file.finish_read(pending, None) {
+            Ok(piece) if piece.is_empty() => return Ok(()),
+            Err(Error::Refused(refused)) if refused.text == "interrupted" => return Ok(()),
+            outcome => outcome.map_err(|error| remote.failed("read", &error))?,
+        };
         out.write_all(piece.as_ref())?;
         out.flush()?;
     }
+}
+
+/// The tag to flush on an interrupt, to be set by the reader.
+fn flush_when_interrupted(client: Client) -> Result<Arc<AtomicU32>, Failure> {
+    let under_way = Arc::new(AtomicU32::new(u32::from(NOTAG)));
+    let tag = Arc::clone(&under_way);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let mut interrupts = {
+        let _inside = runtime.enter();
+        signal(SignalKind::interrupt())?
+    };
+    std::thread::spawn(move || {
+        runtime.block_on(interrupts.recv());
+        // Again if the reader was between two reads; the end of the program ends this too.
+        while let Ok(tag) = u16::try_from(tag.load(Ordering::Relaxed)) {
+            if client.interrupt(tag).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    Ok(under_way)
 }
 
 fn write(remote: &Remote, create: bool, lines: bool, keep: bool, text: Option<&str>) -> Result<(), Failure> {

@@ -1,214 +1,159 @@
-//! `beamtalk repl`: expressions in the terminal, over a node of its own.
+//! `beamtalk repl` and `beamtalk eval`: a session in the workspace of the current project.
 
-use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
 
-use beamtalk_compiler::{Origin, SourceFile};
-use beamtalk_etf::Term;
-use beamtalk_node::{Erlang, Runtime, Worker};
-use beamtalk_syntax::Parse;
-use beamtalk_syntax::ast::Item;
-use ecow::EcoString;
+use beamtalk_client::Greeting;
+use beamtalk_storage::SessionName;
+use beamtalk_workspace::StartOptions;
+use serde_json::json;
 
-use super::build::policy;
-use crate::build::{self, Package};
 use crate::exit::Exit;
-use crate::findings::severity::Warnings;
-use crate::findings::{self, Counts, FileFindings, Finding, Policy};
-use crate::live::LiveCompiler;
-use crate::project::Project;
-use crate::source;
+use crate::repl::batch::{self, Source};
+use crate::repl::greeting::{About, Project};
+use crate::repl::history::History;
+use crate::repl::interactive;
+use crate::repl::link::{Dial, Dialed, Link};
+use crate::repl::paint::Palette;
+use crate::repl::screen::Screen;
+use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::testing::expectation::Outcome;
-use crate::testing::run::{evaluation, result_outcome};
-use crate::wire;
+use crate::workspace_link::{Found, Place, connect, control_answer, not_running, refused};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Evaluate this and leave.
-    #[arg(short, value_name = "EXPRESSION")]
-    expression: Option<String>,
+    /// Evaluate this and leave; may be repeated.
+    #[arg(short = 'e', value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    /// Stop the workspace afterwards, if this command started it.
+    #[arg(long, conflicts_with = "persistent")]
+    ephemeral: bool,
+    #[command(flatten)]
+    start: StartFlags,
 }
 
-const HELP: &str = "\
-Type an expression and press Enter; a class ends with an empty line.
-  :help   this text
-  :quit   leave (also :exit, Ctrl-D)";
+#[derive(clap::Args)]
+pub(crate) struct EvalArguments {
+    /// What to evaluate.
+    expression: String,
+    /// Stop the workspace afterwards, if this command started it.
+    #[arg(long)]
+    ephemeral: bool,
+    /// The longest the evaluation may take, in seconds.
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<Duration>,
+}
 
-pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let mut session = Session::start(terminal)?;
-    if let Some(expression) = &arguments.expression {
-        return session.evaluate(terminal, expression);
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "a number of seconds is wanted".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(limit) if limit > Duration::ZERO => Ok(limit),
+        _ => Err("a number of seconds above 0 is wanted".to_owned()),
     }
-    let is_interactive = std::io::stdin().is_terminal();
-    if is_interactive {
-        terminal.status(format_args!(
-            "Beamtalk v{}\n`:help` lists the commands, `:quit` leaves.\n",
-            env!("CARGO_PKG_VERSION")
-        ));
-    }
-    session.read_loop(terminal, is_interactive)
 }
 
-/// A node, what the compiler knows, and the variables assigned so far.
-struct Session {
-    worker: Worker,
-    compiler: LiveCompiler,
-    bound: Vec<EcoString>,
-}
-
-impl Session {
-    fn start(terminal: &mut Terminal) -> anyhow::Result<Self> {
-        let erlang = Erlang::find()?;
-        let runtime = Runtime::prepare()?;
-        let mut worker = Worker::start(&erlang, &runtime, None)?;
-        let mut table = source::library_table();
-        if let Some(project) = Project::find(Path::new("."))? {
-            let package = Package::resolve(project, terminal.network)?;
-            let policy = policy(&package, Warnings::Shown);
-            // A project that does not build is reported; the session starts without its classes.
-            match build::build_with(terminal, &mut worker, &package, &policy, &erlang) {
-                Ok(built) => {
-                    super::test::declare_package(&package, &mut table)?;
-                    super::test::load_package(&mut worker, &built)?;
-                }
-                Err(error) => terminal.error(format_args!("warning: {error:#}")),
-            }
-        }
-        Ok(Self {
-            worker,
-            compiler: LiveCompiler::new(table),
-            bound: Vec::new(),
+pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
+    let options = arguments.start.options(StartOptions::default())?;
+    let is_terminal = std::io::stdin().is_terminal();
+    if !arguments.expressions.is_empty() {
+        let source = Source::Expressions(arguments.expressions.into_iter());
+        in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
+            batch::run(link, screen(terminal), source, None)
+        })
+    } else if is_terminal && !terminal.is_json() {
+        in_workspace(terminal, &options, arguments.ephemeral, at_terminal)
+    } else {
+        in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
+            batch::run(link, screen(terminal), Source::Stream, None)
         })
     }
+}
 
-    fn read_loop(&mut self, terminal: &mut Terminal, is_interactive: bool) -> anyhow::Result<Exit> {
-        let mut last = Exit::Success;
-        let mut pending = String::new();
-        loop {
-            if is_interactive {
-                let prompt = if pending.is_empty() { "> " } else { "..> " };
-                let mut out = std::io::stdout().lock();
-                out.write_all(prompt.as_bytes())?;
-                out.flush()?;
-            }
-            let mut line = String::new();
-            let is_end = std::io::stdin().lock().read_line(&mut line)? == 0;
-            let line = line.trim_end_matches(['\n', '\r']);
-            if pending.is_empty() {
-                match line.trim() {
-                    ":quit" | ":exit" | ":q" => return Ok(last),
-                    ":help" => {
-                        terminal.print(HELP)?;
-                        continue;
-                    }
-                    "" if !is_end => continue,
-                    command if command.starts_with(':') => {
-                        terminal.error(format_args!(
-                            "Unknown command {command}; `:help` lists the commands"
-                        ));
-                        continue;
-                    }
-                    _ => {}
-                }
-            } else {
-                pending.push('\n');
-            }
-            pending.push_str(line);
-            if is_end || !beamtalk_syntax::is_incomplete(&pending) {
-                let input = std::mem::take(&mut pending);
-                if !input.trim().is_empty() {
-                    last = self.evaluate(terminal, &input)?;
-                }
-            }
-            if is_end {
-                return Ok(last);
-            }
-        }
+pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> anyhow::Result<Exit> {
+    let options = StartFlags::default().options(StartOptions::default())?;
+    let source = Source::Expressions(vec![arguments.expression].into_iter());
+    in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
+        batch::run(link, screen(terminal), source, arguments.timeout)
+    })
+}
+
+/// The workspace of this command, and how it was reached.
+struct Reached {
+    place: Arc<Place>,
+    found: Found,
+}
+
+/// Find or start the workspace, work in it, and stop it again when it was for this command only.
+fn in_workspace(
+    terminal: &mut Terminal,
+    options: &StartOptions,
+    is_ephemeral: bool,
+    work: impl FnOnce(&mut Terminal, Link, &Reached) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let place = Arc::new(Place::find(terminal, None)?);
+    let found = place.find_or_start(terminal, options)?;
+    let reached = Reached { place, found };
+    let stops = is_ephemeral && reached.found.started.is_some();
+    let dial = LocalDial(reached.place.clone());
+    let ended = Link::open(Box::new(dial)).and_then(|link| work(terminal, link, &reached));
+    if stops {
+        let (mut control, _) = reached.place.require_control()?;
+        control_answer(control.call(&json!({"op": "stop"}))?)?;
     }
+    ended
+}
 
-    fn evaluate(&mut self, terminal: &mut Terminal, input: &str) -> anyhow::Result<Exit> {
-        let Parse {
-            unit,
-            mut diagnostics,
-        } = beamtalk_syntax::parse_input(input);
-        let defines = unit.items.iter().any(|item| !matches!(item, Item::Statement(_)));
-        let file = SourceFile {
-            path: EcoString::from("session"),
-            text: EcoString::from(input),
-            unit,
-            package: None,
-            module: EcoString::from(beamtalk_compiler::module_name(None, "session")),
-            origin: Origin::Session,
-        };
-        let mut table = self.compiler.table.clone();
-        if defines {
-            table.declare(&file);
-        }
-        let compiled = beamtalk_compiler::compile_input(&file, &table, &self.bound);
-        diagnostics.extend(compiled.diagnostics);
-        let mut counts = Counts::default();
-        let findings = FileFindings {
-            path: "session".to_owned(),
-            text: input.to_owned(),
-            findings: diagnostics.iter().map(Finding::from).collect(),
-        };
-        findings::report(terminal, &findings, &Policy::default(), &mut counts)?;
-        if counts.errors > 0 {
-            return Ok(Exit::Failure);
-        }
-        for changed in &compiled.changed {
-            table.declare(changed);
-        }
-        self.compiler.table = table;
-        for name in compiled.assigns {
-            if !self.bound.contains(&name) {
-                self.bound.push(name);
-            }
-        }
-        let request = evaluation(&compiled.modules, compiled.expression.as_ref());
-        self.worker.send(&Term::tuple([Term::atom("eval"), request]))?;
-        let compiler = &mut self.compiler;
-        let reply = self
-            .worker
-            .receive_serving(&mut |question| compiler.answer(question))?;
-        match wire::tagged(&reply) {
-            Some(("evaluated", [result])) => match wire::tagged(result) {
-                Some(("ended", [Term::Integer(status)])) => {
-                    Ok(Exit::Program(u8::try_from(*status).unwrap_or(u8::MAX)))
-                }
-                _ => show(terminal, &result_outcome(result, compiled.echo.as_deref())),
-            },
-            _ => Err(wire::unexpected(&reply)),
-        }
+fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow::Result<Exit> {
+    let Reached { place, found } = reached;
+    let started = found.started.as_ref();
+    let about = About {
+        workspace: place.id.to_string(),
+        discovered_from: (!place.is_named).then(|| place.root.display().to_string()),
+        project: started
+            .and_then(|report| report.project.as_ref())
+            .and_then(Project::read),
+        is_first: started.is_some_and(|report| report.is_first),
+        port: found.info.port,
+    };
+    let palette = palette(terminal);
+    let run = place
+        .state
+        .create_run_directory(&SessionName::parse(&found.info.session).map_err(refused)?)
+        .map_err(refused)?;
+    let history = History::open(Some(run.directory().clone())).map_err(refused)?;
+    interactive::run(terminal, palette, link, &about, started.is_none(), history)
+}
+
+fn palette(terminal: &Terminal) -> Palette {
+    if terminal.paints_output() {
+        Palette::Colored
+    } else {
+        Palette::Plain
     }
 }
 
-fn show(terminal: &mut Terminal, outcome: &Outcome) -> anyhow::Result<Exit> {
-    match outcome {
-        Outcome::Shown { printed, .. } => {
-            if !printed.is_empty() {
-                terminal.print(printed)?;
-            }
-            Ok(Exit::Success)
-        }
-        Outcome::Raised(raised) => {
-            terminal.error(format_args!("Error: {}", raised.message));
-            if let Some(hint) = &raised.hint {
-                terminal.error(format_args!("Hint: {hint}"));
-            }
-            for frame in raised.frames.iter().take(10) {
-                terminal.error(format_args!("  at {frame}"));
-            }
-            Ok(Exit::Failure)
-        }
-        Outcome::Refused(messages) => {
-            terminal.error(format_args!("Error: {}", messages.join("\n")));
-            Ok(Exit::Failure)
-        }
-        Outcome::NotRun(reason) => {
-            terminal.error(format_args!("Error: {reason}"));
-            Ok(Exit::Failure)
-        }
+fn screen(terminal: &Terminal) -> Screen {
+    Screen::new(palette(terminal), terminal.is_json())
+}
+
+/// Reaches the workspace of this user; where it is and its cookie are read at each try.
+struct LocalDial(Arc<Place>);
+
+impl Dial for LocalDial {
+    fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a> {
+        Box::pin(async move {
+            let Self(place) = self;
+            let info = place
+                .running()?
+                .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
+            let greeting = Greeting {
+                client: "repl",
+                resume,
+            };
+            connect(place, &info, greeting).await
+        })
     }
 }

@@ -82,6 +82,8 @@ impl Lowerer<'_> {
             ("value", 0) | ("value:", 1) | ("value:value:", 2) | ("value:value:value:", 3) => {
                 self.block_call(receiver, selector, arguments, line)
             }
+            ("at:", 1) => accessed("at", receiver.erl, arguments, line),
+            ("at:put:", 2) => accessed("at_put", receiver.erl, arguments, line),
             _ => dispatched(receiver.erl, selector, arguments, line),
         }
     }
@@ -281,7 +283,9 @@ impl Lowerer<'_> {
             let values = values.into_iter().map(|value| value.erl).collect();
             return dispatched(own, selector, values, line);
         }
-        let function = if self.target.is_class_side {
+        let function = if *selector == self.target.selector {
+            self.target.function.clone()
+        } else if self.target.is_class_side {
             names::class_function(selector)
         } else {
             names::instance_function(selector)
@@ -347,6 +351,16 @@ impl Lowerer<'_> {
             erl: Erl::case(line, own, clauses),
             fact: Fact::Unknown,
         }
+    }
+}
+
+/// A send that the runtime answers at once when the receiver is a Dictionary.
+fn accessed(function: &'static str, receiver: Erl, arguments: Vec<Erl>, line: u32) -> Value {
+    let mut all = vec![receiver];
+    all.extend(arguments);
+    Value {
+        erl: Erl::call(line, "beamtalk_dispatch", function, all),
+        fact: Fact::Unknown,
     }
 }
 

@@ -223,7 +223,13 @@ impl File {
 
     /// The next piece; empty at the end of the file.
     pub fn read_next(&mut self, limit: Option<Duration>) -> Result<Payload, Error> {
-        match self.start_read()?.wait(limit)? {
+        let pending = self.start_read()?;
+        self.finish_read(pending, limit)
+    }
+
+    /// Wait for a piece that was asked for.
+    pub fn finish_read(&mut self, pending: Pending, limit: Option<Duration>) -> Result<Payload, Error> {
+        match pending.wait(limit)? {
             Reply::Read { data } => {
                 self.offset += data.len() as u64;
                 Ok(data)

@@ -12,6 +12,8 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::AbortHandle;
 
 use super::fids::Fids;
+use super::handle::Started;
+use super::haste::Haste;
 use super::outbox::{Flushed, Outbox};
 use super::{Fault, Hangup, Limits, Owner, Session, handle};
 use crate::codec::{DecodeFault, cut, frame_size};
@@ -23,7 +25,7 @@ const FIRST_MESSAGE: u32 = 8192;
 /// Replies are written once this much waits, even amid a batch of requests.
 const BATCH: usize = 256 << 10;
 
-type ReplyFuture = Pin<Box<dyn Future<Output = Result<Reply, Refusal>> + Send>>;
+pub(super) type ReplyFuture = Pin<Box<dyn Future<Output = Result<Reply, Refusal>> + Send>>;
 
 /// A request that was not answered yet.
 struct Outstanding {
@@ -97,13 +99,16 @@ pub(super) async fn run(
 /// Read frames and answer them until the connection is over.
 async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
     let mut buffer: Vec<u8> = Vec::with_capacity(8192);
+    let mut haste = Haste::default();
+    let version_limit = tokio::time::Instant::now() + shared.limits.version_wait;
     loop {
         let negotiated = shared.lock().dialect.is_some();
         let outcome = if negotiated {
-            read.read_buf(&mut buffer).await
-        } else if let Ok(outcome) =
-            tokio::time::timeout(shared.limits.version_wait, read.read_buf(&mut buffer)).await
-        {
+            match haste.catch(read.as_ref(), &mut buffer).await {
+                Some(count) => Ok(count),
+                None => read.read_buf(&mut buffer).await,
+            }
+        } else if let Ok(outcome) = tokio::time::timeout_at(version_limit, read.read_buf(&mut buffer)).await {
             outcome
         } else {
             shared.session.fault(Fault::NoVersion);
@@ -114,6 +119,7 @@ async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
         if !matches!(outcome, Ok(count) if count > 0) {
             return;
         }
+        haste.arrived();
         let mut start = 0;
         while let Some(rest) = buffer.get(start..) {
             let Some(size) = frame_size(rest) else { break };
@@ -142,6 +148,7 @@ async fn receive(shared: &Arc<Shared>, mut read: OwnedReadHalf) {
             .map_or(0, |size| u32::from_le_bytes(*size) as usize);
         buffer.reserve(wanted.max(8192));
         shared.flush();
+        haste.answered();
         if shared.hangup.is_done() {
             return;
         }
@@ -210,12 +217,32 @@ fn process(shared: &Arc<Shared>, frame: &[u8]) -> Flow {
         return Flow::Continue;
     }
     let can_be_dropped = handle::is_harmless(&request);
-    let mut future: ReplyFuture = Box::pin(handle::answer(Arc::clone(shared), request));
+    let mut future = match start(shared, request) {
+        Started::Done(outcome) => {
+            shared.push(tag, outcome);
+            return Flow::Continue;
+        }
+        Started::Waiting(future) => future,
+    };
     match poll_now(&mut future) {
         Poll::Ready(outcome) => shared.push(tag, outcome),
         Poll::Pending => shared.set_aside(tag, can_be_dropped, future),
     }
     Flow::Continue
+}
+
+fn start(shared: &Arc<Shared>, request: Request) -> Started {
+    if let Request::Read { fid, offset, count } = request {
+        let begun = catch_unwind(AssertUnwindSafe(|| {
+            handle::read_at_once(shared, fid, offset, count)
+        }));
+        match begun {
+            Ok(Some(started)) => return started,
+            Ok(None) => {}
+            Err(_) => return Started::Done(Err(Refusal::INTERNAL)),
+        }
+    }
+    Started::Waiting(Box::pin(handle::answer(Arc::clone(shared), request)))
 }
 
 /// Try a request on the spot; a panic in it is its own problem only.

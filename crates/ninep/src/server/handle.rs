@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::connection::Shared;
+use super::connection::{ReplyFuture, Shared};
 use super::directory::Listing;
 use super::fids::{Fid, Open, Opened, Target};
 use super::{OpenRequest, ReadAnswer, WriteAnswer};
@@ -16,6 +16,12 @@ type Outcome = Result<Reply, Refusal>;
 const WALK_NAMES: usize = 16;
 /// Bytes per name.
 const NAME_BYTES: usize = 255;
+
+/// A request that was begun.
+pub(super) enum Started {
+    Done(Outcome),
+    Waiting(ReplyFuture),
+}
 
 /// Whether giving the request up leaves nothing half done.
 pub(super) fn is_harmless(request: &Request) -> bool {
@@ -299,6 +305,7 @@ async fn open(
         || ((request.write || request.truncate) && stat.mode & 0o200 == 0)
         || (execute && stat.mode & 0o100 == 0);
     if denied {
+        node.decided("open", Some(&Refusal::PERMISSION_DENIED));
         return Err(Refusal::PERMISSION_DENIED);
     }
     if !fid.claim() {
@@ -350,7 +357,9 @@ async fn create(
         fid.unclaim();
         return Err(Refusal::FILE_EXISTS);
     }
-    match node.create(name, perm, request).await {
+    let created = node.create(name, perm, request).await;
+    node.decided("create", created.as_ref().err());
+    match created {
         Ok((made, file)) => {
             let qid = made.qid()?;
             fid.move_to(Target::Node(made));
@@ -400,6 +409,34 @@ async fn read(shared: &Shared, number: u32, offset: u64, count: u32) -> Outcome 
     };
     Ok(Reply::Read {
         data: data.cut(count as usize),
+    })
+}
+
+/// A read that can be answered on the spot, without a future: most can. `None` if it has to wait
+/// for its turn on the fid.
+pub(super) fn read_at_once(shared: &Shared, number: u32, offset: u64, count: u32) -> Option<Started> {
+    let (fid, count) = {
+        let state = shared.lock();
+        let count = count.min(state.msize - 11);
+        match state.fids.get(number) {
+            Ok(fid) => (fid, count),
+            Err(refusal) => return Some(Started::Done(Err(refusal))),
+        }
+    };
+    let mut slot = fid.open.try_lock().ok()?;
+    let open = slot.as_mut().filter(|open| open.read)?;
+    let Opened::File(file) = &mut open.what else {
+        return None;
+    };
+    Some(match file.read(offset, count) {
+        ReadAnswer::Now(outcome) => Started::Done(outcome.map(|data| Reply::Read {
+            data: data.cut(count as usize),
+        })),
+        ReadAnswer::Later(future) => Started::Waiting(Box::pin(async move {
+            Ok(Reply::Read {
+                data: future.await?.cut(count as usize),
+            })
+        })),
     })
 }
 
@@ -462,7 +499,13 @@ async fn set_length(fid: &Fid, length: u64, current: u64) -> Result<(), Refusal>
 
 async fn wstat(shared: &Shared, number: u32, wanted: &Stat) -> Result<(), Refusal> {
     let fid = shared.get(number)?;
-    let current = fid.node()?.stat()?;
+    let node = fid.node()?;
+    let outcome = wstat_now(&fid, &node.stat()?, wanted).await;
+    node.decided("wstat", outcome.as_ref().err());
+    outcome
+}
+
+async fn wstat_now(fid: &Fid, current: &Stat, wanted: &Stat) -> Result<(), Refusal> {
     let same_text = |new: &str, old: &str| new.is_empty() || new == old;
     let unchanged = same_text(&wanted.name, &current.name)
         && same_text(&wanted.uid, &current.uid)
@@ -473,9 +516,9 @@ async fn wstat(shared: &Shared, number: u32, wanted: &Stat) -> Result<(), Refusa
         return Err(Refusal::WSTAT_PROHIBITED);
     }
     if wanted.length == u64::MAX {
-        commit(&fid).await
+        commit(fid).await
     } else {
-        set_length(&fid, wanted.length, current.length).await
+        set_length(fid, wanted.length, current.length).await
     }
 }
 
@@ -487,18 +530,20 @@ async fn setattr(
     size: u64,
 ) -> Result<(), Refusal> {
     let fid = shared.get(number)?;
-    let current = fid.node()?.stat()?;
+    let node = fid.node()?;
+    let current = node.stat()?;
     let changed = (valid & 1 != 0 && mode & 0o7777 != current.mode & 0o7777)
         || (valid & 2 != 0 && uid != shared.owner.uid)
         || (valid & 4 != 0 && gid != shared.owner.gid);
-    if changed {
-        return Err(Refusal::WSTAT_PROHIBITED);
-    }
-    if valid & 8 != 0 {
+    let outcome = if changed {
+        Err(Refusal::WSTAT_PROHIBITED)
+    } else if valid & 8 != 0 {
         set_length(&fid, size, current.length).await
     } else {
         Ok(())
-    }
+    };
+    node.decided("wstat", outcome.as_ref().err());
+    outcome
 }
 
 fn getattr(shared: &Shared, number: u32, mask: u64) -> Outcome {

@@ -14,6 +14,8 @@ use crate::message::{Dialect, Payload, Reply};
 
 /// Payloads from this size on travel without being copied.
 const WHOLE: usize = 4096;
+/// A buffer up to this size is used again.
+const KEPT: usize = 4096;
 /// How many pieces one system call takes.
 const PIECES: usize = 32;
 
@@ -119,19 +121,19 @@ impl Outbox {
                 return Flushed::Broken;
             }
             if queue.bytes == 0 {
-                queue.pieces.clear();
+                queue.rest();
                 return Flushed::All;
             }
-            let outcome = {
-                let slices: Vec<IoSlice<'_>> = queue
-                    .pieces
-                    .iter()
-                    .take(PIECES)
-                    .map(|p| IoSlice::new(p.rest()))
-                    .collect();
-                match slices.as_slice() {
-                    [one] => stream.try_write(one),
-                    several => stream.try_write_vectored(several),
+            let outcome = match (queue.pieces.len(), queue.pieces.front()) {
+                (1, Some(only)) => stream.try_write(only.rest()),
+                _ => {
+                    let slices: Vec<IoSlice<'_>> = queue
+                        .pieces
+                        .iter()
+                        .take(PIECES)
+                        .map(|piece| IoSlice::new(piece.rest()))
+                        .collect();
+                    stream.try_write_vectored(&slices)
                 }
             };
             match outcome {
@@ -152,6 +154,18 @@ impl Outbox {
 }
 
 impl Queue {
+    /// Everything was written: keep one small buffer for the next reply.
+    fn rest(&mut self) {
+        self.pieces.truncate(1);
+        match self.pieces.front_mut() {
+            Some(Piece::Bytes(buffer, done)) if buffer.capacity() <= KEPT => {
+                buffer.clear();
+                *done = 0;
+            }
+            _ => self.pieces.clear(),
+        }
+    }
+
     fn advance(&mut self, mut count: usize) {
         self.bytes -= count.min(self.bytes);
         self.written += count as u64;
@@ -160,10 +174,14 @@ impl Queue {
                 return;
             };
             let here = piece.rest().len();
-            if count >= here {
+            if count >= here && self.bytes > 0 {
                 count -= here;
                 self.pieces.pop_front();
                 continue;
+            }
+            if count >= here {
+                // The last of all: its buffer may serve again.
+                return;
             }
             match piece {
                 Piece::Bytes(_, done) => *done += count,

@@ -252,10 +252,10 @@ impl<'s> Formatter<'s> {
     }
 }
 
-/// Without spaces at the end, unless they belong to `$ `.
+/// Without spaces at the end, unless they belong to `$ ` or `$\ `.
 fn trim_line(line: &str) -> &str {
     let trimmed = line.trim_end();
-    let extra = if trimmed.ends_with('$') {
+    let extra = if trimmed.ends_with('$') || trimmed.ends_with("$\\") {
         line.get(trimmed.len()..)
     } else {
         None

@@ -95,8 +95,10 @@ impl Lexer<'_> {
         let start = self.at;
         let mut chars = self.rest().chars();
         chars.next();
-        let Some(char) = chars.next() else {
-            self.at += 1;
+        let char = chars.next();
+        let escaped = chars.next();
+        let Some(char) = char.filter(|char| *char != '\\' || escaped.is_some()) else {
+            self.at += 1 + char.map_or(0, char::len_utf8);
             self.error(
                 codes::MISSING_CHARACTER,
                 start,
@@ -108,7 +110,7 @@ impl Lexer<'_> {
         };
         self.at += 1 + char.len_utf8();
         if char == '\\' {
-            self.at += chars.next().map_or(0, char::len_utf8);
+            self.at += escaped.map_or(0, char::len_utf8);
         }
         self.push(TokenKind::Character, start);
     }

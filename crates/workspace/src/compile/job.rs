@@ -80,8 +80,6 @@ pub enum Job {
         cursor: usize,
         bound: Vec<Variable>,
     },
-    /// Names and selectors that a source text uses, for checking callers after a change.
-    Mentions { selector: String },
 }
 
 /// A session variable and the class of its value, as far as known.
@@ -160,6 +158,8 @@ pub struct Definition {
     pub previous: Option<String>,
     /// The file of the class, `None` when it has none.
     pub file: Option<String>,
+    /// The package of the class; `stdlib` for the library.
+    pub package: Option<String>,
 }
 
 /// The place of a byte string among those that follow the JSON text.

@@ -48,6 +48,15 @@ impl Known {
         self.texts.get(path).map(|(_, text)| text)
     }
 
+    /// The files of the project for which `is_wanted` holds, in the order of their paths.
+    pub fn files(&self, is_wanted: impl Fn(&SourceText) -> bool) -> Vec<SourceText> {
+        let is_file = |text: &SourceText| text.origin != TextOrigin::Session && is_wanted(text);
+        let texts = self.texts.values().map(|(_, text)| text);
+        let mut files: Vec<SourceText> = texts.filter(|text| is_file(text)).cloned().collect();
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        files
+    }
+
     /// What a worker lacks, oldest first, and what it will know then.
     pub(crate) fn since(&self, told: Told) -> (Knowledge, Told) {
         let reset = told.generation != self.generation;

@@ -5,6 +5,7 @@
 use std::io::{BufReader, Read, Write};
 use std::time::Duration;
 
+use beamtalk_compiler::complete::{self, Binding};
 use beamtalk_compiler::{
     ClassTable, Origin, SourceFile, compile_file, compile_input, compile_method, remove_method,
 };
@@ -14,11 +15,13 @@ use ecow::EcoString;
 use rustix::process::{Resource, Rlimit};
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::diagnostic;
 use super::frame;
 use super::job::{
     Blob, CheckMode, Definition, Expression, Job, Knowledge, Module, Outcome, SourceText, Step, TextOrigin,
+    Variable,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -174,7 +177,8 @@ impl Answer<'_> {
             }
             Job::Files { files } => self.files(files),
             Job::Check { code, bound, mode } => self.check(code, bound, *mode),
-            Job::Complete { .. } | Job::Hover { .. } | Job::Mentions { .. } => {}
+            Job::Complete { code, cursor, bound } => self.complete(code, *cursor, bound),
+            Job::Hover { code, cursor, bound } => self.hover(code, *cursor, bound),
         }
     }
 
@@ -242,6 +246,7 @@ impl Answer<'_> {
                     source: class.span.text(&file.text).to_owned(),
                     previous: self.class_text(&class.name.text),
                     file: None,
+                    package: None,
                 }),
                 Item::Extension(extension) => {
                     let definition = self.method_definition(
@@ -289,6 +294,10 @@ impl Answer<'_> {
             file: known
                 .filter(|known| known.origin != Origin::Session)
                 .map(|known| known.path.to_string()),
+            package: self
+                .table
+                .class(class)
+                .and_then(|entry| entry.package.as_ref().map(ToString::to_string)),
         }
     }
 
@@ -313,6 +322,7 @@ impl Answer<'_> {
                         source: class.span.text(&file.text).to_owned(),
                         previous: None,
                         file: Some(file.path.to_string()),
+                        package: file.package.as_ref().map(ToString::to_string),
                     });
                 }
             }
@@ -339,6 +349,41 @@ impl Answer<'_> {
                 self.findings("session", code, &compiled.diagnostics);
             }
         }
+    }
+
+    fn complete(&mut self, code: &str, cursor: usize, bound: &[Variable]) {
+        let found = complete::complete(self.table, &bindings(bound), code, cursor);
+        let items: Vec<Value> = found
+            .items
+            .iter()
+            .map(|item| {
+                json!({
+                    "text": item.text.as_str(),
+                    "kind": item.kind.name(),
+                    "detail": item.detail.as_deref(),
+                    "origin": item.origin.as_deref(),
+                })
+            })
+            .collect();
+        let erlang = found.erlang.map(|wanted| match wanted {
+            complete::Erlang::Modules => json!({"prefix": found.prefix.as_str()}),
+            complete::Erlang::Functions(module) => {
+                json!({"prefix": found.prefix.as_str(), "module": module.as_str()})
+            }
+        });
+        self.outcome.data = json!({"completions": items, "start": found.start, "erlang": erlang});
+    }
+
+    fn hover(&mut self, code: &str, cursor: usize, bound: &[Variable]) {
+        let found = complete::hover(self.table, &bindings(bound), code, cursor);
+        self.outcome.data = match found {
+            Some(hover) => json!({
+                "contents": hover.contents,
+                "signature": hover.signature.as_deref(),
+                "kind": hover.kind.name(),
+            }),
+            None => json!({"contents": null, "signature": null, "kind": null}),
+        };
     }
 
     fn findings(&mut self, path: &str, text: &str, diagnostics: &[Diagnostic]) {
@@ -384,6 +429,16 @@ fn class_in<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
         Item::Class(class) if class.name.text == name => Some(class),
         _ => None,
     })
+}
+
+fn bindings(bound: &[Variable]) -> Vec<Binding> {
+    bound
+        .iter()
+        .map(|variable| Binding {
+            name: EcoString::from(&variable.name),
+            class: variable.class.as_deref().map(EcoString::from),
+        })
+        .collect()
 }
 
 fn session_text(code: &str, path: Option<&str>) -> SourceText {

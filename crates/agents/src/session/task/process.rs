@@ -33,6 +33,14 @@ pub(crate) fn stat_fields(pid: i32) -> Option<(char, i32, i32)> {
     Some((letter, parent, session))
 }
 
+fn children(pid: i32) -> Vec<i32> {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+        .unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
 /// Whether the recorded process still lives: signal 0, start time, not a zombie.
 pub(crate) fn is_alive(pid: Option<i32>, start: Option<u64>) -> bool {
     let Some(number) = pid else { return false };
@@ -56,8 +64,16 @@ impl Task {
         let Some(pid) = self.shared.with_record(|record| record.pid) else {
             return false;
         };
-        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
-            .is_ok_and(|text| !text.trim().is_empty())
+        // In a process namespace of its own the backend is a grandchild.
+        let apart = self.shared.with_record(|record| {
+            let used = &record.sandbox_report.namespaces;
+            used.iter().any(|name| name == "pid")
+        });
+        let mut generation = vec![pid];
+        for _ in 0..if apart { 2 } else { 0 } {
+            generation = generation.into_iter().flat_map(children).collect();
+        }
+        generation.into_iter().any(|pid| !children(pid).is_empty())
     }
 
     pub(super) fn note_pid(&self, pid: Option<i32>) {

@@ -1,6 +1,7 @@
 //! What every subcommand needs: where the daemon is, how to reach it, how to fail.
 
 use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,6 +41,10 @@ impl Failure {
 
     pub(super) fn plain(message: impl Into<String>) -> Self {
         Failure::new(Ending::Failed, message)
+    }
+
+    pub(super) fn ending(&self) -> Ending {
+        self.ending
     }
 
     pub(super) fn code(&self) -> u8 {
@@ -143,9 +148,16 @@ impl Client {
     }
 
     pub(super) fn tree(&self) -> Result<Attachment, Failure> {
+        self.tree_and_socket().map(|(tree, _)| tree)
+    }
+
+    /// A connection and a second handle on its socket, by which another thread can end it.
+    pub(super) fn tree_and_socket(&self) -> Result<(Attachment, UnixStream), Failure> {
         let (stream, namespace) = connect(&self.namespaces, "agent")?;
+        let socket = stream.try_clone()?;
         let proof = Proof::from_environment(self.token_file.as_deref())?;
-        Ok(Door::enter(stream, Some(&namespace), &proof, "agents", false)?)
+        let tree = Door::enter(stream, Some(&namespace), &proof, "agents", false)?;
+        Ok((tree, socket))
     }
 
     /// The id a name stands for: id, alias, or unique prefix of at least 4 digits.

@@ -164,22 +164,28 @@ pub(super) fn ensure_started(client: &Client, no_start: bool) -> Result<(), Fail
     }
 }
 
-pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
+/// The status for tools, and what it was made from.
+pub(super) fn status_value(client: &Client) -> (serde_json::Value, Instance) {
     let namespace = client.living_namespace();
     let instance = probe_instance(&namespace);
+    let value = match &instance {
+        Instance::Running { pid } => {
+            let sessions = client
+                .tree()
+                .and_then(|tree| Ok(tree.read_text("list")?.lines().count()))
+                .unwrap_or(0);
+            serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
+                "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": null})
+        }
+        _ => serde_json::json!({"running": false, "pid": null,
+            "namespace": namespace.display().to_string(), "sessions": 0, "workspace": null}),
+    };
+    (value, instance)
+}
+
+pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
     if client.json {
-        let value = match &instance {
-            Instance::Running { pid } => {
-                let sessions = client
-                    .tree()
-                    .and_then(|tree| Ok(tree.read_text("list")?.lines().count()))
-                    .unwrap_or(0);
-                serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
-                    "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": null})
-            }
-            _ => serde_json::json!({"running": false, "pid": null,
-                "namespace": namespace.display().to_string(), "sessions": 0, "workspace": null}),
-        };
+        let (value, instance) = status_value(client);
         client.print(&value)?;
         return Ok(if matches!(instance, Instance::Running { .. }) {
             Exit::Success
@@ -187,7 +193,7 @@ pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
             Exit::Failure
         });
     }
-    match instance {
+    match probe_instance(&client.living_namespace()) {
         Instance::Running { pid } => {
             say(&format!("{NAME} is running (PID {pid})"))?;
             Ok(Exit::Success)
@@ -256,8 +262,10 @@ fn status_line(instance: &Instance) -> Result<Exit, Failure> {
 }
 
 pub(super) fn run_session(client: &Client, id: &str) -> Result<Exit, Failure> {
-    let error = become_session(&Places::of(&client.namespace()), id);
-    Err(Failure::plain(error.to_string()))
+    match become_session(&Places::of(&client.namespace()), id) {
+        Ok(status) => Ok(Exit::Code(status)),
+        Err(error) => Err(Failure::plain(error.to_string())),
+    }
 }
 
 pub(super) fn tap(client: &Client, id: &str) -> Result<Exit, Failure> {

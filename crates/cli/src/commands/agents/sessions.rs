@@ -12,7 +12,7 @@ use super::context::{Client, Failure, emit, say};
 use super::daemon::ensure_started;
 use crate::exit::Exit;
 
-fn parse(text: &str) -> Result<Value, Failure> {
+pub(super) fn parse(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::plain(error.to_string()))
 }
 
@@ -39,37 +39,71 @@ fn text_or_file(text: &str) -> Result<String, Failure> {
     }
 }
 
+/// A session to be made.
+#[derive(Default)]
+pub(super) struct Order {
+    pub(super) backend: String,
+    pub(super) directory: Option<String>,
+    pub(super) sandbox: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) level: Option<String>,
+    pub(super) alias: Option<String>,
+    pub(super) role: Option<String>,
+    pub(super) context: Option<String>,
+}
+
+impl Order {
+    /// Create the session and answer its id.
+    pub(super) fn place(self, tree: &Attachment) -> Result<String, Failure> {
+        let mut line = format!("new {}", quote(&self.backend));
+        if let Some(directory) = &self.directory {
+            line.push_str(&format!(" {}", quote(directory)));
+        }
+        for (name, value) in [
+            ("sandbox", &self.sandbox),
+            ("model", &self.model),
+            ("level", &self.level),
+            ("alias", &self.alias),
+            ("role", &self.role),
+        ] {
+            if let Some(value) = value {
+                line.push_str(&format!(" {name}={}", quote(value)));
+            }
+        }
+        // A line feed would begin a command of its own.
+        if line.contains('\n') {
+            return Err(Failure::plain("invalid argument: line feed"));
+        }
+        // A ctl line cannot hold line feeds; such a context is written afterwards.
+        let later = self.context.filter(|context| {
+            let long = context.contains('\n') || context.len() > 4096;
+            if !long {
+                line.push_str(&format!(" context={}", quote(context)));
+            }
+            long
+        });
+        let id = create(tree, &line)?;
+        if let Some(context) = later {
+            tree.write(&format!("{id}/context"), context.as_bytes())?;
+        }
+        Ok(id)
+    }
+}
+
 pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failure> {
     ensure_started(client, options.no_start)?;
-    let mut line = format!("new {}", quote(&options.backend));
-    if let Some(directory) = &options.directory {
-        line.push_str(&format!(" {}", quote(&absolute(directory)?)));
-    }
-    for (name, value) in [
-        ("sandbox", &options.sandbox),
-        ("model", &options.model),
-        ("level", &options.level),
-        ("alias", &options.alias),
-        ("role", &options.role),
-    ] {
-        if let Some(value) = value {
-            line.push_str(&format!(" {name}={}", quote(value)));
-        }
-    }
+    let order = Order {
+        directory: options.directory.as_deref().map(absolute).transpose()?,
+        context: options.context.as_deref().map(text_or_file).transpose()?,
+        backend: options.backend,
+        sandbox: options.sandbox,
+        model: options.model,
+        level: options.level,
+        alias: options.alias,
+        role: options.role,
+    };
     let tree = client.tree()?;
-    let context = options.context.as_deref().map(text_or_file).transpose()?;
-    // A ctl line cannot hold line feeds; such a context is written afterwards.
-    let later = context.filter(|context| {
-        let long = context.contains('\n') || context.len() > 4096;
-        if !long {
-            line.push_str(&format!(" context={}", quote(context)));
-        }
-        long
-    });
-    let id = create(&tree, &line)?;
-    if let Some(context) = later {
-        tree.write(&format!("{id}/context"), context.as_bytes())?;
-    }
+    let id = order.place(&tree)?;
     if options.wait {
         let state = wait_state(client, &tree, &id, "")?;
         if state != "idle" {

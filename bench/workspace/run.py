@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""The workspace against its figures, and against a Jupyter kernel in the same run.
+
+usage: run.py [BINARY] [--quick]
+
+Starts workspaces of its own in a temporary state directory. The Jupyter rows need `ipykernel` (pip install
+ipykernel) for the python that runs this; without it they are left out.
+"""
+import glob
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from client import Client
+
+QUICK = "--quick" in sys.argv
+arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.path.abspath(arguments[0] if arguments else os.path.join(ROOT, "target/release/beamtalk"))
+rows = []
+
+
+def row(work, measured, limit, is_kept):
+    rows.append((work, measured, limit, is_kept))
+    print(f"{'  ' if is_kept else '! '}{work}: {measured} (at most {limit})", flush=True)
+
+
+def beamtalk(*words, home, directory, check=True):
+    environment = dict(os.environ, BEAMTALK_HOME=home)
+    return subprocess.run([BINARY, *words], cwd=directory, env=environment, check=check,
+                          capture_output=True, text=True, timeout=120)
+
+
+def median_of(action, count):
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times), sorted(times)[int(count * 0.99)]
+
+
+def processes_of(home):
+    """Every process of the workspace: the daemon and all below it."""
+    with open(glob.glob(home + "/workspaces/*/node.info")[0]) as file:
+        daemon = json.load(file)["pid"]
+    found, todo = [], [daemon]
+    while todo:
+        pid = todo.pop()
+        found.append(pid)
+        for task in glob.glob(f"/proc/{pid}/task/*/children"):
+            with open(task) as file:
+                todo += [int(child) for child in file.read().split()]
+    return found
+
+
+def resident(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/status") as file:
+            total += next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+    return total / 1024
+
+
+def processor_time(pids):
+    ticks = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def jupyter(count):
+    try:
+        from jupyter_client.manager import start_new_kernel
+    except ImportError:
+        print("(no ipykernel: the comparison with Jupyter is left out)")
+        return None
+    manager, kernel = start_new_kernel(kernel_name="python3")
+    try:
+        def evaluate():
+            kernel.execute_interactive("1 + 2", output_hook=lambda message: None)
+        for _ in range(20):
+            evaluate()
+        return median_of(evaluate, count)[0]
+    finally:
+        kernel.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def big_class():
+    methods = "".join(f"  m{n}: x => x + {n}\n" for n in range(100))
+    return f"Actor subclass: Big\n  state: total = 0\n{methods}"
+
+
+def warm(client):
+    for _ in range(200):
+        client.evaluate("1 + 2")
+    count = 200 if QUICK else 2000
+    ours, tail = median_of(lambda: client.evaluate("1 + 2"), count)
+    theirs = jupyter(100 if QUICK else 300)
+    row("warm `1 + 2`", f"{ours * 1e3:.2f} ms (p99 {tail * 1e3:.2f})", "0.5 ms", ours <= 0.0005)
+    if theirs:
+        row("  against a Jupyter kernel", f"{theirs * 1e3:.2f} ms, {theirs / ours:.1f}× slower", "8× faster", theirs / ours >= 8)
+    sum_of = "(1 to: 100) asList inject: 0 into: [:a :b | a + b]"
+    for _ in range(20):
+        client.evaluate(sum_of)
+    ours, _ = median_of(lambda: client.evaluate(sum_of), count // 4)
+    row("warm inject:into: over 100 elements", f"{ours * 1e3:.2f} ms", "1 ms", ours <= 0.001)
+
+
+def editing(client):
+    ours, _ = median_of(lambda: client.evaluate(big_class()), 5 if QUICK else 15)
+    row("load a class of 100 methods", f"{ours * 1e3:.1f} ms", "120 ms", ours <= 0.12)
+    client.evaluate("big := Big spawn")
+    number = [1000]
+
+    def redefine():
+        number[0] += 1
+        client.evaluate(f"Big >> m7: x => x + {number[0]}")
+        answer = client.evaluate("big m7: 0")
+        assert answer["value"] == number[0], answer
+    for _ in range(5):
+        redefine()
+    ours, _ = median_of(redefine, 20 if QUICK else 100)
+    row("redefine one method of it, until a running actor answers", f"{ours * 1e3:.1f} ms", "15 ms", ours <= 0.015)
+
+
+def idle(home):
+    pids = processes_of(home)
+    time.sleep(3)
+    before = processor_time(pids)
+    seconds = 10 if QUICK else 60
+    time.sleep(seconds)
+    used = processor_time(pids) - before
+    megabytes = resident(pids)
+    row("idle, all processes", f"{megabytes:.0f} MB, {100 * used / seconds:.2f} % CPU", "100 MB, 0 % CPU",
+        megabytes <= 100 and used / seconds < 0.001)
+
+
+def endurance(client, home):
+    inputs = ["1 + 2", "x := 7", "x * 2", "#(1, 2, 3) collect: [:each | each * 2]",
+              "total := 0. 1 to: 50 do: [:i | total := total + i]. total", '"text" size', "3 frobnicate"]
+
+    def settle():
+        client.evaluate("Erlang erlang garbage_collect")
+        time.sleep(2)
+        atoms = client.evaluate("Erlang erlang system_info: #atom_count")["value"]
+        memory = client.request("health")["memory"]
+        return atoms, memory["code"], memory["total"], resident(processes_of(home))
+    for n in range(2000):
+        client.evaluate(inputs[n % len(inputs)])
+    before = settle()
+    count = 5_000 if QUICK else 100_000
+    for n in range(count):
+        client.evaluate(inputs[n % len(inputs)])
+    after = settle()
+    change = [100 * (now / then - 1) for then, now in zip(before, after)]
+    text = ", ".join(f"{name} {percent:+.1f} %" for name, percent in
+                     zip(["atoms", "code", "memory of the node", "resident"], change))
+    row(f"{count:,} evaluations", text, "±1 %", all(percent <= 1 for percent in change))
+
+
+def crowd(home, directory):
+    seconds = 10 if QUICK else 60
+    beamtalk("workspace", "status", home=home, directory=directory)
+    times, errors, stop = [], [], time.time() + seconds
+
+    def work():
+        try:
+            client = Client(home)
+            while time.time() < stop:
+                start = time.perf_counter()
+                answer = client.evaluate("1 + 2")
+                times.append(time.perf_counter() - start)
+                if answer.get("value") != 3:
+                    errors.append(answer)
+                # A person or a tool, not a flood: 20 requests a second each.
+                time.sleep(0.05)
+            client.close()
+        except Exception as error:
+            errors.append(repr(error))
+    threads = [threading.Thread(target=work) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times.sort()
+    tail = times[int(len(times) * 0.99)]
+    row(f"100 connections for {seconds} s", f"{len(times):,} evaluations, {len(errors)} errors, p99 {tail * 1e3:.1f} ms",
+        "no error, p99 50 ms", not errors and tail <= 0.05)
+    if errors:
+        print(errors[:3])
+
+
+def commands(directory):
+    def cold():
+        home = tempfile.mkdtemp(prefix="bt")
+        prepared = os.path.join(shared, "runtime")
+        # The runtime is unpacked once for each version, not once for each workspace.
+        if os.path.isdir(prepared):
+            shutil.copytree(prepared, home + "/runtime", symlinks=True)
+        os.chmod(home, 0o700)
+        start = time.perf_counter()
+        assert beamtalk("repl", "-e", "1 + 2", home=home, directory=directory).stdout.strip() == "3"
+        elapsed = time.perf_counter() - start
+        beamtalk("workspace", "stop", "--force", home=home, directory=directory)
+        shutil.rmtree(home, ignore_errors=True)
+        return elapsed
+    shared = tempfile.mkdtemp(prefix="bt")
+    os.chmod(shared, 0o700)
+    beamtalk("repl", "-e", "1 + 2", home=shared, directory=directory)
+    ours = statistics.median(cold() for _ in range(3 if QUICK else 7))
+    row("`beamtalk repl -e '1 + 2'`, nothing running", f"{ours:.2f} s", "0.7 s", ours <= 0.7)
+    ours, _ = median_of(lambda: beamtalk("repl", "-e", "1 + 2", home=shared, directory=directory), 10 if QUICK else 40)
+    row("the same with the workspace running", f"{ours * 1e3:.1f} ms", "25 ms", ours <= 0.025)
+    beamtalk("workspace", "stop", "--force", home=shared, directory=directory)
+    shutil.rmtree(shared, ignore_errors=True)
+
+
+def main():
+    directory = tempfile.mkdtemp(prefix="bt-project")
+    home = tempfile.mkdtemp(prefix="bt")
+    os.chmod(home, 0o700)
+    try:
+        commands(directory)
+        beamtalk("workspace", "start", "--persistent", home=home, directory=directory)
+        idle(home)
+        client = Client(home)
+        warm(client)
+        editing(client)
+        crowd(home, directory)
+        endurance(client, home)
+    finally:
+        beamtalk("workspace", "stop", "--force", home=home, directory=directory, check=False)
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
+    print("\n| work | measured | at most | kept |\n|---|---:|---:|---|")
+    for work, measured, limit, is_kept in rows:
+        print(f"| {work} | {measured} | {limit} | {'yes' if is_kept else 'no'} |")
+    return 0 if all(is_kept for *_, is_kept in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+//! Followed files as server-sent events.
+
+use hyper::Method;
+use hyper::body::Bytes;
+use tokio::sync::mpsc;
+
+use super::super::context::{Client, Failure};
+use super::body::Following;
+use super::routes::Asked;
+
+/// Pieces that may wait for a slow browser; the daemon's own rules hold for what it misses.
+const WAITING: usize = 16;
+
+pub(super) enum Stream {
+    Events { since: Option<u64> },
+    Output { session: String, tail: Option<u64> },
+}
+
+/// The stream a request asks for, if it does.
+pub(super) fn wanted(asked: &Asked) -> Option<Stream> {
+    let number = |key: &str| {
+        asked
+            .query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
+    };
+    if asked.method != Method::GET {
+        return None;
+    }
+    if asked.path == "/api/events" {
+        return Some(Stream::Events {
+            since: asked.last_event.or_else(|| number("since")),
+        });
+    }
+    let session = asked
+        .path
+        .strip_prefix("/api/session/")?
+        .strip_suffix("/stream")?;
+    Some(Stream::Output {
+        session: session.to_owned(),
+        tail: number("tail"),
+    })
+}
+
+/// Open the file and leave a thread that hands on what comes.
+pub(super) fn follow(client: &Client, stream: &Stream) -> Result<Following, Failure> {
+    // A connection of its own: its end is the end of the stream.
+    let (tree, socket) = client.tree_and_socket()?;
+    let (path, command) = match stream {
+        Stream::Events { since } => ("events".to_owned(), since.map(|seq| format!("since {seq}"))),
+        Stream::Output { session, tail } => {
+            let id = client.resolve(&tree, session)?;
+            (
+                format!("{id}/output.follow"),
+                tail.map(|bytes| format!("tail {bytes}")),
+            )
+        }
+    };
+    let mut file = tree.open(&path, if command.is_some() { 2 } else { 0 })?;
+    if let Some(command) = command {
+        file.write_at(0, command.as_bytes())?;
+    }
+    let (sender, pieces) = mpsc::channel(WAITING);
+    let is_events = matches!(stream, Stream::Events { .. });
+    std::thread::Builder::new()
+        .name("follow".to_owned())
+        .spawn(move || {
+            let mut lines = Lines::default();
+            // Tells the browser at once that it is connected.
+            let mut text = ": open\n\n".to_owned();
+            loop {
+                if !text.is_empty() && sender.blocking_send(Bytes::from(text)).is_err() {
+                    return;
+                }
+                text = match file.read_next(None) {
+                    Ok(piece) if piece.is_empty() => break,
+                    Ok(piece) if is_events => lines.events(piece.as_ref()),
+                    Ok(piece) => format!("data: {}\n\n", base64(piece.as_ref())),
+                    Err(beamtalk_ninep::Error::Refused(refused)) if refused.text == "output trimmed" => {
+                        "event: trimmed\ndata: \n\n".to_owned()
+                    }
+                    Err(_) => break,
+                };
+            }
+            // The browser may be gone already.
+            drop(sender.blocking_send(Bytes::from_static(b"event: end\ndata: \n\n")));
+            drop(tree);
+        })?;
+    Ok(Following { pieces, socket })
+}
+
+/// Whole lines out of pieces that may end anywhere.
+#[derive(Default)]
+struct Lines {
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    fn events(&mut self, piece: &[u8]) -> String {
+        self.rest.extend_from_slice(piece);
+        let mut text = String::new();
+        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            let line = line.trim_end();
+            let seq = serde_json::from_str::<serde_json::Value>(line)
+                .ok()
+                .and_then(|event| event.get("seq")?.as_u64());
+            if let Some(seq) = seq {
+                text.push_str(&format!("id: {seq}\n"));
+            }
+            text.push_str(&format!("data: {line}\n\n"));
+        }
+        text
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = chunk
+            .iter()
+            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
+        for index in 0..4 {
+            let letter = LETTERS.get((word >> (18 - 6 * index)) as usize & 63);
+            out.push(match letter {
+                Some(letter) if index <= chunk.len() => char::from(*letter),
+                _ => '=',
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lines, base64};
+
+    #[test]
+    fn base64_is_padded() {
+        for (bytes, text) in [
+            (&b""[..], ""),
+            (b"f", "Zg=="),
+            (b"fo", "Zm8="),
+            (b"foo", "Zm9v"),
+            (b"\xff\xfe\xfdz", "//79eg=="),
+        ] {
+            assert_eq!(base64(bytes), text);
+        }
+    }
+
+    #[test]
+    fn events_keep_their_numbers_and_wait_for_their_end() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.events(b"{\"seq\":7,\"a\""), "");
+        assert_eq!(
+            lines.events(b":1}\n{\"x\":2}\n"),
+            "id: 7\ndata: {\"seq\":7,\"a\":1}\n\ndata: {\"x\":2}\n\n"
+        );
+    }
+}

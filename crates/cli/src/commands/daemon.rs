@@ -1,0 +1,40 @@
+//! `beamtalk daemon` and `beamtalk compiler-worker`: the processes behind a workspace, started by others.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use beamtalk_workspace::{StartOrder, StartReport};
+
+use crate::exit::Exit;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What to serve, as JSON.
+    order: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let order: StartOrder = serde_json::from_str(&arguments.order)?;
+    // A terminal that closes does not end the daemon. It may lead a session already, under an init system.
+    drop(rustix::process::setsid());
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    match beamtalk_workspace::run(order, report) {
+        Ok(()) => Ok(Exit::Success),
+        Err(error) => Ok(Exit::Code(error.class().0)),
+    }
+}
+
+/// One line to whoever waits, then silence: the pipe must not stay open for the daemon's whole life.
+fn report(report: StartReport) {
+    let line = serde_json::to_string(&report).unwrap_or_default() + "\n";
+    drop(std::io::stdout().write_all(line.as_bytes()));
+    drop(std::io::stdout().flush());
+    if let Ok(nothing) = OpenOptions::new().write(true).open("/dev/null") {
+        drop(rustix::stdio::dup2_stdout(&nothing));
+    }
+}
+
+pub(crate) fn run_compiler_worker() -> anyhow::Result<Exit> {
+    beamtalk_workspace::run_compiler_worker(std::io::stdin().lock(), std::io::stdout().lock())?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,105 @@
+//! What a session says when it starts.
+
+use serde_json::Value;
+
+/// Actors that are listed when attaching.
+pub(crate) const LISTED_ACTORS: usize = 20;
+
+/// What the greeting tells about the workspace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    pub(crate) workspace: String,
+    /// Where the workspace was found, when no name was given.
+    pub(crate) discovered_from: Option<String>,
+    /// Name, version and number of classes.
+    pub(crate) project: Option<Project>,
+    /// Never started before.
+    pub(crate) is_first: bool,
+    pub(crate) port: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Project {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) classes: u64,
+}
+
+impl Project {
+    /// As the daemon describes it.
+    pub(crate) fn read(value: &Value) -> Option<Self> {
+        let classes = &value["classes"];
+        Some(Self {
+            name: value["name"].as_str()?.to_owned(),
+            version: value["version"].as_str().unwrap_or_default().to_owned(),
+            classes: classes
+                .as_array()
+                .map(|classes| classes.len() as u64)
+                .or_else(|| classes.as_u64())
+                .unwrap_or(0),
+        })
+    }
+}
+
+pub(crate) fn text(about: &About, session: &str, actors: &[String]) -> String {
+    let mut text = format!(
+        "Beamtalk v{}\n`:help` lists the commands, `:exit` leaves.\n\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let origin = about
+        .discovered_from
+        .as_ref()
+        .map_or_else(String::new, |path| format!(" (auto-discovered from {path})"));
+    text.push_str(&format!("  Workspace: {}{origin}\n", about.workspace));
+    if let Some(project) = &about.project {
+        let classes = super::answers::count(project.classes, "class");
+        text.push_str(&format!(
+            "  Project:   {} v{}, {classes}\n",
+            project.name, project.version
+        ));
+    }
+    if about.is_first {
+        text.push_str(
+            "  Security:  code runs with your user's rights; keep the workspace cookie private \
+             (beamtalk docs security)\n",
+        );
+    }
+    text.push_str(&format!(
+        "\nConnected to workspace on port {}.\n[beamtalk] session: {session}",
+        about.port
+    ));
+    for line in actors {
+        text.push('\n');
+        text.push_str(line);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_start_of_a_workspace_warns() {
+        let about = About {
+            workspace: "d0dc08b498b6".to_owned(),
+            discovered_from: Some("/home/ada/orbit".to_owned()),
+            project: Project::read(&json!({"name": "orbit", "version": "0.3.0", "classes": 7})),
+            is_first: true,
+            port: 41873,
+        };
+        insta::assert_snapshot!(text(&about, "s-7f2a", &[]));
+    }
+
+    #[test]
+    fn later_starts_list_the_actors() {
+        let about = About {
+            workspace: "orbit".to_owned(),
+            port: 41873,
+            ..About::default()
+        };
+        insta::assert_snapshot!(text(&about, "s-7f2a", &["  - Lamp (<0.187.0>)".to_owned()]));
+    }
+}

@@ -1,0 +1,305 @@
+//! The connection of a session: requests, interrupts, and coming back after it was lost.
+//!
+//! A session at a terminal hands its connection to a keeper, which runs beside the prompt: it shows what the workspace
+//! says unasked and connects again when the connection breaks. Without a terminal there is no keeper and no thread.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use beamtalk_client::{Connection, Error, Events, Pending, Reply};
+use serde_json::{Map, Value, json};
+use tokio::runtime::{Handle, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Notify, watch};
+use tokio::time::{timeout, timeout_at};
+
+use super::notices::{self, Notices};
+
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(500);
+
+pub(crate) type Dialed<'a> = Pin<Box<dyn Future<Output = anyhow::Result<(Connection, Events)>> + Send + 'a>>;
+
+/// How the workspace is reached: where it is and the secret are read anew each time.
+pub(crate) trait Dial: Send + Sync + 'static {
+    fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a>;
+}
+
+/// What happened while a request was open.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    Reply(Reply),
+    /// Ctrl-C.
+    Interrupt,
+    Lost,
+}
+
+#[derive(Clone)]
+enum State {
+    Up(Arc<Connection>),
+    Retrying,
+    Down,
+}
+
+/// Who drives the connection while the main thread does something else.
+enum Executor {
+    /// Nobody: it moves only while the main thread waits for it.
+    Here(Runtime),
+    Beside(Handle),
+}
+
+impl Executor {
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match self {
+            Self::Here(runtime) => runtime.block_on(future),
+            Self::Beside(handle) => handle.block_on(future),
+        }
+    }
+}
+
+struct Shared {
+    state: watch::Sender<State>,
+    /// Asks the keeper for a new connection.
+    again: Notify,
+    wants_transcript: AtomicBool,
+}
+
+/// The connection as the session uses it.
+pub(crate) struct Link {
+    executor: Executor,
+    shared: Arc<Shared>,
+    /// Taken by the keeper when there is one.
+    kept: Option<(Box<dyn Dial>, Events)>,
+}
+
+impl Link {
+    /// Connect, without a keeper.
+    pub(crate) fn open(dial: Box<dyn Dial>) -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (connection, events) = runtime.block_on(dial.dial(None))?;
+        let (state, _) = watch::channel(State::Up(Arc::new(connection)));
+        Ok(Self {
+            executor: Executor::Here(runtime),
+            shared: Arc::new(Shared {
+                state,
+                again: Notify::new(),
+                wants_transcript: AtomicBool::new(false),
+            }),
+            kept: Some((dial, events)),
+        })
+    }
+
+    /// Start the keeper in a thread of its own.
+    pub(crate) fn keep(mut self, notices: Arc<Notices>) -> anyhow::Result<Self> {
+        let (Executor::Here(runtime), Some((dial, events))) = (self.executor, self.kept.take()) else {
+            anyhow::bail!("the connection has a keeper already");
+        };
+        let handle = runtime.handle().clone();
+        let shared = self.shared.clone();
+        std::thread::Builder::new()
+            .name("workspace".to_owned())
+            .spawn(move || runtime.block_on(keep(&shared, &*dial, events, &notices)))?;
+        Ok(Self {
+            executor: Executor::Beside(handle),
+            shared: self.shared,
+            kept: None,
+        })
+    }
+
+    /// A completer has its own way to the workspace, while the session waits in the editor.
+    pub(crate) fn asker(&self) -> Option<Asker> {
+        match &self.executor {
+            Executor::Here(_) => None,
+            Executor::Beside(handle) => Some(Asker {
+                handle: handle.clone(),
+                shared: self.shared.clone(),
+            }),
+        }
+    }
+
+    /// The session's name.
+    pub(crate) fn session(&self) -> String {
+        match &*self.shared.state.borrow() {
+            State::Up(connection) => connection.session.clone(),
+            State::Retrying | State::Down => String::new(),
+        }
+    }
+
+    /// Signals of the terminal from now on.
+    pub(crate) fn interrupts(&self) -> std::io::Result<Signal> {
+        self.executor.block_on(async { signal(SignalKind::interrupt()) })
+    }
+
+    pub(crate) fn request(&self, op: &str, fields: Map<String, Value>) -> Result<Pending, Error> {
+        // The connection's own tasks are reached through channels, so no runtime is needed to send.
+        match &*self.shared.state.borrow() {
+            State::Up(connection) => connection.request(op, fields),
+            State::Retrying | State::Down => Err(Error::Lost),
+        }
+    }
+
+    /// The next thing that happens to a request; `None` when the deadline passes first.
+    pub(crate) fn next(
+        &self,
+        pending: &mut Pending,
+        interrupts: &mut Signal,
+        deadline: Option<Instant>,
+    ) -> Option<Turn> {
+        self.executor.block_on(async {
+            let turn = async {
+                tokio::select! {
+                    reply = pending.next() => reply.map_or(Turn::Lost, Turn::Reply),
+                    _ = interrupts.recv() => Turn::Interrupt,
+                }
+            };
+            match deadline {
+                None => Some(turn.await),
+                Some(deadline) => timeout_at(deadline.into(), turn).await.ok(),
+            }
+        })
+    }
+
+    /// One question before the session starts.
+    pub(crate) fn ask(&self, op: &str, fields: Map<String, Value>) -> Option<Map<String, Value>> {
+        let pending = self.request(op, fields).ok()?;
+        self.executor.block_on(pending.done()).ok()
+    }
+
+    /// Wait for the keeper to come back with a connection. Answers whether it did.
+    pub(crate) fn wait_for_connection(&self) -> bool {
+        let mut state = self.shared.state.subscribe();
+        self.executor.block_on(async {
+            // The end of a connection is seen here a moment before the keeper sees it.
+            let is_settled = |state: &State| match state {
+                State::Up(connection) => !connection.is_lost(),
+                State::Retrying => false,
+                State::Down => true,
+            };
+            match state.wait_for(is_settled).await {
+                Ok(settled) => matches!(*settled, State::Up(_)),
+                Err(_) => false,
+            }
+        })
+    }
+
+    /// Has the keeper given up?
+    pub(crate) fn is_down(&self) -> bool {
+        matches!(*self.shared.state.borrow(), State::Down)
+    }
+
+    /// Give up the connection for a new one.
+    pub(crate) fn reconnect(&self) -> bool {
+        self.shared.again.notify_one();
+        let mut state = self.shared.state.subscribe();
+        self.executor.block_on(async {
+            let started = state.wait_for(|state| !matches!(state, State::Up(_))).await;
+            drop(started);
+        });
+        self.wait_for_connection()
+    }
+
+    /// Remember for the next connection whether the Transcript is wanted.
+    pub(crate) fn want_transcript(&self, wanted: bool) {
+        self.shared.wants_transcript.store(wanted, Ordering::Relaxed);
+    }
+
+    /// End the session without grace, and let the farewell reach the workspace.
+    pub(crate) fn close(self) {
+        let Ok(pending) = self.request("close", Map::new()) else {
+            return;
+        };
+        // Nothing depends on the answer.
+        let farewell = async { timeout(Duration::from_millis(500), pending.done()).await };
+        drop(self.executor.block_on(farewell));
+    }
+}
+
+/// Questions with a time limit, from within the editor.
+pub(crate) struct Asker {
+    handle: Handle,
+    shared: Arc<Shared>,
+}
+
+impl Asker {
+    pub(crate) fn ask(
+        &self,
+        op: &str,
+        fields: Map<String, Value>,
+        limit: Duration,
+    ) -> Option<Map<String, Value>> {
+        let connection = match &*self.shared.state.borrow() {
+            State::Up(connection) => connection.clone(),
+            State::Retrying | State::Down => return None,
+        };
+        let question = async { timeout(limit, connection.call(op, fields)).await };
+        self.handle.block_on(question).ok()?.ok()
+    }
+}
+
+/// Show what the workspace says, and connect again when the connection ends.
+async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &Notices) {
+    loop {
+        let is_asked = loop {
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(event) => notices::tell(notices, &event),
+                    None => break false,
+                },
+                () = shared.again.notified() => break true,
+            }
+        };
+        if !is_asked {
+            notices.say("Connection lost, reconnecting…");
+        }
+        let session = match shared.state.send_replace(State::Retrying) {
+            State::Up(connection) => connection.session.clone(),
+            State::Retrying | State::Down => String::new(),
+        };
+        match redial(dial, &session).await {
+            Some((connection, received)) => {
+                if connection.resumed {
+                    notices.say("Reconnected (session resumed).");
+                } else {
+                    notices.say("Reconnected (new session; bindings are gone).");
+                    notices.say(&format!("[beamtalk] session: {}", connection.session));
+                }
+                if shared.wants_transcript.load(Ordering::Relaxed) {
+                    drop(connection.request("subscribe", channels()));
+                }
+                events = received;
+                shared.state.send_replace(State::Up(Arc::new(connection)));
+            }
+            None => {
+                notices.say("The workspace cannot be reached.");
+                shared.state.send_replace(State::Down);
+                notices.wake_prompt();
+                // Whoever still waits for a time limit waits for this thread.
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+async fn redial(dial: &dyn Dial, session: &str) -> Option<(Connection, Events)> {
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            tokio::time::sleep(PAUSE).await;
+        }
+        if let Ok(opened) = dial.dial(Some(session)).await {
+            return Some(opened);
+        }
+    }
+    None
+}
+
+/// The fields of `subscribe` and `unsubscribe` for the Transcript.
+pub(crate) fn channels() -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("channels".to_owned(), json!(["transcript"]));
+    fields
+}

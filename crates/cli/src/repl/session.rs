@@ -1,0 +1,306 @@
+//! One session: inputs in, evaluations and commands out.
+
+use std::time::{Duration, Instant};
+
+use beamtalk_client::Reply;
+use beamtalk_wire::ErrorBody;
+use serde_json::{Map, Value, json};
+
+use super::inspect::View;
+use super::link::{Link, Turn};
+use super::paint::Palette;
+use super::render::{self, Rendered, error_of};
+use super::screen::Screen;
+use super::table::{self, Parsed};
+use crate::exit::{Exit, Fault};
+
+/// A second Ctrl-C within this time does not wait any longer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A line the user is asked for.
+#[derive(Debug)]
+pub(crate) enum Line {
+    Text(String),
+    /// Ctrl-D, or the end of the file.
+    End,
+    /// Ctrl-C.
+    Cancelled,
+}
+
+/// Whoever can be asked for a line: the editor, or the rest of standard input.
+pub(crate) trait Ask {
+    fn ask(&mut self, prompt: &str) -> anyhow::Result<Line>;
+}
+
+/// What an input came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Done,
+    /// It failed; a command that cannot go on ends with this.
+    Failed(Exit),
+    Leave(Exit),
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The connection broke; whether the workspace did what was asked is not known.
+    Lost,
+    /// The user does not wait any longer.
+    Abandoned,
+    Other(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// Whether somebody sits at the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Terminal,
+    Batch,
+}
+
+pub(crate) struct Session {
+    pub(super) link: Link,
+    pub(super) screen: Screen,
+    pub(super) mode: Mode,
+    /// The longest an evaluation may take.
+    pub(super) time_limit: Option<Duration>,
+    pub(super) last_error: Option<ErrorBody>,
+    pub(super) last_path: Option<String>,
+    pub(super) view: Option<View>,
+    was_interrupted: bool,
+}
+
+impl Session {
+    pub(crate) fn new(link: Link, screen: Screen, mode: Mode) -> Self {
+        Self {
+            link,
+            screen,
+            mode,
+            time_limit: None,
+            last_error: None,
+            last_path: None,
+            view: None,
+            was_interrupted: false,
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn with_time_limit(mut self, limit: Option<Duration>) -> Self {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Evaluate an input or perform a command.
+    pub(crate) fn handle(&mut self, input: &str, ask: &mut dyn Ask) -> anyhow::Result<Outcome> {
+        self.was_interrupted = false;
+        let done = match table::parse(input) {
+            Some(Parsed::Command(command, words)) => self.perform(command, words, ask),
+            Some(Parsed::Refused(why)) => self.refuse("usage", &why),
+            None => self.evaluate(input, ask),
+        };
+        match done {
+            Ok(Outcome::Done) if self.was_interrupted && self.mode == Mode::Batch => {
+                Ok(Outcome::Failed(Exit::Forced))
+            }
+            Ok(outcome) => Ok(outcome),
+            Err(Trouble::Abandoned) => Ok(Outcome::Failed(Exit::Forced)),
+            Err(Trouble::Lost) if self.mode == Mode::Batch => Err(lost().into()),
+            Err(Trouble::Lost) if self.link.wait_for_connection() => Ok(Outcome::Failed(Exit::NotRunning)),
+            Err(Trouble::Lost) => Ok(Outcome::Leave(Exit::NotRunning)),
+            Err(Trouble::Other(error)) => Err(error),
+        }
+    }
+
+    fn evaluate(&mut self, input: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
+        let answer = self.call("eval", self.evaluation_fields(input), ask)?;
+        self.finish(answer, input, render::evaluation)
+    }
+
+    /// The fields of `eval` for this code.
+    pub(super) fn evaluation_fields(&self, code: &str) -> Map<String, Value> {
+        let mut fields = fields([("code", code)]);
+        if let Some(limit) = self.time_limit {
+            let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+            fields.insert("timeout_ms".to_owned(), milliseconds.into());
+        }
+        fields
+    }
+
+    /// Show an answer, or its error, and judge it. `input` is the code that may have the error.
+    pub(super) fn finish(
+        &mut self,
+        answer: Map<String, Value>,
+        input: &str,
+        show: impl FnOnce(&Map<String, Value>, Palette) -> Rendered,
+    ) -> Result<Outcome, Trouble> {
+        let error = error_of(&answer);
+        let outcome = match &error {
+            Some(error) => Outcome::Failed(exit_of(error)),
+            None => match answer.get("exit_code").and_then(Value::as_u64) {
+                Some(status) => Outcome::Leave(Exit::Program(u8::try_from(status).unwrap_or(u8::MAX))),
+                None => Outcome::Done,
+            },
+        };
+        if self.screen.is_json {
+            let exit = match outcome {
+                Outcome::Failed(exit) => Some(exit.code()),
+                Outcome::Done | Outcome::Leave(_) => None,
+            };
+            self.screen.object(answer, exit)?;
+        } else {
+            let rendered = match &error {
+                Some(error) => Rendered {
+                    err: render::failure(error, input, self.screen.palette),
+                    out: String::new(),
+                },
+                None => show(&answer, self.screen.palette),
+            };
+            self.screen.show(&rendered)?;
+        }
+        if error.is_some() {
+            self.last_error = error;
+        }
+        Ok(outcome)
+    }
+
+    /// Send a request and wait for its answer, passing on what happens meanwhile.
+    pub(super) fn call(
+        &mut self,
+        op: &str,
+        fields: Map<String, Value>,
+        ask: &mut dyn Ask,
+    ) -> Result<Map<String, Value>, Trouble> {
+        match self.call_until(op, fields, ask, None)? {
+            Some(answer) => Ok(answer),
+            None => Err(Trouble::Abandoned),
+        }
+    }
+
+    /// The same within a time; `None` when there is no answer by then.
+    pub(super) fn call_within(
+        &mut self,
+        op: &str,
+        fields: Map<String, Value>,
+        ask: &mut dyn Ask,
+        limit: Duration,
+    ) -> Result<Option<Map<String, Value>>, Trouble> {
+        self.call_until(op, fields, ask, Some(Instant::now() + limit))
+    }
+
+    fn call_until(
+        &mut self,
+        op: &str,
+        fields: Map<String, Value>,
+        ask: &mut dyn Ask,
+        mut deadline: Option<Instant>,
+    ) -> Result<Option<Map<String, Value>>, Trouble> {
+        let mut interrupts = self.link.interrupts()?;
+        let mut pending = self.link.request(op, fields).map_err(|_| Trouble::Lost)?;
+        let mut last_interrupt: Option<Instant> = None;
+        loop {
+            match self.link.next(&mut pending, &mut interrupts, deadline) {
+                None if last_interrupt.is_some() => return Err(Trouble::Abandoned),
+                None => return Ok(None),
+                Some(Turn::Lost) => return Err(Trouble::Lost),
+                Some(Turn::Reply(Reply::Done(message))) => return Ok(Some(message)),
+                Some(Turn::Reply(Reply::Output(text))) => self.screen.output(&text)?,
+                Some(Turn::Reply(Reply::NeedsInput(prompt))) => self.feed(&pending.id, &prompt, ask)?,
+                Some(Turn::Interrupt) => {
+                    if last_interrupt.is_some_and(|at| at.elapsed() < PATIENCE) {
+                        return Err(Trouble::Abandoned);
+                    }
+                    last_interrupt = Some(Instant::now());
+                    if self.mode == Mode::Batch {
+                        // Nobody is there to press Ctrl-C a second time.
+                        deadline = Some(Instant::now() + PATIENCE);
+                    }
+                    self.interrupt(&pending.id)?;
+                }
+            }
+        }
+    }
+
+    fn interrupt(&mut self, id: &str) -> Result<(), Trouble> {
+        self.was_interrupted = true;
+        let asked = self.link.request("interrupt", fields([("for", id)]));
+        asked.map(drop).map_err(|_| Trouble::Lost)
+    }
+
+    /// Code reads standard input: ask the user for a line.
+    fn feed(&mut self, id: &str, prompt: &str, ask: &mut dyn Ask) -> Result<(), Trouble> {
+        let line = ask.ask(prompt)?;
+        self.screen.line_was_ended();
+        let mut fields = fields([("for", id)]);
+        match line {
+            Line::Text(text) => fields.insert("value".to_owned(), format!("{text}\n").into()),
+            Line::End => fields.insert("eof".to_owned(), true.into()),
+            Line::Cancelled => return self.interrupt(id),
+        };
+        // When the reader has given up meanwhile, there is nothing to tell.
+        let sent = self.link.request("stdin", fields);
+        sent.map(drop).map_err(|_| Trouble::Lost)
+    }
+
+    /// Something was asked for wrongly.
+    pub(super) fn refuse(&mut self, kind: &str, why: &str) -> Result<Outcome, Trouble> {
+        let exit = Exit::Failure;
+        if self.screen.is_json {
+            let message = json!({"status": ["done", "error"], "error": {"kind": kind, "message": why}});
+            let Value::Object(message) = message else {
+                return Ok(Outcome::Failed(exit));
+            };
+            self.screen.object(message, Some(exit.code()))?;
+        } else {
+            self.screen.complain(why)?;
+        }
+        Ok(Outcome::Failed(exit))
+    }
+
+    /// Ask a question whose answer is no unless it is yes.
+    pub(super) fn confirm(ask: &mut dyn Ask, question: &str) -> Result<bool, Trouble> {
+        let line = ask.ask(&format!("{question} y/N "))?;
+        Ok(matches!(line, Line::Text(text) if matches!(text.trim(), "y" | "Y" | "yes")))
+    }
+
+    /// Has the connection been given up?
+    pub(crate) fn is_down(&self) -> bool {
+        self.link.is_down()
+    }
+
+    pub(crate) fn close(self) {
+        self.link.close();
+    }
+}
+
+/// Fields with these texts.
+pub(super) fn fields<const N: usize>(pairs: [(&str, &str); N]) -> Map<String, Value> {
+    pairs
+        .into_iter()
+        .map(|(field, value)| (field.to_owned(), value.into()))
+        .collect()
+}
+
+/// How a command ends that fails with this error.
+fn exit_of(error: &ErrorBody) -> Exit {
+    match error.kind.as_str() {
+        "eval_limit" | "timeout" if error.details.get("limit") == Some(&json!("time")) => Exit::TimeLimit,
+        "interrupted" => Exit::Forced,
+        "shutting_down" => Exit::NotRunning,
+        _ => Exit::Failure,
+    }
+}
+
+pub(super) fn lost() -> Fault {
+    Fault {
+        exit: Exit::NotRunning,
+        kind: "not_reachable",
+        message: "the connection to the workspace is lost".to_owned(),
+        hint: None,
+    }
+}

@@ -1,0 +1,253 @@
+//! The commands of a session: one table for dispatch, completion and `:help`.
+
+use crate::nearest::nearest;
+
+/// Declares the commands: variant, names (the first is the full one), argument, what it does.
+macro_rules! commands {
+    ($($variant:ident [$name:literal $(, $short:literal)*] $argument:ident $usage:literal $about:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Command {
+            $($variant,)*
+        }
+
+        pub(crate) const COMMANDS: &[Entry] = &[
+            $(Entry {
+                command: Command::$variant,
+                name: $name,
+                shorts: &[$($short),*],
+                argument: Argument::$argument,
+                usage: $usage,
+                about: $about,
+            },)*
+        ];
+    };
+}
+
+/// What follows a command, for completion and for refusing what is missing or too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Argument {
+    None,
+    Class,
+    OptionalClass,
+    Expression,
+    Path,
+    Topic,
+    Filter,
+    /// A word that is neither code nor a path.
+    Word,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) command: Command,
+    /// Without the colon.
+    pub(crate) name: &'static str,
+    pub(crate) shorts: &'static [&'static str],
+    pub(crate) argument: Argument,
+    /// How the argument is written in `:help`.
+    pub(crate) usage: &'static str,
+    pub(crate) about: &'static str,
+}
+
+commands! {
+    Help ["help", "h", "?"] Topic "[topic]" "commands; or Class, Class selector, Class class [selector], pkg@Class, Erlang module [function]";
+    Exit ["exit", "quit", "q"] None "" "leave";
+    Load ["load", "l"] Path "PATH" "load a file or directory";
+    Reload ["reload", "r"] OptionalClass "[Class]" "load a class again; without a name: the last loaded path";
+    Sync ["sync", "s"] None "" "load changed files of the project";
+    Unload ["unload"] Class "Class" "remove a class from the image";
+    Bindings ["bindings", "b"] None "" "variables and their values";
+    Clear ["clear"] None "" "drop the variables of this session";
+    Actors ["actors", "a"] None "" "list the running actors";
+    Inspect ["inspect", "i"] Expression "EXPR" "fields of a value; again with a field name: look into it (`..` goes back)";
+    Kill ["kill"] Word "PID" "stop an actor, after 5 s by force";
+    Sessions ["sessions"] None "" "list the sessions";
+    Test ["test", "t"] OptionalClass "[Class]" "load changed tests and run them";
+    ShowCodegen ["show-codegen", "sc"] Expression "[core] EXPR" "generated Erlang, or Core Erlang";
+    Trace ["trace"] Expression "EXPR" "value of each statement";
+    Time ["time"] Expression "EXPR" "value and milliseconds";
+    Interrupt ["interrupt", "int"] None "" "stop what this session evaluates";
+    Changes ["changes"] None "" "changes of the image";
+    Dirty ["dirty"] None "" "methods that differ from their file";
+    Diff ["diff"] OptionalClass "[Class]" "image against disk";
+    Flush ["flush"] Filter "[FILTER]" "write changes to files: all, Class, #'new-class', #{#file => \"p\"}";
+    FlushDestructive ["flush-destructive"] Filter "[FILTER]" "the same, deleting files too (asks)";
+    Revert ["revert"] Word "SEQ" "undo one change";
+    RemoveMethod ["remove-method"] Class "Class [class] selector" "remove a method from the image";
+    RemoveClass ["remove-class"] Class "Class" "remove a class from the image (asks)";
+    Recheck ["recheck"] Word "image" "check all classes of the image";
+    Transcript ["transcript"] Word "on|off" "show the Transcript of other sessions";
+    Error ["error"] None "" "the last error in full";
+    Reconnect ["reconnect"] None "" "connect anew, to the same session if possible";
+}
+
+/// An input that starts with a colon, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed<'a> {
+    Command(Command, &'a str),
+    /// Why the line is no command, as it is shown.
+    Refused(String),
+}
+
+impl Entry {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.shorts.iter().copied())
+    }
+
+    fn needs_argument(&self) -> bool {
+        !self.usage.is_empty() && !self.usage.starts_with('[') || self.usage == "[core] EXPR"
+    }
+}
+
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    COMMANDS
+        .iter()
+        .find(|entry| entry.names().any(|known| known == name))
+}
+
+/// `None` when the input is no command but code.
+pub(crate) fn parse(input: &str) -> Option<Parsed<'_>> {
+    let line = input.trim().strip_prefix(':')?;
+    let (name, argument) = split_word(line);
+    let Some(entry) = find(name) else {
+        return Some(Parsed::Refused(unknown(name)));
+    };
+    let usage = || format!("Usage: :{} {}", entry.name, entry.usage);
+    Some(if entry.argument == Argument::None && !argument.is_empty() {
+        Parsed::Refused(format!(":{} takes no argument", entry.name))
+    } else if entry.needs_argument() && argument.is_empty() {
+        Parsed::Refused(usage())
+    } else {
+        Parsed::Command(entry.command, argument)
+    })
+}
+
+/// The first word and the rest, both without blanks around them.
+pub(crate) fn split_word(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    match text.split_once(char::is_whitespace) {
+        Some((word, rest)) => (word, rest.trim()),
+        None => (text, ""),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let names = COMMANDS.iter().flat_map(Entry::names);
+    match nearest(name, names, 1).first() {
+        Some(near) => format!("Unknown command :{name}. Did you mean :{near}?"),
+        None => format!("Unknown command :{name}. `:help` lists the commands."),
+    }
+}
+
+/// What `:help` prints.
+pub(crate) fn overview() -> String {
+    let heads: Vec<String> = COMMANDS
+        .iter()
+        .map(|entry| format!(":{} {}", entry.name, entry.usage).trim_end().to_owned())
+        .collect();
+    let width = heads.iter().map(String::len).max().unwrap_or(0);
+    let lines = COMMANDS.iter().zip(&heads).map(|(entry, head)| {
+        let shorts: Vec<String> = entry.shorts.iter().map(|short| format!(":{short}")).collect();
+        let shorts = if shorts.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", shorts.join(", "))
+        };
+        format!("  {head:width$}  {}{shorts}\n", entry.about)
+    });
+    let mut text = String::from("Type an expression and press Enter. Commands:\n");
+    text.extend(lines);
+    text.push_str(
+        "Tab completes, the up arrow and Ctrl-R find earlier input, Ctrl-C drops or stops, Ctrl-D leaves.",
+    );
+    text
+}
+
+/// For each command the first of its names that begins with this, for completion.
+pub(crate) fn completions(prefix: &str) -> Vec<&'static str> {
+    let mut found: Vec<&str> = COMMANDS
+        .iter()
+        .filter_map(|entry| entry.names().find(|name| name.starts_with(prefix)))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_offered_found_and_listed() {
+        let help = overview();
+        for entry in COMMANDS {
+            for name in entry.names() {
+                let offered = completions(name);
+                assert!(
+                    entry.names().any(|known| offered.contains(&known)),
+                    "{name} is offered"
+                );
+                assert_eq!(
+                    find(name).map(|found| found.command),
+                    Some(entry.command),
+                    "{name}"
+                );
+                assert!(
+                    help.contains(&format!(":{name} "))
+                        || help.contains(&format!(":{name},"))
+                        || help.contains(&format!(":{name})")),
+                    "{name} is listed"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_commands_share_a_name() {
+        let mut names: Vec<&str> = COMMANDS.iter().flat_map(Entry::names).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn lines_are_taken_apart() {
+        assert_eq!(parse("1 + 2"), None);
+        assert_eq!(parse(":b"), Some(Parsed::Command(Command::Bindings, "")));
+        assert_eq!(
+            parse("  :sc core  3 + 4 "),
+            Some(Parsed::Command(Command::ShowCodegen, "core  3 + 4"))
+        );
+        assert_eq!(
+            parse(":sync now"),
+            Some(Parsed::Refused(":sync takes no argument".to_owned()))
+        );
+        assert_eq!(
+            parse(":kill"),
+            Some(Parsed::Refused("Usage: :kill PID".to_owned()))
+        );
+        assert_eq!(parse(":flush"), Some(Parsed::Command(Command::Flush, "")));
+    }
+
+    #[test]
+    fn an_unknown_word_gets_the_nearest_command() {
+        assert_eq!(
+            parse(":bindigns"),
+            Some(Parsed::Refused(
+                "Unknown command :bindigns. Did you mean :bindings?".to_owned()
+            ))
+        );
+        assert_eq!(
+            parse(":zzzzzzzzzz"),
+            Some(Parsed::Refused(
+                "Unknown command :zzzzzzzzzz. `:help` lists the commands.".to_owned()
+            ))
+        );
+    }
+
+    #[test]
+    fn the_overview_is_readable() {
+        insta::assert_snapshot!(overview());
+    }
+}

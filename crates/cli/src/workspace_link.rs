@@ -1,0 +1,330 @@
+//! From a command to its workspace: which one is meant, where it runs, starting it when it does not.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use beamtalk_client::{Connection, Control, ControlError, Endpoint, Events, Greeting};
+use beamtalk_storage::{
+    Metadata, NodeInfo, SessionName, StateDirectory, StorageError, WorkspaceDirectory, WorkspaceId,
+    find_project_root,
+};
+use beamtalk_workspace::{StartOptions, StartOrder, StartReport};
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, Fault};
+use crate::terminal::Terminal;
+
+/// How long a daemon may take to start.
+const START_TIME: Duration = Duration::from_secs(30);
+/// How long a daemon that holds the lock but does not answer yet is waited for.
+const WAIT_TIME: Duration = Duration::from_secs(10);
+
+/// A workspace, running or not.
+pub(crate) struct Place {
+    pub(crate) state: StateDirectory,
+    pub(crate) id: WorkspaceId,
+    /// The user named it.
+    pub(crate) is_named: bool,
+    pub(crate) root: PathBuf,
+}
+
+/// A workspace that answered.
+pub(crate) struct Found {
+    pub(crate) info: NodeInfo,
+    /// This command started it; what the daemon said then.
+    pub(crate) started: Option<StartReport>,
+}
+
+impl Place {
+    /// The workspace a command means: by flag, by variable, or by the directory it stands in.
+    pub(crate) fn find(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Self> {
+        let state = StateDirectory::open(None).map_err(refused)?;
+        for notice in state.take_notices() {
+            terminal.status(format_args!("{notice}"));
+        }
+        let flag = name.or(terminal.workspace.as_deref());
+        let explicit = WorkspaceId::explicit(flag).map_err(refused)?;
+        let here = find_project_root(&std::env::current_dir()?, state.path()).map_err(refused)?;
+        let (id, is_named) = match explicit {
+            Some(id) => (id, true),
+            None => (WorkspaceId::for_root(&here).map_err(refused)?, false),
+        };
+        let mut place = Self {
+            state,
+            id,
+            is_named,
+            root: here,
+        };
+        if let Some(metadata) = place.metadata()?
+            && is_named
+            && metadata.project_path != place.root.display().to_string()
+        {
+            terminal.error(format_args!(
+                "warning: workspace '{}' belongs to {}",
+                place.id, metadata.project_path
+            ));
+            place.root = PathBuf::from(metadata.project_path);
+        }
+        Ok(place)
+    }
+
+    pub(crate) fn directory(&self) -> anyhow::Result<Option<WorkspaceDirectory>> {
+        Ok(self.state.workspace(&self.id).map_err(refused)?)
+    }
+
+    /// The directory of a workspace that must have been created.
+    pub(crate) fn require_directory(&self) -> anyhow::Result<WorkspaceDirectory> {
+        self.directory()?.ok_or_else(|| {
+            Fault {
+                exit: Exit::NotRunning,
+                kind: "no_workspace",
+                message: format!("there is no workspace '{}'", self.id),
+                hint: Some("beamtalk repl makes one".to_owned()),
+            }
+            .into()
+        })
+    }
+
+    pub(crate) fn metadata(&self) -> anyhow::Result<Option<Metadata>> {
+        match self.directory()? {
+            Some(directory) => Ok(directory.metadata().map_err(refused)?),
+            None => Ok(None),
+        }
+    }
+
+    /// The control socket of the daemon that serves this workspace, if one does.
+    pub(crate) fn control(&self) -> anyhow::Result<Option<(Control, NodeInfo)>> {
+        let Some(directory) = self.directory()? else {
+            return Ok(None);
+        };
+        let Some(info) = directory.node_info().map_err(refused)? else {
+            return Ok(None);
+        };
+        let mut control = match Control::connect(info.socket.as_ref()) {
+            Ok(control) => control,
+            Err(ControlError::NotRunning) => return Ok(None),
+            Err(error @ ControlError::NotOurs { .. }) => {
+                return Err(environment("storage", error.to_string()).into());
+            }
+            Err(error) => return Err(not_running(error.to_string()).into()),
+        };
+        let hello = control.call(&json!({"op": "hello"}))?;
+        // A file of an earlier daemon may lead to the socket of another workspace.
+        if hello["workspace_id"] != self.id.as_str() || hello["nonce"] != info.nonce {
+            return Ok(None);
+        }
+        Ok(Some((control, info)))
+    }
+
+    pub(crate) fn require_control(&self) -> anyhow::Result<(Control, NodeInfo)> {
+        self.control()?.ok_or_else(|| {
+            not_running(format!("workspace '{}' is not running", self.id))
+                .with_hint("beamtalk workspace start, or beamtalk repl")
+                .into()
+        })
+    }
+
+    /// The running daemon, or a new one.
+    pub(crate) fn find_or_start(
+        &self,
+        terminal: &mut Terminal,
+        options: &StartOptions,
+    ) -> anyhow::Result<Found> {
+        if let Some(info) = self.running()? {
+            return Ok(Found { info, started: None });
+        }
+        self.start(terminal, options)
+    }
+
+    /// The record of a daemon that lives. The connection to it will tell whether it is the right one, so no time is
+    /// spent on asking the control socket.
+    pub(crate) fn running(&self) -> anyhow::Result<Option<NodeInfo>> {
+        let Some(directory) = self.directory()? else {
+            return Ok(None);
+        };
+        let Some(info) = directory.node_info().map_err(refused)? else {
+            return Ok(None);
+        };
+        // Whoever holds the lock is the daemon; a free lock means that the record is a leftover.
+        let is_free = directory.lock().map_err(refused)?.is_some();
+        Ok((!is_free).then_some(info))
+    }
+
+    /// Start a daemon, detached, and wait until it is ready.
+    pub(crate) fn start(&self, terminal: &mut Terminal, options: &StartOptions) -> anyhow::Result<Found> {
+        let directory = self.state.create_workspace(&self.id).map_err(refused)?;
+        let parent = rustix::process::getppid().map_or(1, |pid| pid.as_raw_nonzero().get().unsigned_abs());
+        let session = SessionName::choose(self.is_named.then_some(&self.id), parent);
+        let order = StartOrder {
+            id: self.id.to_string(),
+            session: session.to_string(),
+            root: self.root.clone(),
+            options: options.clone(),
+        };
+        let log = directory.create_startup_log().map_err(refused)?;
+        let mut daemon = Command::new(std::env::current_exe()?)
+            .arg("daemon")
+            .arg(serde_json::to_string(&order)?)
+            .env("BEAMTALK_HOME", self.state.path())
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()?;
+        let Some(output) = daemon.stdout.take() else {
+            anyhow::bail!("the daemon has no pipe");
+        };
+        let report = read_report(output)?;
+        let Some(report) = report else {
+            return Err(Fault {
+                exit: Exit::Internal,
+                kind: "start_failed",
+                message: "the workspace did not start".to_owned(),
+                hint: Some(format!("read {}", directory.startup_log_path().display())),
+            }
+            .into());
+        };
+        if let Some(failure) = &report.error {
+            if failure.kind == "taken" {
+                return self.wait_for_winner();
+            }
+            return Err(Fault {
+                exit: Exit::Code(failure.exit),
+                kind: "start_failed",
+                message: failure.message.clone(),
+                hint: None,
+            }
+            .into());
+        }
+        for notice in &report.notices {
+            terminal.error(format_args!("{notice}"));
+        }
+        let Some(info) = report.info.clone() else {
+            anyhow::bail!("the daemon's report is broken");
+        };
+        Ok(Found {
+            info,
+            started: Some(report),
+        })
+    }
+
+    /// Another daemon came first; its records appear when it is ready.
+    fn wait_for_winner(&self) -> anyhow::Result<Found> {
+        let deadline = Instant::now() + WAIT_TIME;
+        while Instant::now() < deadline {
+            if let Some((_, info)) = self.control()? {
+                return Ok(Found { info, started: None });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(not_running("another daemon holds the workspace and does not answer".to_owned()).into())
+    }
+}
+
+/// One line from the daemon's pipe; `None` when it ended without a word.
+fn read_report(output: std::process::ChildStdout) -> anyhow::Result<Option<StartReport>> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        drop(BufReader::new(output).read_line(&mut line));
+        drop(sender.send(line));
+    });
+    let line = receiver.recv_timeout(START_TIME).map_err(|_| {
+        not_running(format!(
+            "the workspace was not ready within {} s",
+            START_TIME.as_secs()
+        ))
+    })?;
+    Ok(serde_json::from_str(&line).ok())
+}
+
+/// Connect to a workspace of this user: the cookie is read from its file.
+pub(crate) async fn connect(
+    place: &Place,
+    info: &NodeInfo,
+    greeting: Greeting<'_>,
+) -> anyhow::Result<(Connection, Events)> {
+    let directory = place.require_directory()?;
+    let cookie = directory
+        .cookie()
+        .map_err(refused)?
+        .ok_or_else(|| environment("storage", format!("workspace '{}' has no cookie", place.id)))?;
+    let host = match info.bind_addr.as_str() {
+        "0.0.0.0" => "127.0.0.1",
+        "::" => "::1",
+        address => address,
+    };
+    let endpoint = Endpoint {
+        host: host.to_owned(),
+        port: info.port,
+        tls: info.tls.then(|| beamtalk_client::TlsTrust {
+            ca: Some(place.state.path().join("tls/ca.pem")),
+            certificate: None,
+        }),
+    };
+    Connection::open(&endpoint, "cookie", cookie.expose(), greeting)
+        .await
+        .map_err(|error| connection_fault(&error).into())
+}
+
+pub(crate) fn connection_fault(error: &beamtalk_client::Error) -> Fault {
+    let (exit, kind) = match error {
+        beamtalk_client::Error::Refused(_) => (Exit::Owned, "auth_failed"),
+        beamtalk_client::Error::Failed(_) => (Exit::Failure, "failed"),
+        _ => (Exit::NotRunning, "not_reachable"),
+    };
+    Fault {
+        exit,
+        kind,
+        message: error.to_string(),
+        hint: None,
+    }
+}
+
+/// The error inside an answer of the control socket, if it has one.
+pub(crate) fn control_answer(answer: Value) -> anyhow::Result<Value> {
+    match answer.get("error") {
+        None => Ok(answer),
+        Some(error) => Err(Fault::failure(
+            "control_failed",
+            error["message"]
+                .as_str()
+                .unwrap_or("the workspace refused")
+                .to_owned(),
+        )
+        .into()),
+    }
+}
+
+pub(crate) fn refused(error: StorageError) -> Fault {
+    let exit = match error.class() {
+        beamtalk_storage::Class::Usage => Exit::Usage,
+        beamtalk_storage::Class::Environment => Exit::Environment,
+    };
+    Fault {
+        exit,
+        kind: "storage",
+        message: error.to_string(),
+        hint: error.repair(),
+    }
+}
+
+fn environment(kind: &'static str, message: String) -> Fault {
+    Fault {
+        exit: Exit::Environment,
+        kind,
+        message,
+        hint: None,
+    }
+}
+
+pub(crate) fn not_running(message: String) -> Fault {
+    Fault {
+        exit: Exit::NotRunning,
+        kind: "not_running",
+        message,
+        hint: None,
+    }
+}

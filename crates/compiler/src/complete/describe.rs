@@ -1,0 +1,292 @@
+//! Classes as people read them: members with their signatures and documentation, from the texts in the class table.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use beamtalk_syntax::ast::{self, Item, SlotKeyword};
+use beamtalk_syntax::{parse_file, parse_input};
+use ecow::{EcoString, eco_format};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::class::{generated_selectors, setter_selector};
+use crate::table::{ClassEntry, ClassTable, Origin};
+use crate::types;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Instance,
+    Class,
+}
+
+/// What a value is known to be: an instance of a class, or the class itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) class: EcoString,
+    pub(super) side: Side,
+}
+
+impl Known {
+    pub(super) fn instance(class: impl Into<EcoString>) -> Self {
+        Self {
+            class: class.into(),
+            side: Side::Instance,
+        }
+    }
+
+    pub(super) fn class(class: impl Into<EcoString>) -> Self {
+        Self {
+            class: class.into(),
+            side: Side::Class,
+        }
+    }
+
+    /// `Lamp`, or `Lamp class`.
+    pub(super) fn text(&self) -> EcoString {
+        match self.side {
+            Side::Instance => self.class.clone(),
+            Side::Class => eco_format!("{} class", self.class),
+        }
+    }
+
+    pub(super) fn from_text(text: &str) -> Self {
+        match text.strip_suffix(" class") {
+            Some(class) => Self::class(class),
+            None => Self::instance(text),
+        }
+    }
+}
+
+/// A method as a receiver has it.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) selector: EcoString,
+    pub(super) signature: EcoString,
+    pub(super) doc: Option<EcoString>,
+    pub(super) result: Result,
+    pub(super) owner: EcoString,
+    pub(super) origin: Origin,
+    pub(super) is_internal: bool,
+}
+
+/// The declared type of an answer.
+#[derive(Clone, Debug)]
+pub(super) enum Result {
+    Unknown,
+    /// An instance of the receiver's class.
+    Own,
+    Declared(ast::Type),
+}
+
+pub(super) struct SlotText {
+    pub(super) name: EcoString,
+    pub(super) annotation: Option<EcoString>,
+    pub(super) declared: Option<ast::Type>,
+    pub(super) doc: Option<EcoString>,
+    pub(super) owner: EcoString,
+}
+
+/// The class table with the texts that were needed so far, parsed.
+pub(super) struct Classes<'a> {
+    pub(super) table: &'a ClassTable,
+    parsed: RefCell<FxHashMap<EcoString, Option<Rc<ast::Class>>>>,
+}
+
+impl<'a> Classes<'a> {
+    pub(super) fn new(table: &'a ClassTable) -> Self {
+        Self {
+            table,
+            parsed: RefCell::default(),
+        }
+    }
+
+    /// The declaration of a class; none for a class that only the image knows.
+    pub(super) fn declaration(&self, entry: &ClassEntry) -> Option<Rc<ast::Class>> {
+        if let Some(known) = self.parsed.borrow().get(&entry.name) {
+            return known.clone();
+        }
+        let unit = match &entry.source {
+            Some(source) => source.unit.clone(),
+            None => parse_file(&entry.text).unit,
+        };
+        let declaration = unit.items.into_iter().find_map(|item| match item {
+            Item::Class(class) if class.name.text == entry.name => Some(Rc::new(class)),
+            _ => None,
+        });
+        self.parsed
+            .borrow_mut()
+            .insert(entry.name.clone(), declaration.clone());
+        declaration
+    }
+
+    /// Everything the receiver answers; what overrides comes instead of what is overridden.
+    pub(super) fn members(&self, known: &Known) -> Vec<Member> {
+        let mut seen: FxHashSet<EcoString> = FxHashSet::default();
+        let mut members = Vec::new();
+        for (entry, side) in self.behaviours(known) {
+            for member in self.own_members(entry, side) {
+                if seen.insert(member.selector.clone()) {
+                    members.push(member);
+                }
+            }
+        }
+        members
+    }
+
+    pub(super) fn member(&self, known: &Known, selector: &str) -> Option<Member> {
+        self.behaviours(known).into_iter().find_map(|(entry, side)| {
+            self.own_members(entry, side)
+                .into_iter()
+                .find(|member| member.selector == selector)
+        })
+    }
+
+    /// Where methods are looked up, nearest first: a class object has the class side of its chain and then what
+    /// every class has.
+    fn behaviours(&self, known: &Known) -> Vec<(&'a ClassEntry, Side)> {
+        let own = self.table.chain(&known.class).into_iter();
+        let own = own.map(|entry| (entry, known.side));
+        match known.side {
+            Side::Instance => own.collect(),
+            Side::Class => {
+                let shared = self.table.chain("Class").into_iter();
+                own.chain(shared.map(|entry| (entry, Side::Instance))).collect()
+            }
+        }
+    }
+
+    fn own_members(&self, entry: &ClassEntry, side: Side) -> Vec<Member> {
+        let is_class = side == Side::Class;
+        let mut members = Vec::new();
+        let make = |selector: &EcoString, signature, doc, result, is_internal| Member {
+            selector: selector.clone(),
+            signature,
+            doc,
+            result,
+            owner: entry.name.clone(),
+            origin: entry.origin,
+            is_internal,
+        };
+        let of_method = |method: &ast::Method, text: &str| {
+            make(
+                &method.head.selector,
+                signature(&method.head, method.result.as_ref(), text),
+                method.doc.clone(),
+                method.result.clone().map_or(Result::Unknown, Result::Declared),
+                method.is_internal,
+            )
+        };
+        if let Some(class) = self.declaration(entry) {
+            let methods = class.methods.iter().filter(|method| method.is_class == is_class);
+            members.extend(methods.map(|method| of_method(method, &entry.text)));
+            let (accessors, constructor) = generated_selectors(self.table, &class);
+            if is_class {
+                members.extend(constructor.map(|selector| {
+                    let signature = eco_format!("{selector} -> Self");
+                    make(&selector, signature, None, Result::Own, false)
+                }));
+            } else {
+                let fields = class
+                    .slots
+                    .iter()
+                    .filter(|slot| slot.keyword == SlotKeyword::Field);
+                for (field, selector) in
+                    fields.flat_map(|f| [(f, f.name.text.clone()), (f, setter_selector(&f.name.text))])
+                {
+                    if accessors.contains(&selector) {
+                        let is_getter = selector == field.name.text;
+                        members.push(accessor(field, is_getter, &entry.text, |signature, result| {
+                            make(&selector, signature, field.doc.clone(), result, false)
+                        }));
+                    }
+                }
+            }
+        }
+        for selector in self.table.extension_selectors(&entry.name, is_class) {
+            let found = self.extension(&entry.name, is_class, selector);
+            members.push(found.map_or_else(
+                || make(selector, selector.clone(), None, Result::Unknown, false),
+                |(method, text)| of_method(&method, &text),
+            ));
+        }
+        members
+    }
+
+    fn extension(&self, class: &str, is_class: bool, selector: &str) -> Option<(ast::Method, EcoString)> {
+        let entry = self.table.extensions(class, is_class, selector).last()?;
+        parse_input(&entry.text)
+            .unit
+            .items
+            .into_iter()
+            .find_map(|item| match item {
+                Item::Extension(extension) if extension.span == entry.span => {
+                    Some((extension.method, entry.text.clone()))
+                }
+                _ => None,
+            })
+    }
+
+    /// The fields of an instance, or the variables of a class, own ones first.
+    pub(super) fn slots(&self, known: &Known) -> Vec<SlotText> {
+        let mut slots: Vec<SlotText> = Vec::new();
+        for entry in self.table.chain(&known.class) {
+            let Some(class) = self.declaration(entry) else {
+                continue;
+            };
+            for slot in &class.slots {
+                let is_class_slot = slot.keyword == SlotKeyword::ClassState;
+                if is_class_slot == (known.side == Side::Class)
+                    && slots.iter().all(|known| known.name != slot.name.text)
+                {
+                    slots.push(SlotText {
+                        name: slot.name.text.clone(),
+                        annotation: slot.annotation.as_ref().map(|a| types::text(a, &entry.text)),
+                        declared: slot.annotation.clone(),
+                        doc: slot.doc.clone(),
+                        owner: entry.name.clone(),
+                    });
+                }
+            }
+        }
+        slots
+    }
+}
+
+fn accessor(
+    field: &ast::Slot,
+    is_getter: bool,
+    text: &str,
+    make: impl FnOnce(EcoString, Result) -> Member,
+) -> Member {
+    let annotation = field.annotation.as_ref().map(|a| types::text(a, text));
+    let name = &field.name.text;
+    if is_getter {
+        let signature = annotation.map_or_else(|| name.clone(), |a| eco_format!("{name} -> {a}"));
+        let result = field.annotation.clone().map_or(Result::Unknown, Result::Declared);
+        make(signature, result)
+    } else {
+        let parameter = annotation.map_or_else(|| name.clone(), |a| eco_format!("{name} :: {a}"));
+        make(
+            eco_format!("{} {parameter} -> Self", setter_selector(name)),
+            Result::Own,
+        )
+    }
+}
+
+/// `at: index :: Integer put: value -> Self`, on one line.
+pub(super) fn signature(head: &ast::Head, result: Option<&ast::Type>, text: &str) -> EcoString {
+    let mut words: Vec<EcoString> = Vec::new();
+    for (part, parameter) in head.parts.iter().zip(&head.parameters) {
+        words.push(part.text(text).into());
+        words.push(parameter.name.text.clone());
+        if let Some(annotation) = &parameter.annotation {
+            words.push(eco_format!(":: {}", types::text(annotation, text)));
+        }
+    }
+    if words.is_empty() {
+        words.push(head.selector.clone());
+    }
+    if let Some(result) = result {
+        words.push(eco_format!("-> {}", types::text(result, text)));
+    }
+    words.join(" ").into()
+}

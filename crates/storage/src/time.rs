@@ -1,0 +1,138 @@
+//! Wall-clock times as text: RFC 3339, UTC, milliseconds.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const MILLIS_PER_DAY: u64 = 86_400_000;
+
+/// Milliseconds since 1970.
+pub fn now_millis() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Seconds since 1970.
+pub fn now_seconds() -> u64 {
+    now_millis() / 1000
+}
+
+/// The time as text, such as `2026-01-05T09:14:07.221Z`.
+pub fn timestamp(millis: u64) -> String {
+    let (days, in_day) = (millis / MILLIS_PER_DAY, millis % MILLIS_PER_DAY);
+    let (year, month, day) = civil_date(days);
+    let (hour, minute) = (in_day / 3_600_000, in_day / 60_000 % 60);
+    let (second, fraction) = (in_day / 1000 % 60, in_day % 1000);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+}
+
+/// Milliseconds since 1970 of a text such as [`timestamp`] gives; time of day, seconds, fraction
+/// and `Z` may be missing.
+pub fn parse_timestamp(text: &str) -> Option<u64> {
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "00:00"));
+    let [year, month, day] = numbers(date, '-')?;
+    let (clock, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let [hour, minute, second] = numbers(clock, ':').or_else(|| {
+        let [hour, minute] = numbers(clock, ':')?;
+        Some([hour, minute, 0])
+    })?;
+    let is_date = year >= 1970 && (1..=12).contains(&month) && day >= 1 && day <= month_length(year, month);
+    // A leap second is the first moment of the next minute.
+    if !is_date
+        || hour > 23
+        || minute > 59
+        || second > 60
+        || !fraction.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return None;
+    }
+    let millis: u64 = format!("{fraction:0<3.3}").parse().ok()?;
+    Some(((days_before(year, month) + day - 1) * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + millis)
+}
+
+fn numbers<const N: usize>(text: &str, separator: char) -> Option<[u64; N]> {
+    let number = |part: &str| {
+        let is_number = (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| part.parse().ok()).flatten()
+    };
+    let parts: Option<Vec<u64>> = text.split(separator).map(number).collect();
+    parts?.try_into().ok()
+}
+
+fn is_leap(year: u64) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+}
+
+fn month_length(year: u64, month: u64) -> u64 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970 to the first of a month.
+fn days_before(year: u64, month: u64) -> u64 {
+    let leap_days = |year: u64| year / 4 - year / 100 + year / 400;
+    let years = (year - 1970) * 365 + leap_days(year - 1) - leap_days(1969);
+    years + (1..month).map(|month| month_length(year, month)).sum::<u64>()
+}
+
+/// Year, month and day of a day counted from 1970.
+fn civil_date(days: u64) -> (u64, u64, u64) {
+    // Never too late by much: a year has at least 365 days, so the guess is at or after the year.
+    let mut year = 1970 + days / 365;
+    while days_before(year, 1) > days {
+        year -= 1;
+    }
+    let mut month = 12;
+    while days_before(year, month) > days {
+        month -= 1;
+    }
+    (year, month, days - days_before(year, month) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MILLIS_PER_DAY, days_before, parse_timestamp, timestamp};
+
+    #[test]
+    fn known_times_are_written_and_read() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_767_604_447_221, "2026-01-05T09:14:07.221Z"),
+            (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
+        ] {
+            assert_eq!(timestamp(millis), text);
+            assert_eq!(parse_timestamp(text), Some(millis));
+        }
+    }
+
+    #[test]
+    fn every_day_of_six_centuries_comes_back() {
+        for day in 0..220_000 {
+            let millis = day * MILLIS_PER_DAY + 12_345;
+            assert_eq!(parse_timestamp(&timestamp(millis)), Some(millis));
+        }
+        assert_eq!(days_before(1970, 1), 0);
+    }
+
+    #[test]
+    fn short_forms_are_read_and_nonsense_is_not() {
+        assert_eq!(parse_timestamp("1970-01-02"), Some(86_400_000));
+        assert_eq!(parse_timestamp("1970-01-01T00:01"), Some(60_000));
+        assert_eq!(parse_timestamp("1970-01-01 00:00:01.5"), Some(1500));
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "2026-02-30",
+            "2026-01-01T24:00",
+            "1970-01-01T00:00:00.x",
+        ] {
+            assert_eq!(parse_timestamp(text), None, "{text}");
+        }
+    }
+}

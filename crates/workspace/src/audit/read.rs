@@ -1,0 +1,336 @@
+//! Reading the trail: in order across rotated files, following it, and checking it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+
+use beamtalk_storage::{Directory, RotatingLog, WorkspaceDirectory, time};
+use serde_json::{Map, Value};
+
+use super::{AuditError, FILE};
+
+/// One record that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub seq: u64,
+    /// The line as it stands in the file, without its end.
+    pub line: String,
+    pub fields: Map<String, Value>,
+}
+
+impl Record {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line).ok()?;
+        let fields: Map<String, Value> = serde_json::from_str(line).ok()?;
+        Some(Self {
+            seq: fields.get("seq")?.as_u64()?,
+            line: line.to_owned(),
+            fields,
+        })
+    }
+
+    /// A field that is text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.fields.get(name)?.as_str()
+    }
+
+    /// Milliseconds since 1970.
+    pub fn time(&self) -> Option<u64> {
+        time::parse_timestamp(self.text("ts")?)
+    }
+}
+
+/// Which records are wanted; the default is all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Any of these types; empty for all.
+    pub kinds: Vec<String>,
+    /// Milliseconds since 1970.
+    pub since: Option<u64>,
+    pub session: Option<String>,
+    /// Only records after this number.
+    pub after: u64,
+}
+
+impl Filter {
+    pub fn accepts(&self, record: &Record) -> bool {
+        let is_kind = |kind: &str| self.kinds.iter().any(|wanted| wanted == kind);
+        record.seq > self.after
+            && (self.kinds.is_empty() || record.text("type").is_some_and(is_kind))
+            && self
+                .since
+                .is_none_or(|since| record.time().is_some_and(|time| time >= since))
+            && (self.session.is_none() || record.text("session") == self.session.as_deref())
+    }
+}
+
+/// The moment a text such as `2h`, `30m`, `7d` or a timestamp means, in milliseconds since 1970.
+pub fn parse_since(text: &str, now: u64) -> Option<u64> {
+    let unit = match text.bytes().last()? {
+        b's' => 1,
+        b'm' => 60,
+        b'h' => 3600,
+        b'd' => 86_400,
+        _ => return time::parse_timestamp(text),
+    };
+    let number: u64 = text.get(..text.len() - 1)?.parse().ok()?;
+    Some(now.saturating_sub(number.checked_mul(unit * 1000)?))
+}
+
+/// Something about the trail that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("{file}:{line}: not a record")]
+    NotARecord { file: String, line: u64 },
+    #[error("{file}:{line}: record {found} comes where {expected} should")]
+    Gap {
+        file: String,
+        line: u64,
+        expected: u64,
+        found: u64,
+    },
+    #[error("{file}:{line}: the last line is cut short")]
+    Torn { file: String, line: u64 },
+}
+
+/// What checking the whole trail found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verification {
+    pub records: u64,
+    pub first: Option<u64>,
+    pub last: Option<u64>,
+    pub faults: Vec<Fault>,
+}
+
+/// The trail of a workspace, running or not, for reading.
+#[derive(Clone, Debug)]
+pub struct AuditReader {
+    directory: Directory,
+}
+
+impl AuditReader {
+    pub fn new(workspace: &WorkspaceDirectory) -> Self {
+        Self {
+            directory: workspace.directory().clone(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn in_directory(directory: &Directory) -> Self {
+        Self {
+            directory: directory.clone(),
+        }
+    }
+
+    /// The wanted records, the oldest first. What is not a record is passed over; see
+    /// [`AuditReader::verify`].
+    pub fn read(
+        &self,
+        filter: Filter,
+    ) -> Result<impl Iterator<Item = Result<Record, AuditError>> + use<>, AuditError> {
+        let files = open_all(&self.directory)?;
+        let lines = files.into_iter().flat_map(|(_, file)| Lines::new(file));
+        Ok(lines.filter_map(move |line| match line {
+            Ok(line) => {
+                let record = Record::parse(line.strip_suffix(b"\n")?)?;
+                filter.accepts(&record).then_some(Ok(record))
+            }
+            Err(error) => Some(Err(error)),
+        }))
+    }
+
+    /// Follow the trail from its beginning, or from after a record: see [`Tail::poll`].
+    pub fn follow(&self, filter: Filter) -> Tail {
+        Tail {
+            reader: self.clone(),
+            filter,
+            current: None,
+        }
+    }
+
+    /// Check that every line is a record and that none is missing.
+    pub fn verify(&self) -> Result<Verification, AuditError> {
+        let mut found = Verification::default();
+        for (file, content) in open_all(&self.directory)? {
+            for (number, line) in (1..).zip(Lines::new(content)) {
+                let line = line?;
+                let file = file.clone();
+                let Some(whole) = line.strip_suffix(b"\n") else {
+                    found.faults.push(Fault::Torn { file, line: number });
+                    continue;
+                };
+                let Some(record) = Record::parse(whole) else {
+                    found.faults.push(Fault::NotARecord { file, line: number });
+                    continue;
+                };
+                if let Some(last) = found.last
+                    && record.seq != last + 1
+                {
+                    found.faults.push(Fault::Gap {
+                        file,
+                        line: number,
+                        expected: last + 1,
+                        found: record.seq,
+                    });
+                }
+                found.records += 1;
+                found.first = found.first.or(Some(record.seq));
+                found.last = Some(record.seq);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The end of a trail that grows.
+#[derive(Debug)]
+pub struct Tail {
+    reader: AuditReader,
+    filter: Filter,
+    current: Option<Lines>,
+}
+
+impl Tail {
+    /// The wanted records that came since the last call; an empty list when there are none yet.
+    pub fn poll(&mut self) -> Result<Vec<Record>, AuditError> {
+        let mut records = Vec::new();
+        if let Some(lines) = &mut self.current {
+            collect(lines, &mut self.filter, &mut records)?;
+        }
+        if !self.is_current()? {
+            // Rotated, perhaps more than once: all files again, without what was seen.
+            let mut files = open_all(&self.reader.directory)?
+                .into_iter()
+                .map(|(_, file)| file);
+            self.current = None;
+            for file in &mut files {
+                let mut lines = Lines::new(file);
+                collect(&mut lines, &mut self.filter, &mut records)?;
+                self.current = Some(lines);
+            }
+        }
+        Ok(records)
+    }
+
+    fn is_current(&self) -> Result<bool, AuditError> {
+        let (Some(lines), Some(now)) = (&self.current, self.reader.directory.open(FILE)?) else {
+            return Ok(false);
+        };
+        Ok(identity(lines.file.get_ref())? == identity(&now)?)
+    }
+}
+
+/// Take the whole lines there are; a part of one stays for the next time.
+fn collect(lines: &mut Lines, filter: &mut Filter, records: &mut Vec<Record>) -> Result<(), AuditError> {
+    while let Some(line) = lines.next_whole().map_err(AuditError::Read)? {
+        if let Some(record) = Record::parse(&line)
+            && record.seq > filter.after
+        {
+            let seq = record.seq;
+            if filter.accepts(&record) {
+                records.push(record);
+            }
+            filter.after = seq;
+        }
+    }
+    Ok(())
+}
+
+/// The lines of a file as bytes, with their ends.
+#[derive(Debug)]
+struct Lines {
+    file: BufReader<File>,
+    part: Vec<u8>,
+}
+
+impl Lines {
+    fn new(file: File) -> Self {
+        Self {
+            file: BufReader::new(file),
+            part: Vec::new(),
+        }
+    }
+
+    /// The next line without its end; `None` as long as it is not whole.
+    fn next_whole(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        self.file.read_until(b'\n', &mut self.part)?;
+        if self.part.pop_if(|last| *last == b'\n').is_none() {
+            return Ok(None);
+        }
+        Ok(Some(std::mem::take(&mut self.part)))
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<Vec<u8>, AuditError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = Vec::new();
+        match self.file.read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(line)),
+            Err(cause) => Some(Err(AuditError::Read(cause))),
+        }
+    }
+}
+
+/// All files of the trail, the oldest first, each once.
+fn open_all(directory: &Directory) -> Result<Vec<(String, File)>, AuditError> {
+    let mut files: Vec<(String, File)> = Vec::new();
+    let mut seen = Vec::new();
+    // From the newest: a rotation under way moves files on to where we still come, so that one is
+    // met twice at most and none is missed.
+    for name in RotatingLog::files(directory, FILE)?.into_iter().rev() {
+        let Some(file) = directory.open(&name)? else {
+            continue;
+        };
+        let identity = identity(&file)?;
+        if !seen.contains(&identity) {
+            seen.push(identity);
+            files.push((name, file));
+        }
+    }
+    files.reverse();
+    Ok(files)
+}
+
+fn identity(file: &File) -> Result<(u64, u64), AuditError> {
+    let metadata = file.metadata().map_err(AuditError::Read)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// End the current file with a whole line: a record that lacks only its end gets it, a part of one
+/// goes.
+pub(super) fn repair(directory: &Directory) -> Result<(), AuditError> {
+    let Some(mut file) = directory.open_for_update(FILE)? else {
+        return Ok(());
+    };
+    let mut content = Vec::new();
+    file.read_to_end(&mut content).map_err(AuditError::Read)?;
+    let whole = content
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
+    let Some(part) = content.get(whole..).filter(|part| !part.is_empty()) else {
+        return Ok(());
+    };
+    let repaired = if Record::parse(part).is_some() {
+        file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n"))
+    } else {
+        file.set_len(whole as u64)
+    };
+    repaired.map_err(AuditError::Write)
+}
+
+/// The number of the last record; 0 if there is none.
+pub(super) fn last_seq(directory: &Directory) -> Result<u64, AuditError> {
+    for (_, mut file) in open_all(directory)?.into_iter().rev() {
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(AuditError::Read)?;
+        let last = content.rsplit(|byte| *byte == b'\n').find_map(Record::parse);
+        if let Some(record) = last {
+            return Ok(record.seq);
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,420 @@
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::MetadataExt;
+
+use beamtalk_storage::{Capabilities, StateDirectory};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{
+    Audit, AuditOptions, AuditReader, AuditSize, Event, FILE, Fault, Filter, KINDS, Outcome, Who, parse_since,
+};
+
+const SMALL: AuditSize = AuditSize {
+    file_bytes: 600,
+    old_files: 3,
+};
+
+struct Place {
+    _home: TempDir,
+    state: StateDirectory,
+}
+
+impl Place {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let state = StateDirectory::open(Some(home.path().join("h"))).unwrap();
+        Self { _home: home, state }
+    }
+
+    fn open(&self, size: AuditSize) -> Audit {
+        self.open_with(size, AuditOptions::default())
+    }
+
+    fn open_with(&self, size: AuditSize, options: AuditOptions) -> Audit {
+        Audit::open_in(self.state.root(), size, options).unwrap()
+    }
+
+    fn reader(&self) -> AuditReader {
+        AuditReader::in_directory(self.state.root())
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.state.path().join(FILE)
+    }
+
+    fn numbers(&self, filter: Filter) -> Vec<u64> {
+        self.reader()
+            .read(filter)
+            .unwrap()
+            .map(|record| record.unwrap().seq)
+            .collect()
+    }
+}
+
+fn who(session: &str) -> Who {
+    Who {
+        peer: Some("127.0.0.1:51022".to_owned()),
+        client: Some("repl".to_owned()),
+        session: Some(session.to_owned()),
+        auth: Some("cookie".to_owned()),
+    }
+}
+
+fn eval(audit: &Audit, text: &str, session: &str) {
+    let event = Event::Eval {
+        source: audit.source(text),
+        ms: 3,
+        outcome: Outcome::Ok,
+        error_kind: None,
+    };
+    audit.record(event.by(who(session))).unwrap();
+}
+
+#[test]
+fn a_record_has_the_documented_form() {
+    let place = Place::new();
+    let audit = place.open(AuditSize::default());
+    eval(&audit, "2 + 3", "s-7f2a");
+    let text = fs::read_to_string(place.path()).unwrap();
+    let (head, tail) = text.split_once(r#""seq":1,"#).unwrap();
+    assert!(
+        head.starts_with(r#"{"ts":"20"#) && head.ends_with(r#"Z","#),
+        "{head}"
+    );
+    assert_eq!(
+        tail,
+        concat!(
+            r#""type":"eval","peer":"127.0.0.1:51022","client":"repl","session":"s-7f2a","auth":"cookie","#,
+            r#""sha256":"777e6971be9f36a99a2731f434d1bbaf8534ebd1be7cb2857573eefc50b43ed2","bytes":5,"ms":3,"outcome":"ok"}"#,
+            "\n"
+        )
+    );
+    assert_eq!(fs::metadata(place.path()).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn source_text_is_kept_only_if_asked_for() {
+    let place = Place::new();
+    eval(&place.open(AuditSize::default()), "password := 7", "s-1");
+    assert!(!fs::read_to_string(place.path()).unwrap().contains("password"));
+    let options = AuditOptions {
+        text: true,
+        required: false,
+    };
+    eval(
+        &place.open_with(AuditSize::default(), options),
+        "lamp toggle",
+        "s-1",
+    );
+    assert!(
+        fs::read_to_string(place.path())
+            .unwrap()
+            .contains(r#""text":"lamp toggle""#)
+    );
+}
+
+#[test]
+fn a_line_end_in_a_field_does_not_make_a_second_record() {
+    let place = Place::new();
+    let audit = place.open(AuditSize::default());
+    eval(&audit, "1", "s-1\n{\"seq\":9}\n");
+    let found = place.reader().verify().unwrap();
+    assert_eq!((found.records, found.faults.len()), (1, 0));
+}
+
+#[test]
+fn every_type_is_listed_and_carries_its_fields() {
+    let text = || "x".to_owned();
+    let place = Place::new();
+    let audit = place.open(AuditSize::default());
+    let events = [
+        Event::Start {
+            version: text(),
+            bind: text(),
+            tls: false,
+            capabilities: Capabilities::default(),
+        },
+        Event::Stop { reason: text() },
+        Event::Connect {},
+        Event::Disconnect {
+            code: 1000,
+            duration_ms: 5,
+        },
+        Event::AuthOk { role: text() },
+        Event::AuthFail {
+            reason: text(),
+            bytes: 3,
+            count: 2,
+        },
+        Event::Eval {
+            source: audit.source("x"),
+            ms: 1,
+            outcome: Outcome::Interrupted,
+            error_kind: Some(text()),
+        },
+        Event::Load {
+            what: text(),
+            path: Some(text()),
+            classes: vec![text()],
+            sha256: Some(text()),
+        },
+        Event::Method {
+            class: text(),
+            selector: text(),
+            side: text(),
+            intent: text(),
+            sha256: text(),
+        },
+        Event::Remove {
+            class: text(),
+            selector: None,
+        },
+        Event::Flush {
+            class: None,
+            files: vec![text()],
+            destructive: true,
+        },
+        Event::Kill {
+            actor: text(),
+            class: None,
+        },
+        Event::Test {
+            target: text(),
+            outcome: text(),
+        },
+        Event::Run {
+            target: text(),
+            outcome: text(),
+        },
+        Event::CapabilityDisabled {
+            what: text(),
+            detail: text(),
+        },
+        Event::PolicyDenied {
+            what: text(),
+            detail: text(),
+        },
+        Event::Limit {
+            what: text(),
+            detail: text(),
+        },
+        Event::Rotate { action: text() },
+        Event::Token {
+            action: text(),
+            name: text(),
+        },
+        Event::Login { action: text() },
+        Event::NodeExit { reason: text() },
+        Event::CompilerKilled { reason: text() },
+    ];
+    let kinds: Vec<&str> = events.iter().map(Event::kind).collect();
+    assert_eq!(kinds, KINDS);
+    for event in events {
+        audit.record(event.by(Who::default())).unwrap();
+    }
+    let records: Vec<_> = place
+        .reader()
+        .read(Filter::default())
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(records.len(), KINDS.len());
+    assert_eq!(records[5].fields["count"], json!(2));
+    assert_eq!(records[0].fields["capabilities"]["fs"], json!("rw"));
+    assert!(records[2].fields.keys().eq(["seq", "ts", "type"]));
+}
+
+#[test]
+fn rotation_and_restart_keep_the_numbers_without_gaps() {
+    let place = Place::new();
+    for _ in 0..5 {
+        let audit = place.open(SMALL);
+        for _ in 0..7 {
+            eval(&audit, "lamp toggle", "s-1");
+        }
+    }
+    let found = place.reader().verify().unwrap();
+    assert_eq!(found.faults, []);
+    assert_eq!(found.last, Some(35));
+    assert!(found.records >= 4 && found.records < 35, "{found:?}");
+    let first = found.first.unwrap();
+    assert_eq!(place.numbers(Filter::default()), (first..=35).collect::<Vec<_>>());
+    // A crash between the two steps of a rotation: no current file.
+    fs::rename(place.path(), place.state.path().join("audit.log.1")).unwrap();
+    let audit = place.open(SMALL);
+    assert_eq!(audit.state().seq, 35);
+    eval(&audit, "1", "s-1");
+    assert_eq!(audit.state().seq, 36);
+}
+
+#[test]
+fn a_missing_or_altered_record_is_found() {
+    let place = Place::new();
+    let audit = place.open(AuditSize::default());
+    for _ in 0..6 {
+        eval(&audit, "1", "s-1");
+    }
+    let text = fs::read_to_string(place.path()).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.remove(3);
+    lines[1] = "{}";
+    let half = &lines[4][..20];
+    lines[4] = half;
+    fs::write(place.path(), lines.join("\n")).unwrap();
+    let found = place.reader().verify().unwrap();
+    let file = FILE.to_owned();
+    assert_eq!(
+        found.faults,
+        [
+            Fault::NotARecord {
+                file: file.clone(),
+                line: 2
+            },
+            Fault::Gap {
+                file: file.clone(),
+                line: 3,
+                expected: 2,
+                found: 3
+            },
+            Fault::Gap {
+                file: file.clone(),
+                line: 4,
+                expected: 4,
+                found: 5
+            },
+            Fault::Torn { file, line: 5 },
+        ]
+    );
+}
+
+#[test]
+fn records_are_found_by_type_session_and_time() {
+    let place = Place::new();
+    let audit = place.open(SMALL);
+    for session in ["s-1", "s-2", "s-1"] {
+        eval(&audit, "1", session);
+        audit.record(Event::Connect {}.by(who(session))).unwrap();
+    }
+    let evals = Filter {
+        kinds: vec!["eval".to_owned(), "kill".to_owned()],
+        ..Filter::default()
+    };
+    assert_eq!(place.numbers(evals.clone()), [1, 3, 5]);
+    let mine = Filter {
+        session: Some("s-1".to_owned()),
+        ..evals
+    };
+    assert_eq!(place.numbers(mine), [1, 5]);
+    let now = beamtalk_storage::time::now_millis();
+    let since = |text: &str| Filter {
+        since: parse_since(text, now),
+        ..Filter::default()
+    };
+    assert_eq!(place.numbers(since("2h")).len(), 6);
+    assert!(place.numbers(since("2099-01-01T00:00:00Z")).is_empty());
+    assert_eq!(parse_since("90m", 90 * 60_000 + 5), Some(5));
+    assert_eq!(parse_since("1970-01-01T00:00:01.500Z", now), Some(1500));
+    for text in ["", "h", "2w", "-2h", "2 h", "99999999999999999999d", "ä"] {
+        assert_eq!(parse_since(text, now), None, "{text}");
+    }
+}
+
+#[test]
+fn following_sees_every_record_once_across_rotations() {
+    let place = Place::new();
+    let mut tail = place.reader().follow(Filter {
+        session: Some("s-1".to_owned()),
+        ..Filter::default()
+    });
+    assert_eq!(tail.poll().unwrap(), []);
+    let audit = place.open(AuditSize {
+        old_files: 8,
+        ..SMALL
+    });
+    let mut seen = Vec::new();
+    // One, then more than fit into a file, then more than fit into two.
+    for burst in [1, 3, 5, 1] {
+        for _ in 0..burst {
+            eval(&audit, "1", "s-1");
+            audit.record(Event::Connect {}.by(who("s-2"))).unwrap();
+        }
+        seen.extend(tail.poll().unwrap().into_iter().map(|record| record.seq));
+    }
+    assert_eq!(seen, (0..10).map(|number| 2 * number + 1).collect::<Vec<_>>());
+    // Half a line is not yet a record.
+    let line = r#"{"seq":21,"session":"s-1"}"#;
+    let (one, other) = line.split_at(9);
+    let append = |text: &str| {
+        let mut file = OpenOptions::new().append(true).open(place.path()).unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    };
+    append(one);
+    assert_eq!(tail.poll().unwrap(), []);
+    append(other);
+    append("\n");
+    assert_eq!(tail.poll().unwrap()[0].line, line);
+}
+
+#[test]
+fn a_trail_that_cannot_be_written_says_so_and_confesses_later() {
+    let place = Place::new();
+    let options = AuditOptions {
+        text: false,
+        required: true,
+    };
+    let audit = place.open_with(
+        AuditSize {
+            file_bytes: 1,
+            old_files: 1,
+        },
+        options,
+    );
+    eval(&audit, "1", "s-1");
+    audit.permit().unwrap();
+    // The next record rotates, and a directory is in the way.
+    let obstacle = place.state.path().join("audit.log.1");
+    fs::create_dir_all(obstacle.join("full")).unwrap();
+    assert!(audit.record(Event::Connect {}.by(who("s-1"))).is_err());
+    assert!(audit.record(Event::Connect {}.by(who("s-1"))).is_err());
+    assert!(audit.permit().is_err());
+    let state = audit.state();
+    assert!(!state.ok && state.error.is_some());
+    assert_eq!((state.seq, state.lost), (1, 2));
+    fs::remove_dir_all(obstacle).unwrap();
+    audit.permit().unwrap();
+    assert!(audit.state().ok);
+    let last: Value = serde_json::from_str(&fs::read_to_string(place.path()).unwrap()).unwrap();
+    assert_eq!((last["seq"].as_u64(), &last["what"]), (Some(2), &json!("audit")));
+    assert_eq!(place.reader().verify().unwrap().faults, []);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_trail_cut_at_any_byte_goes_on_without_a_gap(count in 1_usize..6, cut in 0_usize..2000, text in "\\PC{0,30}") {
+        let place = Place::new();
+        let audit = place.open(AuditSize::default());
+        for _ in 0..count {
+            eval(&audit, &text, &text);
+        }
+        drop(audit);
+        let content = fs::read(place.path()).unwrap();
+        let cut = cut % (content.len() + 1);
+        let kept = &content[..cut];
+        fs::write(place.path(), kept).unwrap();
+        // Whole lines, and a last one that lacks nothing but its end.
+        let lines = kept.split(|byte| *byte == b'\n').count() - 1;
+        let has_whole_part = content.get(cut) == Some(&b'\n');
+        let expected = (lines + usize::from(has_whole_part)) as u64;
+
+        let audit = place.open(AuditSize::default());
+        prop_assert_eq!(audit.state().seq, expected);
+        eval(&audit, &text, "s-2");
+        let found = place.reader().verify().unwrap();
+        prop_assert_eq!(found.faults, []);
+        prop_assert_eq!(found.records, expected + 1);
+        prop_assert_eq!(found.first, Some(1));
+    }
+}

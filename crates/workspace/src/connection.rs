@@ -1,0 +1,150 @@
+//! One admitted connection: its session, its requests, its end.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use beamtalk_wire::{ErrorBody, Request, failure, limits};
+use serde_json::json;
+
+use crate::gate::Admitted;
+use crate::ops::{self, Caller, Sink};
+use crate::sessions::{Newcomer, Session};
+use crate::workspace::{Guest, Watch, Workspace};
+
+/// Serve a connection until it ends.
+pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
+    let Admitted {
+        peer,
+        role,
+        auth,
+        client,
+        resume,
+        mut incoming,
+        outgoing,
+        ..
+    } = admitted;
+    let connection = workspace.next_connection.get();
+    workspace.next_connection.set(connection + 1);
+    let newcomer = Newcomer {
+        client,
+        role,
+        auth: auth.to_string(),
+        peer: peer.to_string(),
+        connection,
+    };
+    let Ok((session, resumed)) = workspace.sessions.enter(resume.as_deref(), newcomer) else {
+        outgoing.close(1011, "no session");
+        return;
+    };
+    // A node that is down now makes the session later.
+    let resumed = resumed && session.node_start.get() == workspace.image.start_number();
+    drop(workspace.enter_node(&session).await);
+    let greeting = json!({"op": "session-started", "session": session.id, "resumed": resumed});
+    workspace.connections.borrow_mut().insert(
+        connection,
+        Guest {
+            outgoing: outgoing.clone(),
+            session: session.clone(),
+            watch: Watch::default(),
+        },
+    );
+    let open = Rc::new(RefCell::new(BTreeSet::new()));
+    if outgoing.send(greeting.to_string()).await.is_ok() {
+        while let Some(text) = incoming.recv().await {
+            let caller = Caller {
+                session: session.clone(),
+                role,
+                connection: Some(connection),
+                is_image: false,
+            };
+            match admit(&workspace, &session, &open, &text) {
+                Ok(request) => {
+                    let sink = Sink::Client {
+                        outgoing: outgoing.clone(),
+                        id: request.id.clone(),
+                        session: session.id.clone(),
+                    };
+                    let task = answer(
+                        workspace.clone(),
+                        caller,
+                        request,
+                        sink,
+                        outgoing.clone(),
+                        open.clone(),
+                    );
+                    tokio::task::spawn_local(task);
+                }
+                Err(refusal) => {
+                    if outgoing.send(refusal).await.is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    workspace.connections.borrow_mut().remove(&connection);
+    workspace.sessions.leave(&session, connection);
+    workspace.tell_node_channels();
+}
+
+/// The request in a frame, or the answer that refuses it.
+fn admit(
+    workspace: &Workspace,
+    session: &Session,
+    open: &RefCell<BTreeSet<String>>,
+    text: &str,
+) -> Result<Request, String> {
+    let refuse = |id: Option<&str>, error: &ErrorBody| failure(id, Some(&session.id), error).to_string();
+    let request = Request::parse(text).map_err(|bad| refuse(bad.id.as_deref(), &bad.error))?;
+    if workspace.is_stopping() {
+        let error = ErrorBody::new("shutting_down", "the workspace is stopping");
+        return Err(refuse(Some(&request.id), &error));
+    }
+    let mut open = open.borrow_mut();
+    if open.len() >= limits::OPEN_REQUESTS {
+        let error = ErrorBody::new("busy", format!("{} requests are open", limits::OPEN_REQUESTS))
+            .hint("wait for answers before sending more");
+        return Err(refuse(Some(&request.id), &error));
+    }
+    if !open.insert(request.id.clone()) {
+        let error = ErrorBody::new("duplicate_id", format!("request '{}' is still open", request.id));
+        return Err(refuse(Some(&request.id), &error));
+    }
+    Ok(request)
+}
+
+async fn answer(
+    workspace: Rc<Workspace>,
+    caller: Caller,
+    request: Request,
+    sink: Sink,
+    outgoing: crate::gate::Outgoing,
+    open: Rc<RefCell<BTreeSet<String>>>,
+) {
+    let session = caller.session.id.clone();
+    let outcome = ops::perform(&workspace, &caller, &request, &sink).await;
+    let message = match outcome {
+        Ok(answer) => beamtalk_wire::answer(&request.id, Some(&session), answer.fields, &answer.flags),
+        Err(error) => failure(Some(&request.id), Some(&session), &error),
+    };
+    open.borrow_mut().remove(&request.id);
+    let mut text = message.to_string();
+    if text.len() > limits::OUTBOUND_FRAME {
+        text = cut(&request, &session, message);
+    }
+    // A client that left does not need its answer.
+    drop(outgoing.send(text).await);
+}
+
+/// An answer that is too long keeps its short fields and says so.
+fn cut(request: &Request, session: &str, message: serde_json::Value) -> String {
+    let serde_json::Value::Object(fields) = message else {
+        return String::new();
+    };
+    let kept = fields
+        .into_iter()
+        .filter(|(key, value)| key != "status" && value.to_string().len() <= limits::EVAL_TEXT)
+        .collect();
+    beamtalk_wire::answer(&request.id, Some(session), kept, &["truncated"]).to_string()
+}

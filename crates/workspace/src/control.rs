@@ -1,0 +1,297 @@
+//! The control socket's operations: administration by processes of the same user.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use beamtalk_wire::{Channel, ClientKind, ErrorBody, PROTOCOL, Role};
+use serde_json::{Map, Value, json};
+
+use crate::audit::{Audit, Event, Who};
+use crate::compile::job::{Job, SourceText, TextOrigin};
+use crate::gate::{AuditSink, AuthKind, Connections, ControlCall, Credential, GateEvent, Peer, parse_span};
+use crate::workspace::Workspace;
+
+/// Serve calls until the gate closes.
+pub(crate) async fn serve(workspace: Rc<Workspace>, mut calls: tokio::sync::mpsc::Receiver<ControlCall>) {
+    while let Some(call) = calls.recv().await {
+        tokio::task::spawn_local(answer(workspace.clone(), call));
+    }
+}
+
+async fn answer(workspace: Rc<Workspace>, call: ControlCall) {
+    let answer = match perform(&workspace, &call.request, call.peer_uid).await {
+        Ok(answer) => answer,
+        Err(error) => json!({"error": error}),
+    };
+    // Whoever left does not need the answer.
+    call.answer.send(answer).await;
+}
+
+async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result<Value, ErrorBody> {
+    let text = |field: &str| request[field].as_str();
+    let need = |field: &str| {
+        text(field)
+            .ok_or_else(|| ErrorBody::new("missing_parameter", format!("the field '{field}' is missing")))
+    };
+    let record = |event: Event| {
+        let who = Who {
+            peer: Some(format!("unix:uid={uid}")),
+            auth: Some("uid".to_owned()),
+            ..Who::default()
+        };
+        if let Err(cause) = workspace.audit.record(event.by(who)) {
+            tracing::error!("the audit log cannot be written: {cause}");
+        }
+    };
+    match need("op")? {
+        "hello" => {
+            let info = workspace.info.borrow();
+            Ok(json!({
+                "workspace_id": info.workspace_id, "nonce": info.nonce,
+                "version": info.version, "protocol": PROTOCOL,
+            }))
+        }
+        "status" => Ok(Value::Object(status(workspace).await)),
+        "compile" | "check" => compile(workspace, request).await,
+        "login-token" => {
+            let gate = workspace.gate.borrow();
+            let gate = gate.as_ref().ok_or_else(stopping)?;
+            let (token, seconds) = gate.login_token().map_err(internal)?;
+            record(Event::Login {
+                action: "created".to_owned(),
+            });
+            Ok(
+                json!({"token": token.expose(), "expires_in_s": seconds.as_secs(), "port": gate.address.port()}),
+            )
+        }
+        "rotate-cookie" => {
+            let keep = request["keep_connections"] == true;
+            let cookie = workspace.directory.rotate_cookie().map_err(internal)?;
+            let gate = workspace.gate.borrow();
+            let gate = gate.as_ref().ok_or_else(stopping)?;
+            workspace.publish(Channel::Workspace, "rotated", &json!({}));
+            let connections = if keep {
+                Connections::Keep
+            } else {
+                Connections::Close
+            };
+            let closed = gate.rotate(&Credential::new(cookie.expose().as_bytes()), connections);
+            record(Event::Rotate {
+                action: "cookie".to_owned(),
+            });
+            Ok(json!({"closed": closed}))
+        }
+        "token-create" => {
+            let name = need("name")?;
+            let role = match text("role") {
+                None | Some("owner") => Role::Owner,
+                Some("observer") => Role::Observer,
+                Some(_) => return Err(ErrorBody::new("invalid_parameter", "'role' is owner or observer")),
+            };
+            let lifetime = text("expires").map(parse_span).transpose().map_err(invalid)?;
+            let gate = workspace.gate.borrow();
+            let gate = gate.as_ref().ok_or_else(stopping)?;
+            let token = gate
+                .create_token(name, role, lifetime.map(Duration::from_secs))
+                .map_err(invalid)?;
+            record(Event::Token {
+                action: "create".to_owned(),
+                name: name.to_owned(),
+            });
+            Ok(json!({"token": token.expose()}))
+        }
+        "token-list" => {
+            let gate = workspace.gate.borrow();
+            let tokens = gate.as_ref().ok_or_else(stopping)?.tokens();
+            Ok(json!({"tokens": tokens}))
+        }
+        "token-revoke" => {
+            let name = need("name")?;
+            let gate = workspace.gate.borrow();
+            let closed = gate
+                .as_ref()
+                .ok_or_else(stopping)?
+                .revoke_token(name)
+                .map_err(invalid)?;
+            record(Event::Token {
+                action: "revoke".to_owned(),
+                name: name.to_owned(),
+            });
+            Ok(json!({"closed": closed}))
+        }
+        "stop" | "restart" => {
+            let reason = if request["op"] == "stop" {
+                "stop"
+            } else {
+                "restart"
+            };
+            workspace.stop(request["force"] == true, reason);
+            Ok(json!({"pid": std::process::id()}))
+        }
+        other => {
+            let shown: String = other.chars().take(64).collect();
+            Err(ErrorBody::new(
+                "unknown_op",
+                format!("the control socket has no op '{shown}'"),
+            ))
+        }
+    }
+}
+
+fn stopping() -> ErrorBody {
+    ErrorBody::new("shutting_down", "the workspace is stopping")
+}
+
+fn internal(cause: impl std::fmt::Display) -> ErrorBody {
+    ErrorBody::new("internal_error", cause.to_string())
+}
+
+fn invalid(cause: impl std::fmt::Display) -> ErrorBody {
+    ErrorBody::new("invalid_parameter", cause.to_string())
+}
+
+/// Everything `workspace status --json` prints.
+async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
+    let mut fields = workspace.health();
+    let node = workspace
+        .image
+        .call("", "health", beamtalk_etf::Term::Map(Vec::new()))
+        .await;
+    if let Ok(node) = node {
+        for (key, value) in node {
+            fields.entry(key).or_insert(value);
+        }
+    }
+    let info = workspace.info.borrow();
+    let options = &workspace.options;
+    let more = json!({
+        "state": if workspace.is_stopping() { "stopping" } else { "running" },
+        "project_path": workspace.root,
+        "pid": info.pid,
+        "node_pid": workspace.image.pid(),
+        "port": info.port,
+        "bind": info.bind_addr,
+        "tls": info.tls,
+        "session": info.session,
+        "socket": info.socket,
+        "started_at": info.started_at,
+        "protocol": info.protocol,
+        "version": info.version,
+        "capabilities": info.capabilities,
+        "limits": {
+            "eval_max_heap_mb": options.eval_max_heap_mb,
+            "eval_timeout_s": options.eval_timeout_s,
+            "compiler_memory_mb": options.compiler_memory_mb,
+            "compiler_timeout_s": options.compiler_timeout_s,
+            "idle_timeout_s": if options.persistent { Value::Null } else { options.idle_timeout_s.into() },
+        },
+        "clients": workspace.sessions.describe(),
+    });
+    if let Value::Object(more) = more {
+        fields.extend(more);
+    }
+    fields
+}
+
+/// Files compiled or checked with the daemon's workers.
+async fn compile(workspace: &Rc<Workspace>, request: &Value) -> Result<Value, ErrorBody> {
+    let bad = || {
+        ErrorBody::new(
+            "invalid_parameter",
+            "'files' is a list of {path, text, package, module}",
+        )
+    };
+    let files = request["files"].as_array().ok_or_else(bad)?;
+    let mut texts = Vec::new();
+    for file in files {
+        let text = |field: &str| file[field].as_str().map(str::to_owned);
+        let path = text("path").ok_or_else(bad)?;
+        let package = text("package");
+        let module =
+            text("module").unwrap_or_else(|| beamtalk_compiler::module_name(package.as_deref(), &path));
+        texts.push(SourceText {
+            text: text("text").ok_or_else(bad)?,
+            path,
+            package,
+            module,
+            origin: TextOrigin::Package,
+        });
+    }
+    let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
+    let modules: Vec<Value> = if request["op"] == "compile" {
+        let modules = compiled.outcome.modules.iter();
+        modules
+            .map(|module| {
+                let forms = beamtalk_storage::base64url(compiled.bytes(module.forms));
+                json!({"name": module.name, "class": module.class, "forms": forms})
+            })
+            .collect()
+    } else {
+        Vec::new()
+    };
+    Ok(json!({"modules": modules, "diagnostics": compiled.outcome.diagnostics}))
+}
+
+/// Writes what the gate sees into the audit trail.
+pub(crate) struct GateAudit(Arc<Audit>);
+
+impl GateAudit {
+    pub(crate) fn new(audit: Arc<Audit>) -> Self {
+        Self(audit)
+    }
+}
+
+impl AuditSink for GateAudit {
+    fn record(&self, event: GateEvent<'_>) {
+        let entry = match event {
+            GateEvent::AuthOk {
+                peer,
+                client,
+                auth,
+                role,
+            } => Event::AuthOk {
+                role: role.name().to_owned(),
+            }
+            .by(who(&peer, Some(client), Some(auth))),
+            GateEvent::AuthFail(failure) => Event::AuthFail {
+                reason: failure.reason.name().to_owned(),
+                bytes: failure.bytes,
+                count: failure.count,
+            }
+            .by(who(&failure.peer, None, None)),
+            GateEvent::Connect { peer, client, auth } => {
+                Event::Connect {}.by(who(&peer, Some(client), Some(auth)))
+            }
+            GateEvent::Disconnect {
+                peer,
+                client,
+                auth,
+                code,
+                duration,
+            } => Event::Disconnect {
+                code,
+                duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            }
+            .by(who(&peer, Some(client), Some(auth))),
+            GateEvent::Login { peer, action } => {
+                let event = Event::Login {
+                    action: action.to_owned(),
+                };
+                event.by(peer.map_or_else(Who::default, |peer| who(&peer, None, None)))
+            }
+        };
+        if let Err(error) = self.0.record(entry) {
+            tracing::error!("the audit log cannot be written: {error}");
+        }
+    }
+}
+
+fn who(peer: &Peer, client: Option<ClientKind>, auth: Option<&AuthKind>) -> Who {
+    Who {
+        peer: Some(peer.to_string()),
+        client: client.map(|client| client.name().to_owned()),
+        session: None,
+        auth: auth.map(ToString::to_string),
+    }
+}

@@ -1,0 +1,380 @@
+//! The life of a daemon: start in order, serve, stop in order.
+
+mod life;
+mod node;
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use beamtalk_node::{Erlang, Runtime};
+use beamtalk_storage::{
+    Metadata, NodeInfo, PidRecord, PortRecord, RunDirectory, Secret, SessionName, StateDirectory,
+    StorageError, WorkspaceDirectory, WorkspaceId, WorkspaceLock, process_start_time,
+};
+use beamtalk_wire::{ErrorBody, PROTOCOL};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
+use crate::changes::ChangeLog;
+use crate::compile::{CompilerLimits, CompilerPool};
+use crate::gate::{self, Credentials, ExposureFlags, Gate, GateConfig, TlsFiles, Tokens};
+use crate::image::{Image, NodeSetup};
+use crate::options::StartOptions;
+use crate::sessions::{Sessions, now};
+use crate::workspace::Workspace;
+use crate::{connection, control, project};
+
+/// What a daemon is started with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StartOrder {
+    pub id: String,
+    pub session: String,
+    pub root: PathBuf,
+    pub options: StartOptions,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("another daemon serves this workspace")]
+    Taken,
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    #[error(transparent)]
+    Node(#[from] beamtalk_node::Error),
+    #[error(transparent)]
+    Gate(#[from] gate::GateError),
+    #[error(transparent)]
+    Exposure(#[from] gate::ExposureRefusal),
+    #[error("{}", .0.message)]
+    Failed(ErrorBody),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl StartError {
+    /// The exit code of §7.1 and a stable name.
+    pub fn class(&self) -> (u8, &'static str) {
+        match self {
+            Self::Storage(_) | Self::Audit(_) => (5, "storage"),
+            Self::Taken => (3, "taken"),
+            Self::Node(_) => (5, "erlang"),
+            Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
+            Self::Failed(_) | Self::Io(_) => (70, "internal_error"),
+        }
+    }
+}
+
+/// What is told to whoever started the daemon, once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StartReport {
+    pub info: Option<NodeInfo>,
+    pub is_first: bool,
+    pub project: Option<Value>,
+    pub notices: Vec<String>,
+    pub error: Option<StartFailure>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StartFailure {
+    pub kind: String,
+    pub message: String,
+    pub exit: u8,
+}
+
+/// Run a daemon until it stops. `report` is called once, when it is ready or has failed.
+pub fn run(order: StartOrder, report: impl FnOnce(StartReport)) -> Result<(), StartError> {
+    beamtalk_storage::disable_core_dumps()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let local = LocalSet::new();
+    local.block_on(&runtime, async move {
+        let mut notices = Vec::new();
+        match start(order, &mut notices).await {
+            Ok(daemon) => {
+                report(StartReport {
+                    info: Some(daemon.workspace.info.borrow().clone()),
+                    is_first: daemon.is_first,
+                    project: daemon.project.clone(),
+                    notices,
+                    error: None,
+                });
+                life::serve(daemon).await;
+                Ok(())
+            }
+            Err(error) => {
+                let (exit, kind) = error.class();
+                report(StartReport {
+                    info: None,
+                    is_first: false,
+                    project: None,
+                    notices,
+                    error: Some(StartFailure {
+                        kind: kind.to_owned(),
+                        message: error.to_string(),
+                        exit,
+                    }),
+                });
+                Err(error)
+            }
+        }
+    })
+}
+
+pub(crate) struct Daemon {
+    pub(crate) workspace: Rc<Workspace>,
+    pub(crate) run: RunDirectory,
+    pub(crate) lock: WorkspaceLock,
+    is_first: bool,
+    project: Option<Value>,
+}
+
+/// Lock, storage, secrets, sockets, compiler, node, project, listener, records: nothing can be reached before it
+/// can authenticate.
+async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, StartError> {
+    let state = StateDirectory::open(None)?;
+    let id = WorkspaceId::named(&order.id)?;
+    let lock = state.lock_workspace(&id)?.ok_or(StartError::Taken)?;
+    let directory = state.create_workspace(&id)?;
+    directory.clear_stale(&lock)?;
+    let mut options = order.options;
+    let (metadata, is_first) = match directory.metadata()? {
+        Some(metadata) => (metadata, false),
+        None => (Metadata::new(&id, &order.root.display().to_string(), now()), true),
+    };
+    let cookie = match directory.cookie()? {
+        Some(cookie) => cookie,
+        None => directory.create_cookie()?,
+    };
+    let session = SessionName::parse(&order.session)?;
+    let run = RunDirectory::claim(&state, &session, &lock, &PidRecord::of_this_process(&id))?;
+    let program = std::env::current_exe()?;
+    let root = order.root;
+
+    // Everything that takes time begins now and goes on side by side.
+    let erlang = Erlang::find()?;
+    let runtime = Runtime::prepare()?;
+    let built = if options.no_load {
+        None
+    } else {
+        Some(tokio::task::spawn_local({
+            let (program, root) = (program.clone(), root.clone());
+            async move { project::build(&program, &root, false).await }
+        }))
+    };
+    let manifest = crate::narrow::disabled_by_manifest(&root);
+    options.narrow(&manifest);
+    let compiler = CompilerPool::new(
+        program.clone(),
+        root.clone(),
+        compiler_limits(&options),
+        options.no_ffi,
+    );
+    compiler.warm_up().map_err(StartError::Failed)?;
+    let image = Image::new(NodeSetup {
+        erlang,
+        runtime,
+        directory: root.clone(),
+        log: Rc::new(RefCell::new(directory.log()?)),
+        crash_dump: directory.crash_dump_path(),
+        disabled_capabilities: disabled(&options),
+        log_level: options.log_level.clone(),
+        transcript: options.transcript,
+    });
+    let messages = image.start().map_err(StartError::Failed)?;
+
+    let tokens = match directory.tokens()? {
+        Some(bytes) => Tokens::parse(&bytes).map_err(gate::GateError::from)?,
+        None => Tokens::default(),
+    };
+    let exposure = gate::exposure(&exposure_flags(&options)?, tokens.live(now()).count())?;
+    let audit_options = AuditOptions {
+        text: options.audit_text,
+        required: options.audit_required,
+    };
+    let audit = Arc::new(Audit::open(&directory, AuditSize::default(), audit_options)?);
+    let nonce = Secret::random()?.expose().to_owned();
+    let gate_config = GateConfig {
+        bind: exposure.address,
+        port: options.port,
+        allow_hosts: options.allow_hosts.clone(),
+        allow_origins: options.allow_origins.clone(),
+        workspace_id: id.to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        control_socket: run.socket_path()?,
+        tls: exposure
+            .tls
+            .then(|| tls_files(&options, &state, &id, exposure.client_auth)),
+        pages: &[],
+        pace: gate::Pace::default(),
+    };
+    let credentials = Credentials {
+        cookie: gate::Credential::new(cookie.expose().as_bytes()),
+        tokens,
+        store: Arc::new(state.create_workspace(&id)?),
+    };
+    let sink = Arc::new(control::GateAudit::new(audit.clone()));
+    let (gate, admissions, calls) = Gate::open(gate_config, credentials, sink).await?;
+    notices.extend(gate::exposure_warning(gate.address));
+    let info = NodeInfo {
+        workspace_id: id.to_string(),
+        pid: std::process::id(),
+        start_time: process_start_time(std::process::id()).unwrap_or(0),
+        node_pid: image.pid(),
+        port: gate.address.port(),
+        bind_addr: gate.address.ip().to_string(),
+        tls: options.tls,
+        nonce,
+        session: run.session().to_string(),
+        socket: run.socket_path()?.display().to_string(),
+        started_at: now(),
+        protocol: PROTOCOL.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        capabilities: options.capabilities(),
+    };
+    let changes = ChangeLog::open(directory.changes()?, root.clone()).map_err(StartError::Failed)?;
+    remember(&directory, metadata.clone(), &options)?;
+    let workspace = Rc::new(Workspace {
+        info: RefCell::new(info),
+        directory,
+        root,
+        program,
+        autoflush: Cell::new(metadata.settings.autoflush),
+        options,
+        audit,
+        compiler,
+        image,
+        sessions: Sessions::default(),
+        changes: RefCell::new(changes),
+        gate: RefCell::new(Some(gate)),
+        project: RefCell::new(None),
+        loaded: RefCell::new(FxHashMap::default()),
+        findings: RefCell::new(FxHashMap::default()),
+        connections: RefCell::new(FxHashMap::default()),
+        next_connection: Cell::new(1),
+        started: Instant::now(),
+        last_use: Cell::new(Instant::now()),
+        stopping: RefCell::new(None),
+        stop_wanted: Notify::new(),
+    });
+    let booted = node::keep(workspace.clone(), messages);
+    booted.await.map_err(|reason| {
+        StartError::Failed(ErrorBody::new(
+            "node_down",
+            format!("the node did not start: {reason}"),
+        ))
+    })?;
+    let built = match built {
+        Some(build) => build.await.ok(),
+        None => None,
+    };
+    let project = node::load_built(&workspace, built, notices).await;
+    workspace.image.ready();
+    tokio::task::spawn_local(admit(workspace.clone(), admissions));
+    tokio::task::spawn_local(control::serve(workspace.clone(), calls));
+    if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
+        gate.start();
+    }
+    let info = workspace.info.borrow().clone();
+    workspace.directory.write_port(&PortRecord {
+        port: info.port,
+        nonce: info.nonce.clone(),
+    })?;
+    workspace.directory.write_node_info(&info)?;
+    workspace.record_own(Event::Start {
+        version: info.version,
+        bind: info.bind_addr,
+        tls: info.tls,
+        capabilities: info.capabilities,
+    });
+    Ok(Daemon {
+        workspace,
+        run,
+        lock,
+        is_first,
+        project,
+    })
+}
+
+async fn admit(workspace: Rc<Workspace>, mut admissions: tokio::sync::mpsc::Receiver<gate::Admitted>) {
+    while let Some(admitted) = admissions.recv().await {
+        tokio::task::spawn_local(connection::serve(workspace.clone(), admitted));
+    }
+}
+
+fn exposure_flags(options: &StartOptions) -> Result<ExposureFlags, gate::ExposureRefusal> {
+    Ok(ExposureFlags {
+        bind: options.bind.as_deref().map(gate::parse_bind).transpose()?,
+        remote: false,
+        confirm_network: options.confirm_network,
+        tls: options.tls,
+        tls_client_auth: options.tls_client_auth,
+        insecure_no_tls: options.insecure_no_tls,
+        certificate: options.certificate.is_some(),
+        key: options.key.is_some(),
+    })
+}
+
+/// The certificate given, or the one that `beamtalk tls issue server` wrote for this workspace.
+fn tls_files(
+    options: &StartOptions,
+    state: &StateDirectory,
+    id: &WorkspaceId,
+    client_auth: bool,
+) -> TlsFiles {
+    let tls = state.path().join("tls");
+    let own = tls.join("workspaces").join(id.as_str());
+    TlsFiles {
+        certificate: options
+            .certificate
+            .clone()
+            .unwrap_or_else(|| own.join("server.pem")),
+        key: options.key.clone().unwrap_or_else(|| own.join("server-key.pem")),
+        client_ca: client_auth.then(|| tls.join("ca.pem")),
+    }
+}
+
+fn compiler_limits(options: &StartOptions) -> CompilerLimits {
+    CompilerLimits {
+        memory_mib: options.compiler_memory_mb,
+        time: Duration::from_secs(options.compiler_timeout_s),
+        cpu: beamtalk_wire::limits::COMPILER_CPU,
+        workers: std::thread::available_parallelism().map_or(1, |count| count.get().min(4)),
+    }
+}
+
+fn disabled(options: &StartOptions) -> Vec<String> {
+    let flags = [
+        ("subprocess", options.no_subprocess),
+        ("ffi", options.no_ffi),
+        ("http", options.no_http),
+        ("fs", options.read_only_fs),
+    ];
+    flags
+        .into_iter()
+        .filter(|(_, is_off)| *is_off)
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+/// Keep the flags of this start for `restart`.
+fn remember(
+    directory: &WorkspaceDirectory,
+    mut metadata: Metadata,
+    options: &StartOptions,
+) -> Result<(), StartError> {
+    metadata.capabilities = options.capabilities();
+    if let Ok(Value::Object(start)) = serde_json::to_value(options) {
+        metadata.start = start;
+    }
+    Ok(directory.write_metadata(&metadata)?)
+}

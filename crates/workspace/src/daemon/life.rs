@@ -1,0 +1,187 @@
+//! From ready to the end: signals, idle time, the orderly stop.
+
+use std::time::{Duration, Instant};
+
+use beamtalk_etf::Term;
+use beamtalk_wire::{Channel, limits};
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Daemon;
+use crate::audit::Event;
+use crate::workspace::{Stop, Workspace};
+
+/// How long running evaluations, and then supervisors, may take when the workspace stops.
+const EVALUATIONS: Duration = Duration::from_secs(5);
+const SUPERVISORS: Duration = Duration::from_secs(10);
+/// How often sessions without connection are looked at.
+const SWEEP: Duration = Duration::from_secs(30);
+
+pub(super) async fn serve(daemon: Daemon) {
+    let Daemon {
+        workspace, run, lock, ..
+    } = daemon;
+    let stop = wait(&workspace).await;
+    end(&workspace, &stop).await;
+    if let Err(error) = workspace.directory.remove_running_records() {
+        tracing::error!("{error}");
+    }
+    if let Err(error) = run.release() {
+        tracing::error!("{error}");
+    }
+    drop(lock);
+}
+
+/// Until somebody wants the workspace to stop.
+async fn wait(workspace: &Workspace) -> Stop {
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::hangup()),
+    ) else {
+        return stop("signals");
+    };
+    let mut sweep = tokio::time::interval(SWEEP);
+    let mut idle = tokio::time::interval(idle_check(workspace));
+    idle.reset();
+    let mut last_work = None;
+    loop {
+        tokio::select! {
+            () = workspace.stop_wanted.notified() => {
+                let wanted = workspace.stopping.borrow().clone();
+                if let Some(stop) = wanted {
+                    return stop;
+                }
+            }
+            _ = terminate.recv() => return stop("SIGTERM"),
+            _ = interrupt.recv() => return stop("SIGINT"),
+            _ = hangup.recv() => {
+                reopen(workspace);
+            }
+            _ = sweep.tick() => {
+                let grace = Duration::from_secs(workspace.options.session_grace_s);
+                for session in workspace.sessions.expired(grace) {
+                    workspace.end_session(&session).await;
+                }
+            }
+            _ = idle.tick() => {
+                if is_idle(workspace, &mut last_work).await {
+                    return stop("idle");
+                }
+            }
+        }
+    }
+}
+
+fn stop(reason: &'static str) -> Stop {
+    Stop {
+        is_forced: false,
+        reason,
+    }
+}
+
+/// Logs may have been moved away, certificates renewed.
+fn reopen(workspace: &Workspace) {
+    if let Err(error) = workspace.audit.reopen() {
+        tracing::error!("audit.log: {error}");
+    }
+    if let Err(error) = workspace.image.reopen_log() {
+        tracing::error!("workspace.log: {error}");
+    }
+    if let Some(gate) = workspace.gate.borrow().as_ref()
+        && let Err(error) = gate.reload_tls()
+    {
+        tracing::error!("certificates: {error}");
+    }
+}
+
+fn idle_check(workspace: &Workspace) -> Duration {
+    let limit = Duration::from_secs(workspace.options.idle_timeout_s.max(1));
+    limits::IDLE_CHECK.min(limit)
+}
+
+/// Nobody connected, and nothing happened in the image for the time that was set.
+async fn is_idle(workspace: &Workspace, last_work: &mut Option<u64>) -> bool {
+    if workspace.options.persistent || !workspace.connections.borrow().is_empty() {
+        workspace.last_use.set(Instant::now());
+        return false;
+    }
+    // Work of the image itself: actors that go on handling messages.
+    let health = workspace.image.call("", "health", Term::Map(Vec::new())).await;
+    let work = health
+        .ok()
+        .and_then(|health| health.get("messages").and_then(Value::as_u64));
+    if work != *last_work {
+        *last_work = work;
+        workspace.last_use.set(Instant::now());
+        return false;
+    }
+    workspace.last_use.get().elapsed() >= Duration::from_secs(workspace.options.idle_timeout_s)
+}
+
+/// Refuse what is new, let evaluations end, stop supervisors, then the node.
+async fn end(workspace: &Workspace, stop: &Stop) {
+    workspace
+        .stopping
+        .borrow_mut()
+        .get_or_insert_with(|| stop.clone());
+    workspace.record_own(Event::Stop {
+        reason: stop.reason.to_owned(),
+    });
+    workspace.publish(Channel::Workspace, "stopping", &json!({"reason": stop.reason}));
+    if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
+        gate.stop_accepting();
+    }
+    if !stop.is_forced {
+        let deadline = Instant::now() + EVALUATIONS;
+        let is_busy = || workspace.sessions.all().iter().any(|session| session.is_busy());
+        while is_busy() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    remember_classes(workspace).await;
+    if let Some(gate) = workspace.gate.borrow().as_ref() {
+        gate.close_all(1001, "the workspace stops");
+    }
+    if let Some(link) = workspace.image.link() {
+        if stop.is_forced {
+            link.kill();
+            link.exited().await;
+        } else {
+            link.stop(SUPERVISORS).await;
+        }
+    }
+    // The last frames are on their way to the clients.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    drop(workspace.gate.borrow_mut().take());
+}
+
+/// Which classes were loaded, for the record.
+async fn remember_classes(workspace: &Workspace) {
+    let known = workspace.image.call("", "modules", Term::Map(Vec::new()));
+    let Ok(Ok(answer)) = tokio::time::timeout(Duration::from_secs(1), known).await else {
+        return;
+    };
+    let Ok(Some(mut metadata)) = workspace.directory.metadata() else {
+        return;
+    };
+    let rows = answer
+        .get("modules")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    metadata.classes = rows
+        .iter()
+        .filter_map(|row| {
+            Some(beamtalk_storage::LoadedClass {
+                name: row["class"].as_str()?.to_owned(),
+                source_file: row["source_file"].as_str().map(str::to_owned),
+            })
+        })
+        .filter(|class| class.source_file.is_some())
+        .collect();
+    metadata.settings.autoflush = workspace.autoflush.get();
+    if let Err(error) = workspace.directory.write_metadata(&metadata) {
+        tracing::error!("{error}");
+    }
+}

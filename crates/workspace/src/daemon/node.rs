@@ -1,0 +1,260 @@
+//! Keeping the node alive: its messages, its restarts, and the project in it.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use beamtalk_etf::Term;
+use beamtalk_node::NodeMessage;
+use beamtalk_wire::{Channel, ErrorBody, Op, Request, Role};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::oneshot;
+
+use crate::audit::Event;
+use crate::image::Phase;
+use crate::ops::{self, Caller, Sink};
+use crate::project::{BuildFailure, ProjectImage};
+use crate::terms;
+use crate::workspace::Workspace;
+
+/// What building gave, if it was tried.
+pub(super) type Built = Option<Result<Option<ProjectImage>, BuildFailure>>;
+
+/// Serve the node for as long as the daemon lives, restarting it when it ends. The future is done once the first node
+/// has booted.
+pub(super) fn keep(
+    workspace: Rc<Workspace>,
+    messages: UnboundedReceiver<NodeMessage>,
+) -> impl Future<Output = Result<(), String>> {
+    let (booted, boot) = oneshot::channel();
+    tokio::task::spawn_local(run(workspace, messages, booted));
+    async { boot.await.unwrap_or_else(|_| Err("it ended".to_owned())) }
+}
+
+async fn run(
+    workspace: Rc<Workspace>,
+    mut messages: UnboundedReceiver<NodeMessage>,
+    booted: oneshot::Sender<Result<(), String>>,
+) {
+    let mut booted = Some(booted);
+    loop {
+        let reason = attend(&workspace, &mut messages, &mut booted).await;
+        if let Some(booted) = booted.take() {
+            drop(booted.send(Err(reason)));
+            return;
+        }
+        if workspace.is_stopping() {
+            return;
+        }
+        tracing::error!("the node ended: {reason}");
+        workspace.record_own(Event::NodeExit {
+            reason: reason.clone(),
+        });
+        workspace.compiler.known.borrow_mut().clear();
+        workspace.loaded.borrow_mut().clear();
+        let pause = workspace.image.ended(reason.clone());
+        workspace.publish(Channel::Workspace, "node_exited", &json!({"reason": reason}));
+        let Some(pause) = pause else { return };
+        tokio::time::sleep(pause).await;
+        match workspace.image.start() {
+            Ok(fresh) => messages = fresh,
+            Err(error) => {
+                tracing::error!("{}", error.message);
+                return;
+            }
+        }
+        workspace.info.borrow_mut().node_pid = workspace.image.pid();
+        let info = workspace.info.borrow().clone();
+        if let Err(error) = workspace.directory.write_node_info(&info) {
+            tracing::error!("node.info: {error}");
+        }
+    }
+}
+
+/// Serve one node until it ends; answers why it did.
+async fn attend(
+    workspace: &Rc<Workspace>,
+    messages: &mut UnboundedReceiver<NodeMessage>,
+    booted: &mut Option<oneshot::Sender<Result<(), String>>>,
+) -> String {
+    while let Some(message) = messages.recv().await {
+        match message {
+            NodeMessage::Event { channel, name, data } => {
+                if channel == "workspace" && name == "node_started" {
+                    started(workspace, booted);
+                } else {
+                    event(workspace, &channel, &name, &data);
+                }
+            }
+            NodeMessage::Ask {
+                number,
+                session,
+                op,
+                args,
+            } => {
+                tokio::task::spawn_local(answer(workspace.clone(), number, session, op, args));
+            }
+            NodeMessage::DamagedFrame(reason) => tracing::warn!("the node sent a damaged frame: {reason}"),
+            NodeMessage::Exited(status) => {
+                return status.map_or_else(|| "unknown reason".to_owned(), |status| status.to_string());
+            }
+        }
+    }
+    "its pipe ended".to_owned()
+}
+
+/// The first node is prepared by whoever waits for it, a later one here.
+fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result<(), String>>>) {
+    workspace.tell_node_channels();
+    if let Some(booted) = booted.take() {
+        drop(booted.send(Ok(())));
+        return;
+    }
+    let workspace = workspace.clone();
+    tokio::task::spawn_local(async move {
+        if !workspace.options.no_load {
+            let root = workspace.root.clone();
+            if let Err(error) = ops::load_project(&workspace, &root, true).await {
+                tracing::error!("the project was not loaded: {}", error.message);
+            }
+        }
+        workspace.image.ready();
+        start_application(&workspace).await;
+        workspace.publish(Channel::Workspace, "node_started", &json!({}));
+    });
+}
+
+fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
+    workspace.last_use.set(std::time::Instant::now());
+    let data = terms::to_json(data);
+    match (channel, name) {
+        ("workspace", "globals") => {
+            let names = data["names"].as_array().cloned().unwrap_or_default();
+            *workspace.image.globals.borrow_mut() = names
+                .iter()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect();
+        }
+        ("workspace", "capability_disabled") => {
+            let text = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
+            workspace.record_own(Event::CapabilityDisabled {
+                what: text("what"),
+                detail: text("detail"),
+            });
+        }
+        _ => {
+            if let Some(channel) = Channel::from_name(channel) {
+                workspace.publish(channel, name, &data);
+            }
+        }
+    }
+}
+
+/// The image wants an operation performed, on behalf of the session whose evaluation asks.
+async fn answer(workspace: Rc<Workspace>, number: i64, session: Option<String>, op: String, args: Term) {
+    let outcome = perform(&workspace, session.as_deref(), &op, &args).await;
+    let outcome = match outcome {
+        Ok(fields) => Ok(terms::from_json(&fields)),
+        Err(error) => Err(terms::from_json(&json!(error))),
+    };
+    if let Some(link) = workspace.image.link() {
+        link.answer(number, outcome);
+    }
+}
+
+async fn perform(
+    workspace: &Rc<Workspace>,
+    session: Option<&str>,
+    op: &str,
+    args: &Term,
+) -> Result<Value, ErrorBody> {
+    let session = session
+        .and_then(|id| workspace.sessions.find(id))
+        .or_else(|| workspace.sessions.all().first().cloned());
+    let session = match session {
+        Some(session) => session,
+        None => workspace.sessions.anonymous()?,
+    };
+    let caller = Caller {
+        session,
+        role: Role::Owner,
+        connection: None,
+        is_image: true,
+    };
+    if let Some(answer) = ops::notice(workspace, &caller, op, args).await {
+        return answer;
+    }
+    let Some(op) = Op::from_name(op) else {
+        return Err(ErrorBody::new("unknown_op", format!("there is no op '{op}'")));
+    };
+    let request = Request {
+        op,
+        id: "image".to_owned(),
+        session: None,
+        fields: terms::to_object(args)
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+    };
+    let answer = ops::perform(workspace, &caller, &request, &Sink::Nowhere).await?;
+    Ok(Value::Object(answer.fields))
+}
+
+/// Load the project that was built while the node booted. A project that does not build is reported; the workspace
+/// starts without it.
+pub(super) async fn load_built(
+    workspace: &Rc<Workspace>,
+    built: Built,
+    notices: &mut Vec<String>,
+) -> Option<Value> {
+    let image = match built {
+        Some(Ok(Some(image))) => image,
+        Some(Err(failure)) => {
+            for found in &failure.diagnostics {
+                notices.push(format!(
+                    "{}: {}:{}: {}",
+                    found["severity"].as_str().unwrap_or("error"),
+                    found["file"].as_str().unwrap_or_default(),
+                    found["line"],
+                    found["message"].as_str().unwrap_or_default()
+                ));
+            }
+            notices.push(format!(
+                "the project does not build; the workspace starts without its classes: {}",
+                failure.error.message
+            ));
+            return None;
+        }
+        Some(Ok(None)) | None => return None,
+    };
+    match ops::load_image(workspace, image, true).await {
+        Ok(_) => {
+            start_application(workspace).await;
+            let project = workspace.project.borrow();
+            project.as_ref().map(
+                |image| json!({"name": image.name, "version": image.version, "classes": image.modules.len()}),
+            )
+        }
+        Err(error) => {
+            notices.push(format!("the project was not loaded: {}", error.message));
+            None
+        }
+    }
+}
+
+/// Start the supervisor of `[application]`, if there is one.
+async fn start_application(workspace: &Rc<Workspace>) {
+    let supervisor = workspace
+        .project
+        .borrow()
+        .as_ref()
+        .and_then(|image| image.supervisor.clone());
+    let Some(supervisor) = supervisor else { return };
+    if workspace.image.phase() == Phase::Failed {
+        return;
+    }
+    let arguments = terms::map([("class", Term::binary(&supervisor))]);
+    if let Err(error) = workspace.image.call("", "start-application", arguments).await {
+        tracing::error!("{supervisor} did not start: {}", error.message);
+    }
+}

@@ -1,0 +1,328 @@
+//! The gate: every listener of the daemon and all authentication.
+//!
+//! Strangers end here. What comes out of the gate is an [`Admitted`] connection of somebody who
+//! showed a secret, or a [`ControlCall`] of a process of the same user; nothing of what anybody else
+//! sent is passed on, kept or written down. The rest of the daemon never sees a secret.
+//!
+//! [`Gate::open`] binds both listeners and serves the control socket; [`Gate::start`] begins to
+//! accept WebSocket connections, which the daemon asks for last.
+
+mod administration;
+mod connection;
+mod control;
+mod credentials;
+mod doors;
+mod exposure;
+mod failures;
+mod framing;
+mod logins;
+mod metered;
+mod opening;
+mod outgoing;
+mod pages;
+mod secret;
+mod server;
+mod tls;
+mod tokens;
+mod waiting;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use beamtalk_storage::{StorageError, WorkspaceDirectory};
+use beamtalk_wire::{ClientKind, Role, limits};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+pub use administration::Connections;
+pub use control::{Answer, ControlCall};
+pub use exposure::{Bind, Exposure, ExposureFlags, ExposureRefusal, exposure, exposure_warning, parse_bind};
+pub use failures::{Delays, Failure, Peer, Reason};
+pub use framing::{FrameFault, Frames, encode_frame};
+pub use outgoing::{Closed, Outgoing};
+pub use pages::Page;
+pub use secret::Credential;
+pub use tls::{TlsError, TlsFiles};
+pub use tokens::{TokenError, TokenRecord, Tokens, parse_span};
+
+use credentials::Keys;
+use doors::{Doors, Scheme};
+use server::Shared;
+use tls::Tls;
+
+/// Frames of one client that wait for the daemon; more wait in the client's socket.
+const INCOMING: usize = 8;
+/// Admitted connections and control calls that wait for the daemon.
+const ADMITTED: usize = 16;
+
+/// How the listeners are set up.
+#[derive(Clone, Debug)]
+pub struct GateConfig {
+    pub bind: IpAddr,
+    /// 0 lets the system choose.
+    pub port: u16,
+    /// Serve TLS.
+    pub tls: Option<TlsFiles>,
+    pub allow_hosts: Vec<String>,
+    pub allow_origins: Vec<String>,
+    pub workspace_id: String,
+    /// The version of the daemon, told after authentication.
+    pub version: String,
+    pub control_socket: PathBuf,
+    pub pages: &'static [Page],
+    pub pace: Pace,
+}
+
+/// How long the gate waits for what; the defaults are those of the protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// A TLS handshake, a request head, a request body, and the first message.
+    pub authentication: Duration,
+    pub delays: Delays,
+    /// For a client whose header carried the secret to say hello.
+    pub hello: Duration,
+    pub ping: Duration,
+    pub dead: Duration,
+    pub stall: Duration,
+    pub login_token: Duration,
+    pub login: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            authentication: limits::AUTH_TIME,
+            delays: Delays::default(),
+            hello: Duration::from_millis(250),
+            ping: limits::PING,
+            dead: limits::DEAD,
+            stall: limits::QUEUE_STALL,
+            login_token: limits::LOGIN_TOKEN,
+            login: limits::BROWSER_LOGIN,
+        }
+    }
+}
+
+/// The secrets the gate lets in.
+pub struct Credentials {
+    pub cookie: Credential,
+    pub tokens: Tokens,
+    pub store: Arc<dyn TokenStore>,
+}
+
+/// Where the hashes of tokens are kept.
+pub trait TokenStore: Send + Sync {
+    fn save(&self, tokens: &[u8]) -> Result<(), StorageError>;
+}
+
+impl TokenStore for WorkspaceDirectory {
+    fn save(&self, tokens: &[u8]) -> Result<(), StorageError> {
+        self.write_tokens(tokens)
+    }
+}
+
+/// What the gate tells the audit trail.
+pub trait AuditSink: Send + Sync {
+    fn record(&self, event: GateEvent<'_>);
+}
+
+#[derive(Clone, Debug)]
+pub enum GateEvent<'a> {
+    AuthOk {
+        peer: Peer,
+        client: ClientKind,
+        auth: &'a AuthKind,
+        role: Role,
+    },
+    AuthFail(Failure),
+    Connect {
+        peer: Peer,
+        client: ClientKind,
+        auth: &'a AuthKind,
+    },
+    Disconnect {
+        peer: Peer,
+        client: ClientKind,
+        auth: &'a AuthKind,
+        code: u16,
+        duration: Duration,
+    },
+    /// A one-time token was made or used, or a browser logged out.
+    Login {
+        peer: Option<Peer>,
+        action: &'static str,
+    },
+}
+
+/// How a client proved who it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthKind {
+    Cookie,
+    Token(String),
+    Browser,
+}
+
+impl std::fmt::Display for AuthKind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cookie => formatter.write_str("cookie"),
+            Self::Token(name) => write!(formatter, "token:{name}"),
+            Self::Browser => formatter.write_str("browser"),
+        }
+    }
+}
+
+/// An authenticated connection. The daemon greets it with `session-started`.
+pub struct Admitted {
+    pub peer: SocketAddr,
+    pub role: Role,
+    pub auth: AuthKind,
+    pub client: ClientKind,
+    pub protocol: String,
+    /// The session it wants back.
+    pub resume: Option<String>,
+    /// Text frames, at most [`limits::INBOUND_FRAME`] bytes each; ends with the connection.
+    pub incoming: mpsc::Receiver<String>,
+    pub outgoing: Outgoing,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    #[error("cannot listen on {address}")]
+    Bind {
+        address: SocketAddr,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("cannot open the control socket {}", path.display())]
+    Control {
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}
+
+/// How many are connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub waiting: usize,
+    pub connected: usize,
+}
+
+/// The open gate.
+pub struct Gate {
+    pub address: SocketAddr,
+    listener: Option<TcpListener>,
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    control: JoinHandle<()>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Gate {
+    /// Bind both listeners and serve the control socket.
+    pub async fn open(
+        config: GateConfig,
+        credentials: Credentials,
+        audit: Arc<dyn AuditSink>,
+    ) -> Result<(Self, mpsc::Receiver<Admitted>, mpsc::Receiver<ControlCall>), GateError> {
+        let wanted = SocketAddr::new(config.bind, config.port);
+        let bind = |cause| GateError::Bind {
+            address: wanted,
+            cause,
+        };
+        let listener = TcpListener::bind(wanted).await.map_err(bind)?;
+        let address = listener.local_addr().map_err(bind)?;
+        let control_listener = control::bind(&config.control_socket).map_err(|cause| GateError::Control {
+            path: config.control_socket.clone(),
+            cause,
+        })?;
+        let (admitted, admissions) = mpsc::channel(ADMITTED);
+        let (calls, control_calls) = mpsc::channel(ADMITTED);
+        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
+        let doors = Doors {
+            address,
+            scheme: if tls.is_some() {
+                Scheme::Https
+            } else {
+                Scheme::Http
+            },
+            allow_hosts: config.allow_hosts.clone(),
+            allow_origins: config.allow_origins.clone(),
+        };
+        let keys = Keys::new(credentials)?;
+        let shared = Arc::new(Shared::new(config, doors, tls, keys, audit, admitted));
+        let control = tokio::spawn(control::serve(control_listener, Arc::clone(&shared), calls));
+        let gate = Self {
+            address,
+            listener: Some(listener),
+            shared,
+            stop: watch::Sender::new(false),
+            control,
+            accepting: None,
+        };
+        Ok((gate, admissions, control_calls))
+    }
+
+    /// Begin to accept WebSocket connections.
+    pub fn start(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            let served = server::serve(listener, Arc::clone(&self.shared), self.stop.subscribe());
+            self.accepting = Some(tokio::spawn(served));
+        }
+    }
+
+    /// Accept no further WebSocket connections; those admitted stay.
+    pub fn stop_accepting(&mut self) {
+        self.listener = None;
+        self.stop.send_replace(true);
+    }
+
+    /// Send what is queued to all clients, then close their connections.
+    pub fn close_all(&self, code: u16, reason: &str) -> usize {
+        self.shared
+            .state()
+            .connected
+            .iter()
+            .map(|connection| connection.outgoing.close(code, reason))
+            .count()
+    }
+
+    /// Read the certificates again; on an error the old ones stay in use.
+    pub fn reload_tls(&self) -> Result<(), TlsError> {
+        match &self.shared.config.tls {
+            Some(files) => {
+                self.shared.use_tls(Tls::load(files)?);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub fn counts(&self) -> Counts {
+        let state = self.shared.state();
+        Counts {
+            waiting: state.waiting.len(),
+            connected: state.connected.len(),
+        }
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        self.control.abort();
+        if let Some(accepting) = &self.accepting {
+            accepting.abort();
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! What waits to be sent to one client.
+//!
+//! The queue is bounded. Answers and output wait for room, which is the back-pressure on whatever
+//! makes them; events never wait: the oldest are dropped and the client is told how many. So a slow
+//! client slows only itself.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use beamtalk_wire::{Channel, limits};
+use tokio::sync::Notify;
+
+/// The connection is gone; there is nobody to send to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the connection is closed")]
+pub struct Closed;
+
+/// The end of a connection as it is told to the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Farewell {
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+}
+
+/// Where frames for one client are put; clones go to the same client.
+#[derive(Clone, Default)]
+pub struct Outgoing(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Something to send, or the end.
+    filled: Notify,
+    /// Room again, or the end.
+    drained: Notify,
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    frames: VecDeque<Frame>,
+    bytes: usize,
+    /// Events dropped since the client was last told.
+    dropped: BTreeMap<Channel, u64>,
+    dropped_ever: u64,
+    farewell: Option<Farewell>,
+    is_gone: bool,
+}
+
+struct Frame {
+    text: String,
+    /// The channel, if it is an event.
+    channel: Option<Channel>,
+}
+
+/// What the writer of a connection does next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Send(String),
+    Close(Farewell),
+}
+
+impl Queue {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.frames.is_empty()
+            || self.frames.len() < limits::QUEUE_MESSAGES && self.bytes + bytes <= limits::QUEUE_BYTES
+    }
+
+    fn put(&mut self, text: String, channel: Option<Channel>) {
+        self.bytes += text.len();
+        self.frames.push_back(Frame { text, channel });
+    }
+
+    fn drop_event(&mut self, channel: Channel) {
+        *self.dropped.entry(channel).or_default() += 1;
+        self.dropped_ever += 1;
+    }
+
+    /// Drop the oldest event; false if there is none.
+    fn drop_oldest_event(&mut self) -> bool {
+        let Some(place) = self.frames.iter().position(|frame| frame.channel.is_some()) else {
+            return false;
+        };
+        if let Some(Frame {
+            text,
+            channel: Some(channel),
+        }) = self.frames.remove(place)
+        {
+            self.bytes -= text.len();
+            self.drop_event(channel);
+        }
+        true
+    }
+
+    fn next(&mut self) -> Option<Next> {
+        if let Some((channel, count)) = self.dropped.pop_first() {
+            let data = serde_json::json!({ "count": count });
+            return Some(Next::Send(
+                beamtalk_wire::push(channel, "dropped", data).to_string(),
+            ));
+        }
+        if let Some(frame) = self.frames.pop_front() {
+            self.bytes -= frame.text.len();
+            return Some(Next::Send(frame.text));
+        }
+        self.farewell.clone().map(Next::Close)
+    }
+}
+
+impl Outgoing {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queue an answer or a piece of output; waits while the queue is full.
+    pub async fn send(&self, text: String) -> Result<(), Closed> {
+        loop {
+            let drained = self.0.drained.notified();
+            tokio::pin!(drained);
+            // Registered before looking, so that room made in between is not missed.
+            drained.as_mut().enable();
+            {
+                let mut queue = self.queue();
+                if queue.farewell.is_some() {
+                    return Err(Closed);
+                }
+                if queue.has_room(text.len()) {
+                    queue.put(text, None);
+                    self.0.filled.notify_one();
+                    return Ok(());
+                }
+            }
+            drained.await;
+        }
+    }
+
+    /// Queue an event. Never waits; when there is no room the oldest events go.
+    pub fn push_event(&self, channel: Channel, text: String) {
+        let mut queue = self.queue();
+        if queue.farewell.is_some() {
+            return;
+        }
+        while !queue.has_room(text.len()) {
+            if !queue.drop_oldest_event() {
+                queue.drop_event(channel);
+                self.0.filled.notify_one();
+                return;
+            }
+        }
+        queue.put(text, Some(channel));
+        self.0.filled.notify_one();
+    }
+
+    /// Send what is queued, then close. The first farewell counts.
+    pub fn close(&self, code: u16, reason: &str) {
+        let mut queue = self.queue();
+        if queue.farewell.is_none() {
+            queue.farewell = Some(Farewell {
+                code,
+                reason: reason.to_owned(),
+            });
+        }
+        self.0.filled.notify_one();
+        self.0.drained.notify_waiters();
+    }
+
+    /// Close at once; what is queued is not sent.
+    pub(crate) fn sever(&self, code: u16, reason: &str) {
+        {
+            let mut queue = self.queue();
+            queue.frames.clear();
+            queue.dropped.clear();
+            queue.bytes = 0;
+            queue.farewell = Some(Farewell {
+                code,
+                reason: reason.to_owned(),
+            });
+        }
+        self.0.filled.notify_one();
+        self.0.drained.notify_waiters();
+    }
+
+    /// Whether the end has begun: nothing more can be sent.
+    pub fn is_closed(&self) -> bool {
+        self.queue().farewell.is_some()
+    }
+
+    /// Wait until the connection is gone.
+    pub async fn closed(&self) {
+        loop {
+            let ended = self.0.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            if self.queue().is_gone {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// How many events this client missed.
+    pub fn dropped(&self) -> u64 {
+        self.queue().dropped_ever
+    }
+
+    /// The next thing to do for the writer.
+    pub(crate) async fn next(&self) -> Next {
+        loop {
+            // One writer waits here, and a permit is kept for it, so nothing is missed.
+            if let Some(next) = self.queue().next() {
+                self.0.drained.notify_waiters();
+                return next;
+            }
+            self.0.filled.notified().await;
+        }
+    }
+
+    /// Wait until the end has begun.
+    pub(crate) async fn closing(&self) {
+        loop {
+            let drained = self.0.drained.notified();
+            tokio::pin!(drained);
+            drained.as_mut().enable();
+            if self.is_closed() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// The connection is gone: nothing waits for it any more.
+    pub(crate) fn end(&self, code: u16) -> u16 {
+        let told = {
+            let mut queue = self.queue();
+            queue.frames.clear();
+            queue.bytes = 0;
+            queue.is_gone = true;
+            queue
+                .farewell
+                .get_or_insert(Farewell {
+                    code,
+                    reason: String::new(),
+                })
+                .code
+        };
+        self.0.filled.notify_one();
+        self.0.drained.notify_waiters();
+        self.0.ended.notify_waiters();
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn event(number: usize) -> String {
+        format!("{{\"n\":{number}}}")
+    }
+
+    async fn drain(outgoing: &Outgoing) -> Vec<String> {
+        let mut texts = Vec::new();
+        while let Ok(Next::Send(text)) =
+            tokio::time::timeout(Duration::from_millis(20), outgoing.next()).await
+        {
+            texts.push(text);
+        }
+        texts
+    }
+
+    #[tokio::test]
+    async fn the_oldest_events_go_first_and_are_counted() {
+        let outgoing = Outgoing::default();
+        outgoing.send("answer".into()).await.unwrap();
+        for number in 0..2_000 {
+            outgoing.push_event(Channel::Transcript, event(number));
+        }
+        assert_eq!(outgoing.dropped(), 977);
+        let texts = drain(&outgoing).await;
+        let notice: serde_json::Value = serde_json::from_str(&texts[0]).unwrap();
+        assert_eq!(
+            notice,
+            serde_json::json!({"type": "push", "channel": "transcript", "event": "dropped", "data": {"count": 977}})
+        );
+        assert_eq!(texts[1], "answer");
+        assert_eq!(texts[2], event(977));
+        assert_eq!(texts.last().unwrap(), &event(1_999));
+        assert_eq!(texts.len(), 1_025);
+    }
+
+    #[tokio::test]
+    async fn answers_wait_for_room_and_none_is_lost() {
+        let outgoing = Outgoing::default();
+        let writer = outgoing.clone();
+        let sender = tokio::spawn(async move {
+            for number in 0..3_000 {
+                writer.send(event(number)).await.unwrap();
+            }
+        });
+        tokio::task::yield_now().await;
+        assert!(!sender.is_finished());
+        assert_eq!(outgoing.queue().frames.len(), limits::QUEUE_MESSAGES);
+        let texts = drain(&outgoing).await;
+        sender.await.unwrap();
+        assert_eq!(texts, (0..3_000).map(event).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn bytes_are_bounded_too() {
+        let outgoing = Outgoing::default();
+        let large = "x".repeat(limits::OUTBOUND_FRAME);
+        outgoing.send(large.clone()).await.unwrap();
+        outgoing.send(large.clone()).await.unwrap();
+        let third = outgoing.send(large.clone());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(20), third)
+                .await
+                .is_err()
+        );
+        outgoing.push_event(Channel::Actors, "late".into());
+        assert_eq!(outgoing.dropped(), 1);
+        let texts = drain(&outgoing).await;
+        assert!(texts[0].contains("\"dropped\""));
+        assert_eq!(texts.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn closing_sends_what_is_queued_and_severing_does_not() {
+        let outgoing = Outgoing::default();
+        outgoing.send("last".into()).await.unwrap();
+        outgoing.close(1000, "bye");
+        assert_eq!(outgoing.send("more".into()).await, Err(Closed));
+        assert_eq!(outgoing.next().await, Next::Send("last".into()));
+        assert!(matches!(
+            outgoing.next().await,
+            Next::Close(Farewell { code: 1000, .. })
+        ));
+
+        let outgoing = Outgoing::default();
+        outgoing.send("last".into()).await.unwrap();
+        outgoing.sever(4001, "credentials rotated");
+        assert!(matches!(
+            outgoing.next().await,
+            Next::Close(Farewell { code: 4001, .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn waiting_senders_hear_of_the_end() {
+        let outgoing = Outgoing::default();
+        for number in 0..limits::QUEUE_MESSAGES {
+            outgoing.send(event(number)).await.unwrap();
+        }
+        let (sender, closed) = (outgoing.clone(), outgoing.clone());
+        let sender = tokio::spawn(async move { sender.send("more".into()).await });
+        let closed = tokio::spawn(async move { closed.closed().await });
+        tokio::task::yield_now().await;
+        assert_eq!(outgoing.end(1006), 1006);
+        assert_eq!(sender.await.unwrap(), Err(Closed));
+        closed.await.unwrap();
+    }
+}

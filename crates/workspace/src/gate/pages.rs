@@ -1,0 +1,63 @@
+//! Static pages and the headers every answer carries.
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+/// A file of the browser workspace.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// `/` or below `/assets/`.
+    pub path: &'static str,
+    pub mime: &'static str,
+    pub bytes: &'static [u8],
+}
+
+pub(crate) type Reply = Response<Full<Bytes>>;
+
+/// Headers of every answer, beside the policy for content.
+const HEADERS: [(&str, &str); 5] = [
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+/// The page at a path.
+pub(crate) fn find<'a>(pages: &'a [Page], path: &str) -> Option<&'a Page> {
+    pages.iter().find(|page| page.path == path)
+}
+
+pub(crate) fn page(page: &Page, socket_origin: &str) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::from_static(page.bytes)));
+    set(&mut reply, "content-type", page.mime);
+    let policy = format!(
+        "default-src 'self'; connect-src 'self' {socket_origin}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    );
+    set(&mut reply, "content-security-policy", &policy);
+    protect(&mut reply);
+    reply
+}
+
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Full::default());
+    *reply.status_mut() = status;
+    protect(&mut reply);
+    reply
+}
+
+fn protect(reply: &mut Reply) {
+    for (name, value) in HEADERS {
+        set(reply, name, value);
+    }
+}
+
+/// Add a header; a value that cannot be one is left out.
+pub(crate) fn set(reply: &mut Reply, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        reply.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+}

@@ -1,0 +1,280 @@
+//! The live image: the node that holds it, its restarts, and requests to it.
+
+use std::cell::{Cell, RefCell};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use beamtalk_etf::Term;
+use beamtalk_node::{Answer, Erlang, NodeLink, NodeMessage, NodeOptions, Reply, Runtime};
+use beamtalk_storage::RotatingLog;
+use beamtalk_wire::ErrorBody;
+use rustix::pipe::PipeFlags;
+use serde_json::{Map, Value};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::terms;
+
+/// Waits before the first, second and third restart.
+const PAUSES: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+];
+/// More exits than pauses within this time are a failure.
+const WINDOW: Duration = Duration::from_mins(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Starting,
+    Up,
+    Down,
+    Failed,
+}
+
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What every start of the node needs.
+pub struct NodeSetup {
+    pub erlang: Erlang,
+    pub runtime: Runtime,
+    pub directory: PathBuf,
+    pub log: Rc<RefCell<RotatingLog>>,
+    pub crash_dump: PathBuf,
+    pub disabled_capabilities: Vec<String>,
+    pub log_level: String,
+    pub transcript: u64,
+}
+
+pub struct Image {
+    setup: NodeSetup,
+    link: RefCell<Option<NodeLink>>,
+    phase: Cell<Phase>,
+    starts: Cell<u64>,
+    exits: RefCell<Vec<Instant>>,
+    last_error: RefCell<Option<String>>,
+    /// Names bound for all sessions, as the node told last.
+    pub globals: RefCell<Vec<String>>,
+}
+
+impl Image {
+    pub fn new(setup: NodeSetup) -> Self {
+        Self {
+            setup,
+            link: RefCell::new(None),
+            phase: Cell::new(Phase::Starting),
+            starts: Cell::new(0),
+            exits: RefCell::new(Vec::new()),
+            last_error: RefCell::new(None),
+            globals: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Start the node; it boots while the caller goes on.
+    pub fn start(&self) -> Result<UnboundedReceiver<NodeMessage>, ErrorBody> {
+        let failed = |cause: String| ErrorBody::new("node_down", format!("the node did not start: {cause}"));
+        let log = self.log_pipe().map_err(|cause| failed(cause.to_string()))?;
+        let options = NodeOptions {
+            directory: self.setup.directory.clone(),
+            log,
+            crash_dump: self.setup.crash_dump.clone(),
+            disabled_capabilities: self.setup.disabled_capabilities.clone(),
+        };
+        let (link, messages) = NodeLink::start(&self.setup.erlang, &self.setup.runtime, options)
+            .map_err(|cause| failed(cause.to_string()))?;
+        self.phase.set(Phase::Starting);
+        self.starts.set(self.starts.get() + 1);
+        let settings = terms::map([
+            ("log_level", Term::binary(&self.setup.log_level)),
+            (
+                "transcript",
+                Term::Integer(i64::try_from(self.setup.transcript).unwrap_or(i64::MAX)),
+            ),
+        ]);
+        link.control("boot", settings);
+        *self.link.borrow_mut() = Some(link);
+        self.globals.borrow_mut().clear();
+        Ok(messages)
+    }
+
+    /// What the node prints goes through the daemon, which keeps the log within its size.
+    fn log_pipe(&self) -> std::io::Result<OwnedFd> {
+        let (output, input) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let mut output = Receiver::from_owned_fd(output)?;
+        let log = self.setup.log.clone();
+        tokio::task::spawn_local(async move {
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(count @ 1..) = output.read(&mut buffer).await {
+                let bytes = buffer.get(..count).unwrap_or_default();
+                if let Err(error) = log.borrow_mut().write_whole(bytes) {
+                    tracing::error!("workspace.log: {error}");
+                }
+            }
+        });
+        Ok(input)
+    }
+
+    /// Open the log again, after it was moved away.
+    pub fn reopen_log(&self) -> Result<(), beamtalk_storage::StorageError> {
+        self.setup.log.borrow_mut().reopen()
+    }
+
+    /// The project is loaded: requests are welcome.
+    pub fn ready(&self) {
+        if self.phase.get() == Phase::Starting {
+            self.phase.set(Phase::Up);
+        }
+    }
+
+    /// Note an exit; how long to wait before the next start, or `None` to give up.
+    pub fn ended(&self, reason: String) -> Option<Duration> {
+        self.link.borrow_mut().take();
+        *self.last_error.borrow_mut() = Some(reason);
+        let mut exits = self.exits.borrow_mut();
+        exits.retain(|exit| exit.elapsed() < WINDOW);
+        exits.push(Instant::now());
+        let pause = PAUSES.get(exits.len() - 1).copied();
+        self.phase.set(if pause.is_some() {
+            Phase::Down
+        } else {
+            Phase::Failed
+        });
+        pause
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    /// Counts the starts of the node; a session exists in one of them.
+    pub fn start_number(&self) -> u64 {
+        self.starts.get()
+    }
+
+    pub fn last_error(&self) -> Option<String> {
+        self.last_error.borrow().clone()
+    }
+
+    pub fn pid(&self) -> Option<u32> {
+        self.link.borrow().as_ref().map(NodeLink::pid)
+    }
+
+    pub fn link(&self) -> Option<NodeLink> {
+        self.link.borrow().clone()
+    }
+
+    /// Why nothing can be asked now.
+    pub fn down(&self) -> ErrorBody {
+        match self.phase.get() {
+            Phase::Starting => {
+                ErrorBody::new("node_starting", "the node is starting").hint("try again in a moment")
+            }
+            Phase::Up | Phase::Down => ErrorBody::new(
+                "node_down",
+                "the node ended before it answered; it is being restarted",
+            )
+            .hint("bindings and actors are gone; classes are loaded again from their files"),
+            Phase::Failed => ErrorBody::new("node_down", "the node ended too often and is not restarted")
+                .hint("read the reason with: beamtalk workspace logs; then: beamtalk workspace restart"),
+        }
+    }
+
+    /// Ask the node; answers come one after another.
+    pub fn request(&self, session: &str, op: &str, arguments: Term) -> Result<Reply, ErrorBody> {
+        if self.phase.get() != Phase::Up {
+            return Err(self.down());
+        }
+        self.request_early(session, op, arguments)
+    }
+
+    /// The same while the node is still being prepared.
+    fn request_early(&self, session: &str, op: &str, arguments: Term) -> Result<Reply, ErrorBody> {
+        let link = self.link().ok_or_else(|| self.down())?;
+        let session = Some(session).filter(|session| !session.is_empty());
+        Ok(link.request(session, op, arguments))
+    }
+
+    /// Ask the node and wait for its one answer.
+    pub async fn call(
+        &self,
+        session: &str,
+        op: &str,
+        arguments: Term,
+    ) -> Result<Map<String, Value>, ErrorBody> {
+        if matches!(self.phase.get(), Phase::Down | Phase::Failed) {
+            return Err(self.down());
+        }
+        let reply = self.request_early(session, op, arguments)?;
+        match reply.outcome().await {
+            Ok(answer) => Ok(terms::to_object(&answer)),
+            Err(Answer::Failed(error)) => Err(error_body(terms::to_object(&error))),
+            Err(_) => Err(self.gone()),
+        }
+    }
+
+    /// A request was open when the node ended.
+    pub fn gone(&self) -> ErrorBody {
+        ErrorBody::new(
+            "node_down",
+            "the node ended before it answered; it is being restarted",
+        )
+        .hint("bindings and actors are gone; classes are loaded again from their files")
+    }
+
+    /// More output of a request may come.
+    pub fn credit(&self, request: u64, bytes: usize) {
+        if let Some(link) = self.link() {
+            link.credit(request, bytes);
+        }
+    }
+}
+
+/// An error as the node sent it. The node runs user code, so nothing about it is taken for granted.
+pub fn error_body(mut fields: Map<String, Value>) -> ErrorBody {
+    fields.retain(|_, value| !value.is_null());
+    let whole = Value::Object(fields.clone());
+    serde_json::from_value(whole).unwrap_or_else(|_| {
+        let text = |field: &str| fields.get(field).and_then(Value::as_str);
+        let mut error = ErrorBody::new(
+            text("kind").unwrap_or("internal_error"),
+            text("message").unwrap_or("the node sent an error that cannot be read"),
+        );
+        error.hint = text("hint").map(str::to_owned);
+        error
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_the_node_are_read_as_far_as_possible() {
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let whole = error_body(object(
+            json!({"kind": "type_error", "message": "no", "hint": null,
+            "stack": [{"class": "Lamp", "selector": "toggle", "line": 9}]}),
+        ));
+        assert_eq!(
+            (whole.kind.as_str(), whole.stack.len(), whole.hint),
+            ("type_error", 1, None)
+        );
+        let odd = error_body(object(json!({"kind": "type_error", "message": "no", "stack": 7})));
+        assert_eq!((odd.kind.as_str(), odd.message.as_str()), ("type_error", "no"));
+        assert_eq!(error_body(Map::new()).kind, "internal_error");
+    }
+}

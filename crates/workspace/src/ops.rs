@@ -1,0 +1,258 @@
+//! The operations of the protocol: who may, what is done, what is recorded, what is answered.
+//!
+//! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
+
+mod describe;
+mod edit;
+mod evaluate;
+mod language;
+mod load;
+mod sessions;
+mod watch;
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use beamtalk_wire::{ErrorBody, Op, Request, Role};
+
+pub(crate) use edit::notice;
+pub(crate) use load::{load_image, load_project};
+use serde_json::{Map, Value};
+
+use crate::audit::Event;
+use crate::gate::Outgoing;
+use crate::sessions::{ConnectionId, Session};
+use crate::terms;
+use crate::workspace::Workspace;
+
+/// On whose behalf something is done.
+#[derive(Clone)]
+pub struct Caller {
+    pub session: Rc<Session>,
+    pub role: Role,
+    pub connection: Option<ConnectionId>,
+    /// Code in the image asks, inside an evaluation that was audited.
+    pub is_image: bool,
+}
+
+/// Where output of an operation goes while it runs.
+#[derive(Clone)]
+pub enum Sink {
+    Client {
+        outgoing: Outgoing,
+        id: String,
+        session: String,
+    },
+    Nowhere,
+}
+
+impl Sink {
+    /// Waits while the client's queue is full. What nobody wants to read is dropped.
+    pub async fn output(&self, text: &str) {
+        if let Self::Client {
+            outgoing,
+            id,
+            session,
+        } = self
+        {
+            drop(
+                outgoing
+                    .send(beamtalk_wire::output(id, session, text).to_string())
+                    .await,
+            );
+        }
+    }
+
+    pub async fn needs_input(&self, prompt: &str) {
+        if let Self::Client {
+            outgoing,
+            id,
+            session,
+        } = self
+        {
+            let message = beamtalk_wire::needs_input(id, session, prompt);
+            drop(outgoing.send(message.to_string()).await);
+        }
+    }
+}
+
+/// What an operation answers.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub fields: Map<String, Value>,
+    pub flags: Vec<&'static str>,
+}
+
+impl From<Map<String, Value>> for Answer {
+    fn from(fields: Map<String, Value>) -> Self {
+        Self {
+            fields,
+            flags: Vec::new(),
+        }
+    }
+}
+
+/// For answers written as `json!({…})`.
+impl From<Value> for Answer {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Object(fields) => fields.into(),
+            _ => Self::default(),
+        }
+    }
+}
+
+/// Perform an operation for a caller.
+pub async fn perform(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+    sink: &Sink,
+) -> Result<Answer, ErrorBody> {
+    if !caller.role.may(request.op.access()) {
+        workspace.record(
+            caller,
+            Event::AuthFail {
+                reason: "role".to_owned(),
+                bytes: 0,
+                count: 1,
+            },
+        )?;
+        return Err(ErrorBody::new(
+            "forbidden",
+            format!("an observer may not use '{}'", request.op.name()),
+        ));
+    }
+    workspace.check_audit(request.op)?;
+    let started = Instant::now();
+    let answer = dispatch(workspace, caller, request, sink).await;
+    workspace.record_operation(caller, request, &answer, started)?;
+    answer
+}
+
+async fn dispatch(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+    sink: &Sink,
+) -> Result<Answer, ErrorBody> {
+    match request.op {
+        Op::Eval => evaluate::eval(workspace, caller, request, sink).await,
+        Op::Stdin => evaluate::stdin(workspace, caller, request).await,
+        Op::Interrupt => evaluate::interrupt(workspace, caller, request).await,
+        Op::RunEntry => evaluate::run_entry(workspace, caller, request, sink).await,
+        Op::Complete => language::complete(workspace, caller, request).await,
+        Op::Hover => language::hover(workspace, caller, request).await,
+        Op::Diagnostics => language::diagnostics(workspace, caller, request).await,
+        Op::ShowCodegen => language::show_codegen(workspace, caller, request).await,
+        Op::LoadFile => load::file(workspace, request).await,
+        Op::LoadSource => load::source(workspace, caller, request).await,
+        Op::LoadProject => load::project(workspace, request).await,
+        Op::LoadTests => load::tests(workspace).await,
+        Op::Reload => load::reload(workspace, request).await,
+        Op::Unload => load::unload(workspace, caller, request).await,
+        Op::Sessions => Ok(serde_json::json!({"sessions": workspace.sessions.describe()}).into()),
+        Op::Bindings => sessions::bindings(workspace, caller, request).await,
+        Op::Clear => sessions::clear(workspace, caller).await,
+        Op::Clone => sessions::clone(workspace, caller).await,
+        Op::Close => sessions::close(workspace, caller).await,
+        Op::SaveMethod | Op::TryMethod => edit::method(workspace, caller, request).await,
+        Op::SaveClass => edit::class(workspace, caller, request).await,
+        Op::RemoveMethod => edit::remove_method(workspace, caller, request).await,
+        Op::RemoveClass => edit::remove_class(workspace, caller, request).await,
+        Op::PrecheckMethod => edit::precheck(workspace, request).await,
+        Op::Changes => edit::changes(workspace, request),
+        Op::Dirty => edit::dirty(workspace),
+        Op::Diff => edit::diff(workspace, request),
+        Op::Revert => edit::revert(workspace, caller, request).await,
+        Op::ClearChanges => edit::clear(workspace),
+        Op::Flush => edit::flush(workspace, caller, request),
+        Op::RecheckImage => edit::recheck(workspace).await,
+        Op::ReloadFindings => Ok(edit::findings(workspace)),
+        Op::Subscribe => watch::subscribe(workspace, caller, request),
+        Op::Unsubscribe => watch::unsubscribe(workspace, caller, request),
+        Op::Describe => Ok(describe::describe(workspace)),
+        Op::Health => describe::health(workspace).await,
+        Op::Shutdown => {
+            workspace.stop(request.flag("force")?, "shutdown");
+            Ok(Answer::default())
+        }
+        Op::SupervisionTree => {
+            if caller.role == Role::Observer && request.optional_text("scope")? == Some("system") {
+                return Err(ErrorBody::new(
+                    "forbidden",
+                    "observers do not see the system's own processes",
+                ));
+            }
+            in_node(workspace, caller, request).await
+        }
+        Op::Test | Op::TestAll => {
+            let mut answer = in_node(workspace, caller, request).await?;
+            let failed = answer.fields.remove("failed") == Some(Value::Bool(true));
+            if failed {
+                answer.flags.push("test-error");
+            }
+            Ok(answer)
+        }
+        Op::Info
+        | Op::ErlangComplete
+        | Op::Docs
+        | Op::Modules
+        | Op::ListClasses
+        | Op::Methods
+        | Op::BrowseClasses
+        | Op::BrowseProtocols
+        | Op::BrowseMethodSource
+        | Op::BrowseClassDefinition
+        | Op::BrowseNativeSource
+        | Op::NavQuery
+        | Op::NavSymbols
+        | Op::Actors
+        | Op::Inspect
+        | Op::PidStats
+        | Op::Kill
+        | Op::ListTests
+        | Op::EnableTracing
+        | Op::DisableTracing
+        | Op::ClearTraces
+        | Op::GetTraces
+        | Op::ActorStats
+        | Op::ExportTraces
+        | Op::LogLevel => in_node(workspace, caller, request).await,
+    }
+}
+
+/// An operation the node performs by itself.
+async fn in_node(workspace: &Rc<Workspace>, caller: &Caller, request: &Request) -> Result<Answer, ErrorBody> {
+    let session = session_of(workspace, caller, request)?;
+    workspace.enter_node(&session).await?;
+    let answer = workspace
+        .image
+        .call(
+            &session.id,
+            request.op.name(),
+            terms::from_object(&request.fields),
+        )
+        .await?;
+    Ok(answer.into())
+}
+
+/// The session a request is about: the caller's, or another one for reading and interrupting.
+fn session_of(workspace: &Workspace, caller: &Caller, request: &Request) -> Result<Rc<Session>, ErrorBody> {
+    let Some(wanted) = &request.session else {
+        return Ok(caller.session.clone());
+    };
+    if *wanted == caller.session.id {
+        return Ok(caller.session.clone());
+    }
+    if request.op.access() != beamtalk_wire::Access::Read && request.op != Op::Interrupt {
+        return Err(ErrorBody::new(
+            "cross_session_mutation_unsupported",
+            format!("'{}' works on your own session only", request.op.name()),
+        ));
+    }
+    workspace
+        .sessions
+        .find(wanted)
+        .ok_or_else(|| ErrorBody::new("session_not_found", format!("there is no session '{wanted}'")))
+}

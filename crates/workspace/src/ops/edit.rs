@@ -1,0 +1,595 @@
+//! Live editing: methods and classes changed in the image, logged, written back to files on request.
+
+use std::rc::Rc;
+
+use beamtalk_etf::Term;
+use beamtalk_wire::{Channel, ErrorBody, Op, Request};
+use serde_json::{Map, Value, json};
+
+use super::evaluate::refuse_errors;
+use super::load::{class_info, install};
+use super::{Answer, Caller};
+use crate::changes::{
+    AuthorKind, ChangeKind, FlushFilter, Intent, InverseChange, NewEntry, Side, new_class_target,
+};
+use crate::compile::Compiled;
+use crate::compile::job::{Definition, Job, Shape};
+use crate::terms;
+use crate::workspace::Workspace;
+
+/// Note what an input or a request defined: the compiler knows it, the change log has it, listeners hear of it.
+pub(super) fn defined(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    compiled: &Compiled,
+    fields: &mut Map<String, Value>,
+) -> Result<(), ErrorBody> {
+    let outcome = &compiled.outcome;
+    if outcome.definitions.is_empty() {
+        return Ok(());
+    }
+    workspace
+        .compiler
+        .known
+        .borrow_mut()
+        .declare(outcome.declares.clone());
+    let mut entries = Vec::new();
+    let mut classes = Vec::new();
+    for definition in &outcome.definitions {
+        entries.push(log(workspace, caller, definition, Intent::Durable)?);
+        if !classes.contains(&definition.class) {
+            classes.push(definition.class.clone());
+        }
+    }
+    fields.insert("entries".to_owned(), entries.into());
+    fields.insert("classes".to_owned(), json!(classes));
+    Ok(())
+}
+
+/// One entry of the change log, as clients see it.
+fn log(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    definition: &Definition,
+    intent: Intent,
+) -> Result<Value, ErrorBody> {
+    let kind = match (&definition.selector, definition.is_class_side) {
+        (None, _) => ChangeKind::NewClass,
+        (Some(_), false) => ChangeKind::Instance,
+        (Some(_), true) => ChangeKind::Class,
+    };
+    record(
+        workspace,
+        caller,
+        kind,
+        definition,
+        intent,
+        Some(definition.source.clone()),
+    )
+}
+
+fn record(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    kind: ChangeKind,
+    definition: &Definition,
+    intent: Intent,
+    source: Option<String>,
+) -> Result<Value, ErrorBody> {
+    let reason = not_flushable(workspace, definition);
+    let entry = workspace
+        .changes
+        .borrow_mut()
+        .record(NewEntry {
+            kind,
+            class: definition.class.clone(),
+            selector: definition.selector.clone(),
+            side: if definition.is_class_side {
+                Side::Class
+            } else {
+                Side::Instance
+            },
+            intent,
+            source,
+            previous_source: definition.previous.clone(),
+            source_file: definition.file.clone().filter(|_| reason.is_none()),
+            not_flushable_reason: reason,
+            author: caller.session.id.clone(),
+            author_kind: if caller.session.client.is_agent() {
+                AuthorKind::Agent
+            } else {
+                AuthorKind::Human
+            },
+        })
+        .map_err(|cause| {
+            ErrorBody::new(
+                "flush_io_error",
+                format!("the change is in the image but not logged: {}", cause.message),
+            )
+        })?;
+    let event = match kind {
+        ChangeKind::RemoveClass => "removed",
+        ChangeKind::NewClass => "loaded",
+        _ => "changed",
+    };
+    let data = json!({"class": definition.class, "source_file": definition.file});
+    workspace.publish(Channel::Classes, event, &data);
+    if workspace.autoflush.get() && intent == Intent::Durable {
+        autoflush(workspace, &definition.class);
+    }
+    Ok(json!(entry))
+}
+
+fn autoflush(workspace: &Rc<Workspace>, class: &str) {
+    let filter = FlushFilter {
+        class: Some(class.to_owned()),
+        ..FlushFilter::default()
+    };
+    if let Err(error) = write_files(workspace, &filter) {
+        tracing::warn!("the image is ahead of the disk: {}", error.message);
+    }
+}
+
+/// Why a change cannot be written to a file, if it cannot.
+fn not_flushable(workspace: &Workspace, definition: &Definition) -> Option<String> {
+    if definition.package.as_deref() == Some("stdlib") {
+        return Some("stdlib".to_owned());
+    }
+    let Some(file) = &definition.file else {
+        return Some("dynamic".to_owned());
+    };
+    let project = workspace.project.borrow();
+    let own = project.as_ref().and_then(|image| image.name.as_ref());
+    let is_dependency = definition.package.is_some() && definition.package.as_ref() != own;
+    let is_inside = !std::path::Path::new(file).is_absolute() && !file.starts_with("..");
+    if is_inside && !is_dependency {
+        return None;
+    }
+    let place = definition.package.as_ref().unwrap_or(file);
+    Some(format!("dependency:{place}"))
+}
+
+pub(super) async fn method(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let intent = if request.op == Op::TryMethod {
+        Intent::Ephemeral
+    } else {
+        Intent::Durable
+    };
+    let compiled = compile_method(workspace, request).await?;
+    refuse_errors(&compiled)?;
+    install(workspace, &compiled).await?;
+    let mut entry = Value::Null;
+    for definition in &compiled.outcome.definitions {
+        let kind = if definition.is_class_side {
+            ChangeKind::Class
+        } else {
+            ChangeKind::Instance
+        };
+        let source = Some(definition.source.clone());
+        entry = record(workspace, caller, kind, definition, intent, source)?;
+    }
+    let class = request.text("class")?;
+    let findings = check_callers(workspace, class, request.optional_text("selector")?).await;
+    Ok(json!({"entry": entry, "findings": findings}).into())
+}
+
+async fn compile_method(workspace: &Rc<Workspace>, request: &Request) -> Result<Compiled, ErrorBody> {
+    let class = request.text("class")?;
+    let info = class_info(workspace, class).await?;
+    let names = |field: &str| -> Vec<String> {
+        let names = info.get(field).and_then(Value::as_array);
+        let names = names.into_iter().flatten();
+        names
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect()
+    };
+    let job = Job::Method {
+        class: class.to_owned(),
+        is_class_side: is_class_side(request)?,
+        selector: request.text("selector")?.to_owned(),
+        source: request.text("source")?.to_owned(),
+        shape: Some(Shape {
+            superclass: info.get("superclass").and_then(Value::as_str).map(str::to_owned),
+            slots: names("slots"),
+            class_slots: names("class_slots"),
+        }),
+    };
+    workspace.compiler.run(job).await
+}
+
+fn is_class_side(request: &Request) -> Result<bool, ErrorBody> {
+    match request.optional_text("side")? {
+        None | Some("instance") => Ok(false),
+        Some("class") => Ok(true),
+        Some(_) => Err(request.invalid("side", "instance or class")),
+    }
+}
+
+/// A class with a file that is made when the change is flushed.
+pub(super) async fn class(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let source = request.text("source")?;
+    let path = request.text("path")?;
+    let text = super::load::new_source(workspace, path, source);
+    let compiled = workspace.compiler.run(Job::Files { files: vec![text] }).await?;
+    refuse_errors(&compiled)?;
+    let [definition] = compiled.outcome.definitions.as_slice() else {
+        return Err(request.invalid("source", "the text of exactly one class"));
+    };
+    let is_loaded = class_info(workspace, &definition.class).await.is_ok();
+    new_class_target(&workspace.root, path, &definition.class, is_loaded)?;
+    let mut fields = install(workspace, &compiled).await?;
+    let mut whole = definition.clone();
+    source.clone_into(&mut whole.source);
+    let entry = log(workspace, caller, &whole, Intent::Durable)?;
+    fields.insert("entry".to_owned(), entry);
+    Ok(fields.into())
+}
+
+pub(super) async fn remove_method(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let class = request.text("class")?;
+    let selector = request.text("selector")?.trim_start_matches('#');
+    let is_class_side = is_class_side(request)?;
+    class_info(workspace, class).await?;
+    let arguments = terms::map([
+        ("class", Term::binary(class)),
+        ("selector", Term::binary(selector)),
+        (
+            "side",
+            Term::binary(if is_class_side { "class" } else { "instance" }),
+        ),
+    ]);
+    workspace.image.call("", "drop-method", arguments).await?;
+    let entry = removed_method(workspace, caller, class, selector, is_class_side).await?;
+    Ok(json!({"entry": entry}).into())
+}
+
+/// The image has dropped a method: compile its class without it, and log that.
+async fn removed_method(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    class: &str,
+    selector: &str,
+    is_class_side: bool,
+) -> Result<Value, ErrorBody> {
+    let job = Job::RemoveMethod {
+        class: class.to_owned(),
+        is_class_side,
+        selector: selector.to_owned(),
+    };
+    let compiled = workspace.compiler.run(job).await?;
+    refuse_errors(&compiled)?;
+    if !compiled.outcome.modules.is_empty() {
+        install(workspace, &compiled).await?;
+    }
+    let Some(definition) = compiled.outcome.definitions.first() else {
+        return Ok(Value::Null);
+    };
+    record(
+        workspace,
+        caller,
+        ChangeKind::RemoveMethod,
+        definition,
+        Intent::Durable,
+        None,
+    )
+}
+
+pub(super) async fn remove_class(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let class = request.text("class")?;
+    let definition = class_definition(workspace, class).await?;
+    let arguments = terms::map([("class", Term::binary(class))]);
+    workspace.image.call("", "drop-class", arguments).await?;
+    let entry = removed_class(workspace, caller, &definition)?;
+    Ok(json!({"entry": entry}).into())
+}
+
+fn removed_class(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    definition: &Definition,
+) -> Result<Value, ErrorBody> {
+    workspace.forget_class(&definition.class);
+    record(
+        workspace,
+        caller,
+        ChangeKind::RemoveClass,
+        definition,
+        Intent::Durable,
+        None,
+    )
+}
+
+async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Definition, ErrorBody> {
+    let info = class_info(workspace, class).await?;
+    let file = info.get("source").and_then(Value::as_str).map(str::to_owned);
+    let previous = file.as_ref().and_then(|file| {
+        let known = workspace.compiler.known.borrow();
+        known.file(file).map(|text| text.text.clone())
+    });
+    Ok(Definition {
+        class: class.to_owned(),
+        selector: None,
+        is_class_side: false,
+        source: String::new(),
+        previous,
+        file,
+        package: info.get("package").and_then(Value::as_str).map(str::to_owned),
+    })
+}
+
+/// What the image did by itself and only tells: `removeSelector:`, `removeFromSystem`.
+pub(crate) async fn notice(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    op: &str,
+    args: &Term,
+) -> Option<Result<Value, ErrorBody>> {
+    let fields = terms::to_object(args);
+    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default();
+    match op {
+        "removed-method" => {
+            let is_class_side = text("side") == "class";
+            Some(removed_method(workspace, caller, text("class"), text("selector"), is_class_side).await)
+        }
+        "removed-class" => {
+            let definition = Definition {
+                class: text("class").to_owned(),
+                selector: None,
+                is_class_side: false,
+                source: String::new(),
+                previous: None,
+                file: fields
+                    .get("source_file")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+                package: None,
+            };
+            Some(removed_class(workspace, caller, &definition))
+        }
+        "autoflush" => {
+            if let Some(Value::Bool(on)) = fields.get("value") {
+                workspace.autoflush.set(*on);
+                remember_autoflush(workspace, *on);
+            }
+            Some(Ok(json!({"value": workspace.autoflush.get()})))
+        }
+        _ => None,
+    }
+}
+
+fn remember_autoflush(workspace: &Workspace, on: bool) {
+    if let Ok(Some(mut metadata)) = workspace.directory.metadata() {
+        metadata.settings.autoflush = on;
+        if let Err(error) = workspace.directory.write_metadata(&metadata) {
+            tracing::error!("{error}");
+        }
+    }
+}
+
+/// Findings of a method that is not installed.
+pub(super) async fn precheck(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+    let compiled = compile_method(workspace, request).await?;
+    Ok(json!({"findings": compiled.outcome.diagnostics, "checked": 1, "not_checked": 0}).into())
+}
+
+pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+    let log = workspace.changes.borrow();
+    let entries = if request.flag("all")? {
+        json!(log.all())
+    } else {
+        json!(log.active())
+    };
+    Ok(json!({"entries": entries}).into())
+}
+
+pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
+    Ok(json!({"dirty": workspace.changes.borrow().dirty()}).into())
+}
+
+pub(super) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+    let seq = seq(request)?;
+    let diff = workspace.changes.borrow().diff(seq)?;
+    Ok(json!({"diff": diff}).into())
+}
+
+fn seq(request: &Request) -> Result<u64, ErrorBody> {
+    request.number("seq")?.ok_or_else(|| {
+        ErrorBody::new(
+            "missing_parameter",
+            format!("'{}' needs the field 'seq'", request.op.name()),
+        )
+    })
+}
+
+/// Undo one entry by a change of its own.
+pub(super) async fn revert(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let inverse = workspace.changes.borrow().revert(seq(request)?)?;
+    let (op, fields) = match inverse {
+        InverseChange::SaveMethod {
+            class,
+            selector,
+            side,
+            source,
+        } => (
+            Op::SaveMethod,
+            json!({"class": class, "selector": selector, "side": side, "source": source}),
+        ),
+        InverseChange::RemoveMethod {
+            class,
+            selector,
+            side,
+        } => (
+            Op::RemoveMethod,
+            json!({"class": class, "selector": selector, "side": side}),
+        ),
+        InverseChange::RemoveClass { class } => (Op::RemoveClass, json!({"class": class})),
+        InverseChange::LoadFile { path } => (Op::LoadFile, json!({"path": path})),
+    };
+    let Value::Object(fields) = fields else {
+        return Ok(Answer::default());
+    };
+    let undo = Request {
+        op,
+        id: request.id.clone(),
+        session: None,
+        fields,
+    };
+    let answer = match op {
+        Op::SaveMethod => method(workspace, caller, &undo).await,
+        Op::RemoveMethod => remove_method(workspace, caller, &undo).await,
+        Op::RemoveClass => remove_class(workspace, caller, &undo).await,
+        _ => super::load::file(workspace, &undo).await,
+    };
+    let answer = answer.map_err(|mut error| {
+        error.kind = "revert_install_failed".to_owned();
+        error
+    })?;
+    workspace.changes.borrow_mut().reverted(seq(request)?)?;
+    let entry = answer.fields.get("entry").cloned().unwrap_or_default();
+    Ok(json!({"entry": entry}).into())
+}
+
+pub(super) fn clear(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
+    let cleared = workspace.changes.borrow_mut().clear()?;
+    Ok(json!({"cleared": cleared}).into())
+}
+
+pub(super) fn flush(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    if workspace.options.read_only_fs {
+        return Err(ErrorBody::new(
+            "capability_disabled",
+            "Workspace>>flush is switched off in this workspace (--read-only-fs)",
+        )
+        .hint("Restart the workspace without the flag to allow it")
+        .detail("capability", "fs"));
+    }
+    let texts = |field: &str| -> Result<Vec<String>, ErrorBody> {
+        match request.fields.get(field) {
+            Some(Value::String(text)) => Ok(vec![text.clone()]),
+            _ => request.texts(field),
+        }
+    };
+    let filter = FlushFilter {
+        class: request.optional_text("class")?.map(str::to_owned),
+        file: request.optional_text("file")?.map(str::to_owned),
+        kinds: texts("kind")?,
+        author_kinds: texts("author_kind")?,
+        confirm_destructive: request.flag("confirm_destructive")?,
+        force_files: texts("force_file")?,
+        session: Some(caller.session.id.clone()),
+    };
+    Ok(write_files(workspace, &filter)?.into())
+}
+
+fn write_files(workspace: &Rc<Workspace>, filter: &FlushFilter) -> Result<Value, ErrorBody> {
+    let report = workspace.changes.borrow_mut().flush(filter)?;
+    let report = json!(report);
+    workspace.publish(
+        Channel::Workspace,
+        "flush_completed",
+        &json!({"files": report["files"]}),
+    );
+    if let Some(link) = workspace.image.link() {
+        link.control("flushed", terms::from_json(&json!({"files": report["files"]})));
+    }
+    Ok(report)
+}
+
+/// Check all live classes of the project again.
+pub(super) async fn recheck(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
+    let files = workspace.compiler.known.borrow().files(|_| true);
+    let checked = files.len();
+    let compiled = workspace.compiler.run(Job::Files { files }).await?;
+    let findings = compiled.outcome.diagnostics;
+    Ok(json!({"checked": checked, "stale": 0, "findings": findings}).into())
+}
+
+pub(super) fn findings(workspace: &Workspace) -> Answer {
+    let findings = workspace.findings.borrow();
+    let mut classes: Vec<&String> = findings.keys().collect();
+    classes.sort_unstable();
+    let all: Vec<&Value> = classes
+        .iter()
+        .filter_map(|class| findings.get(*class))
+        .flatten()
+        .collect();
+    json!({"checked": findings.len(), "stale": 0, "findings": all}).into()
+}
+
+/// At most this many files are checked after a change.
+const CALLERS: usize = 100;
+
+/// Check the files that mention a class after it changed; what is found replaces what was known of them.
+pub(super) async fn check_callers(
+    workspace: &Rc<Workspace>,
+    class: &str,
+    selector: Option<&str>,
+) -> Vec<Value> {
+    let callers = workspace
+        .compiler
+        .known
+        .borrow()
+        .files(|text| mentions(&text.text, class));
+    let not_checked = callers.len().saturating_sub(CALLERS);
+    let files: Vec<_> = callers.into_iter().take(CALLERS).collect();
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let owners: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let Ok(compiled) = workspace.compiler.run(Job::Files { files }).await else {
+        return Vec::new();
+    };
+    let found = compiled.outcome.diagnostics;
+    for owner in &owners {
+        let own = found.iter().filter(|finding| finding["file"] == owner.as_str());
+        let own: Vec<Value> = own.cloned().collect();
+        workspace.findings.borrow_mut().insert(owner.clone(), own);
+    }
+    let data = json!({
+        "changed_class": class,
+        "changed_selector": selector,
+        "classification": "changed",
+        "checked": owners.len(),
+        "not_checked": not_checked,
+        "checked_owners": owners,
+        "findings": found,
+    });
+    workspace.publish(Channel::ReloadCheck, "completed", &data);
+    found
+}
+
+/// Whether a text has the class's name as a word.
+fn mentions(text: &str, class: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(class).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text
+            .get(at + class.len()..)
+            .and_then(|after| after.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}

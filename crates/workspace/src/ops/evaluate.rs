@@ -1,0 +1,318 @@
+//! Evaluation: compile in a worker, run in the node, stream what it prints.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use beamtalk_etf::Term;
+use beamtalk_node::Answer as NodeAnswer;
+use beamtalk_wire::{ErrorBody, Request, limits};
+use serde_json::{Value, json};
+
+use super::{Answer, Caller, Sink, edit, session_of};
+use crate::compile::Compiled;
+use crate::compile::job::{Expression, Job};
+use crate::image::error_body;
+use crate::workspace::Workspace;
+use crate::{sessions::Session, terms};
+
+pub(super) async fn eval(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+    sink: &Sink,
+) -> Result<Answer, ErrorBody> {
+    let code = request.text("code")?.to_owned();
+    let trace = request.flag("trace")?;
+    let time = time_limit(workspace, &caller.session, request.number("timeout_ms")?);
+    let file = request.optional_text("file")?.map(str::to_owned);
+    let session = caller.session.clone();
+    let _turn = session.take_turn().await?;
+    workspace.enter_node(&session).await?;
+    let job = Job::Input {
+        code,
+        bound: workspace.names(&session),
+        file,
+        trace,
+    };
+    let compiled = workspace.compiler.run(job).await?;
+    refuse_errors(&compiled)?;
+    let arguments = arguments(workspace, &compiled, time);
+    let mut fields = run(workspace, &session, request, arguments, sink).await?;
+    let outcome = &compiled.outcome;
+    if let Some(echo) = &outcome.echo
+        && outcome.expression.is_none()
+        && outcome.steps.is_empty()
+    {
+        fields.insert("value".to_owned(), echo.as_str().into());
+        fields.insert("text".to_owned(), echo.as_str().into());
+        fields.insert("class".to_owned(), "Symbol".into());
+    }
+    edit::defined(workspace, caller, &compiled, &mut fields)?;
+    let warnings: Vec<&Value> = outcome.diagnostics.iter().collect();
+    if !warnings.is_empty() {
+        fields.insert("warnings".to_owned(), json!(warnings));
+    }
+    let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
+    Ok(Answer {
+        fields,
+        flags: if is_cut { vec!["truncated"] } else { Vec::new() },
+    })
+}
+
+/// Errors of the compiler as one error of the request.
+pub(super) fn refuse_errors(compiled: &Compiled) -> Result<(), ErrorBody> {
+    let outcome = &compiled.outcome;
+    if !outcome.has_errors {
+        return Ok(());
+    }
+    let is_error = |found: &&Value| found["severity"] == "error";
+    let first = outcome.diagnostics.iter().find(is_error);
+    let text = |field: &str| first.and_then(|found| found[field].as_str()).map(str::to_owned);
+    let mut error = ErrorBody::new(
+        "compile_failed",
+        text("message").unwrap_or_else(|| "the code does not compile".to_owned()),
+    );
+    error.hint = text("hint");
+    error.location = first.and_then(|found| serde_json::from_value(found.clone()).ok());
+    error.diagnostics.clone_from(&outcome.diagnostics);
+    Err(error)
+}
+
+/// What the node needs to load and run an input.
+pub(super) fn arguments(workspace: &Workspace, compiled: &Compiled, time: Option<Duration>) -> Term {
+    let outcome = &compiled.outcome;
+    let mut pairs = vec![
+        (
+            "modules",
+            Term::list(
+                outcome
+                    .modules
+                    .iter()
+                    .map(|module| Term::binary(compiled.bytes(module.forms))),
+            ),
+        ),
+        (
+            "heap_words",
+            number(workspace.options.eval_max_heap_mb * 1024 * 1024 / 8),
+        ),
+        ("output_bytes", number(limits::EVAL_OUTPUT as u64)),
+        ("value_bytes", number(limits::EVAL_TEXT as u64)),
+    ];
+    if let Some(time) = time {
+        pairs.push((
+            "time_ms",
+            number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        ));
+    }
+    if outcome.steps.is_empty() {
+        pairs.extend(expression(compiled, outcome.expression.as_ref()));
+    } else {
+        let steps = outcome.steps.iter().map(|step| {
+            let mut pairs = expression(compiled, Some(&step.expression));
+            pairs.push(("src", Term::binary(&step.source)));
+            map(pairs)
+        });
+        pairs.push(("steps", Term::list(steps)));
+    }
+    map(pairs)
+}
+
+fn expression(compiled: &Compiled, expression: Option<&Expression>) -> Vec<(&'static str, Term)> {
+    let flag = |value: bool| Term::atom(if value { "true" } else { "false" });
+    let Some(expression) = expression else {
+        return vec![("expression", Term::atom("nil"))];
+    };
+    vec![
+        ("expression", Term::binary(compiled.bytes(expression.forms))),
+        ("is_cast", flag(expression.is_cast)),
+        ("is_character", flag(expression.is_character)),
+        ("has_loop", flag(expression.has_loop)),
+    ]
+}
+
+fn map(pairs: Vec<(&str, Term)>) -> Term {
+    Term::Map(
+        pairs
+            .into_iter()
+            .map(|(key, value)| (Term::binary(key), value))
+            .collect(),
+    )
+}
+
+fn number(number: u64) -> Term {
+    Term::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// Run in the node, passing on output until the last answer.
+async fn run(
+    workspace: &Rc<Workspace>,
+    session: &Rc<Session>,
+    request: &Request,
+    arguments: Term,
+    sink: &Sink,
+) -> Result<serde_json::Map<String, Value>, ErrorBody> {
+    let mut replies = workspace.image.request(&session.id, "eval", arguments)?;
+    *session.running.borrow_mut() = Some((request.id.clone(), replies.id()));
+    let _running = Running(session);
+    loop {
+        match replies.next().await {
+            Some(NodeAnswer::Out(bytes)) => {
+                sink.output(&String::from_utf8_lossy(&bytes)).await;
+                workspace.image.credit(replies.id(), bytes.len());
+            }
+            Some(NodeAnswer::NeedInput(prompt)) => sink.needs_input(&prompt).await,
+            Some(NodeAnswer::Done(answer)) => {
+                let mut fields = terms::to_object(&answer);
+                learn_names(session, &mut fields);
+                return Ok(fields);
+            }
+            Some(NodeAnswer::Failed(error)) => {
+                let mut fields = terms::to_object(&error);
+                learn_names(session, &mut fields);
+                return Err(error_body(fields));
+            }
+            Some(NodeAnswer::NodeGone(_)) | None => return Err(workspace.image.gone()),
+        }
+    }
+}
+
+/// The node tells the variables of the session when they changed.
+fn learn_names(session: &Session, fields: &mut serde_json::Map<String, Value>) {
+    if let Some(Value::Array(names)) = fields.remove("names") {
+        session.set_names(
+            names
+                .into_iter()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
+        );
+    }
+}
+
+struct Running<'a>(&'a Session);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.borrow_mut().take();
+    }
+}
+
+/// The lower of what was asked for and what holds for this kind of client.
+fn time_limit(workspace: &Workspace, session: &Session, asked: Option<u64>) -> Option<Duration> {
+    let general = match workspace.options.eval_timeout_s {
+        0 if session.client.is_agent() => Some(limits::AGENT_EVAL_TIME),
+        0 => None,
+        seconds => Some(Duration::from_secs(seconds)),
+    };
+    let asked = asked.map(Duration::from_millis);
+    match (general, asked) {
+        (Some(general), Some(asked)) => Some(general.min(asked)),
+        (general, asked) => general.or(asked),
+    }
+}
+
+pub(super) async fn stdin(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let wanted = request.text("for")?;
+    let is_running = caller
+        .session
+        .running
+        .borrow()
+        .as_ref()
+        .is_some_and(|(id, _)| id == wanted);
+    if !is_running {
+        return Err(ErrorBody::new(
+            "no_input_pending",
+            format!("request '{wanted}' does not wait for input"),
+        ));
+    }
+    let arguments = if request.flag("eof")? {
+        terms::map([("eof", Term::atom("true"))])
+    } else {
+        terms::map([("value", Term::binary(request.text("value")?))])
+    };
+    let answer = workspace
+        .image
+        .call(&caller.session.id, "stdin", arguments)
+        .await?;
+    Ok(answer.into())
+}
+
+pub(super) async fn interrupt(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let session = match request.optional_text("for")? {
+        None => session_of(workspace, caller, request)?,
+        Some(wanted) => {
+            let runs = |session: &Rc<Session>| {
+                let running = session.running.borrow();
+                running.as_ref().is_some_and(|(id, _)| id == wanted)
+            };
+            let mut sessions = vec![session_of(workspace, caller, request)?];
+            sessions.extend(workspace.sessions.all());
+            match sessions.into_iter().find(runs) {
+                Some(session) => session,
+                None => return Ok(json!({"value": false}).into()),
+            }
+        }
+    };
+    let running = session.running.borrow().as_ref().map(|(_, number)| *number);
+    let Some(running) = running else {
+        return Ok(json!({"value": false}).into());
+    };
+    let arguments = terms::map([("for", number(running))]);
+    let answer = workspace.image.call(&session.id, "interrupt", arguments).await?;
+    Ok(answer.into())
+}
+
+/// A class method run as a program, with its output.
+pub(super) async fn run_entry(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+    sink: &Sink,
+) -> Result<Answer, ErrorBody> {
+    let class = request.text("class")?;
+    let selector = request.text("selector")?;
+    let arguments: Vec<String> = request
+        .texts("args")?
+        .iter()
+        .map(|argument| {
+            format!(
+                "\"{}\"",
+                argument
+                    .replace('\\', "\\\\")
+                    .replace('"', "\\\"")
+                    .replace('{', "\\{")
+            )
+        })
+        .collect();
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '@');
+    let is_selector = selector
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_' || c == ':');
+    if !is_name(class) {
+        return Err(request.invalid("class", "the name of a class"));
+    }
+    if !is_selector || selector.is_empty() {
+        return Err(request.invalid("selector", "a selector"));
+    }
+    let code = if selector.ends_with(':') {
+        format!("{class} {selector} #({})", arguments.join(", "))
+    } else {
+        format!("{class} {selector}")
+    };
+    let mut evaluation = request.clone();
+    evaluation.fields.insert("code".to_owned(), code.into());
+    let mut answer = Box::pin(eval(workspace, caller, &evaluation, sink)).await?;
+    answer
+        .fields
+        .entry("exit_code".to_owned())
+        .or_insert_with(|| 0.into());
+    Ok(answer)
+}

@@ -1,0 +1,334 @@
+//! Loading code into the image: files, sources, the project.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use beamtalk_etf::Term;
+use beamtalk_wire::{ErrorBody, Request};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::evaluate::refuse_errors;
+use super::{Answer, Caller, in_node};
+use crate::compile::Compiled;
+use crate::compile::job::{Job, SourceText, TextOrigin};
+use crate::project::{self, ProjectImage};
+use crate::terms;
+use crate::workspace::Workspace;
+
+pub(super) async fn file(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+    let path = workspace.root.join(request.text("path")?);
+    let files = sources_below(&path)?;
+    if files.is_empty() {
+        return Err(ErrorBody::new(
+            "file_not_found",
+            format!("there is no .bt file in {}", path.display()),
+        ));
+    }
+    let fields = load_files(workspace, &files).await?;
+    Ok(fields.into())
+}
+
+pub(super) async fn source(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let job = Job::Input {
+        code: request.text("source")?.to_owned(),
+        bound: workspace.names(&caller.session),
+        file: request.optional_text("name")?.map(str::to_owned),
+        trace: false,
+    };
+    let compiled = workspace.compiler.run(job).await?;
+    refuse_errors(&compiled)?;
+    if compiled.outcome.expression.is_some() {
+        return Err(
+            ErrorBody::new("invalid_parameter", "'source' has statements outside of classes")
+                .hint("use 'eval' to run statements"),
+        );
+    }
+    let mut fields = install(workspace, &compiled).await?;
+    super::edit::defined(workspace, caller, &compiled, &mut fields)?;
+    Ok(fields.into())
+}
+
+pub(super) async fn project(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+    let root = workspace.root.join(request.optional_text("path")?.unwrap_or("."));
+    if !root.join("beamtalk.toml").is_file() {
+        return Err(ErrorBody::new(
+            "file_not_found",
+            format!("there is no beamtalk.toml in {}", root.display()),
+        )
+        .hint("beamtalk new NAME makes a project"));
+    }
+    let mut fields = load_project(workspace, &root, request.flag("force")?).await?;
+    if request.flag("include_tests")? {
+        let tests = sources_below(&root.join("test")).unwrap_or_default();
+        if !tests.is_empty() {
+            let loaded = load_files(workspace, &tests).await?;
+            if let (Some(Value::Array(all)), Some(Value::Array(more))) =
+                (fields.get_mut("classes"), loaded.get("classes"))
+            {
+                all.extend(more.iter().cloned());
+            }
+        }
+    }
+    Ok(fields.into())
+}
+
+/// Build the project and load what changed since the last time.
+pub(crate) async fn load_project(
+    workspace: &Rc<Workspace>,
+    root: &Path,
+    force: bool,
+) -> Result<Map<String, Value>, ErrorBody> {
+    match project::build(&workspace.program, root, false).await {
+        Ok(Some(image)) => load_image(workspace, image, force).await,
+        Ok(None) => Ok(Map::new()),
+        Err(failure) => {
+            let errors: Vec<Value> = failure.diagnostics.iter().map(load_error).collect();
+            if errors.is_empty() {
+                return Err(failure.error);
+            }
+            let summary = format!("Nothing loaded: {}", failure.error.message);
+            Ok(Map::from_iter([
+                ("classes".to_owned(), json!([])),
+                ("errors".to_owned(), errors.into()),
+                ("summary".to_owned(), summary.into()),
+            ]))
+        }
+    }
+}
+
+/// Load those modules of a built project that differ from what was loaded before, or all.
+pub(crate) async fn load_image(
+    workspace: &Rc<Workspace>,
+    image: ProjectImage,
+    force: bool,
+) -> Result<Map<String, Value>, ErrorBody> {
+    let mut changed = Vec::new();
+    let mut hashes = Vec::new();
+    for module in &image.modules {
+        let bytes = std::fs::read(module)
+            .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", module.display())))?;
+        let hash: [u8; 32] = Sha256::digest(&bytes).into();
+        if force || workspace.loaded.borrow().get(module) != Some(&hash) {
+            changed.push(Term::tuple([Term::atom("beam"), path_term(module)]));
+        }
+        hashes.push((module.clone(), hash));
+    }
+    let count = changed.len();
+    let mut fields = Map::new();
+    if count > 0 {
+        let paths = image.paths.iter().map(|path| path_term(path));
+        let arguments = terms::map([
+            ("modules", Term::List(changed)),
+            ("paths", Term::list(paths)),
+            (
+                "applications",
+                Term::list(image.applications.iter().map(Term::binary)),
+            ),
+        ]);
+        fields = workspace.image.call("", "load", arguments).await?;
+    }
+    workspace.loaded.borrow_mut().extend(hashes);
+    workspace
+        .compiler
+        .known
+        .borrow_mut()
+        .declare(image.sources.clone());
+    let total = image.modules.len();
+    let unchanged = total - count;
+    let mut summary = format!("Reloaded {count} of {total} files");
+    if unchanged > 0 {
+        summary.push_str(&format!(" ({unchanged} unchanged)"));
+    }
+    *workspace.project.borrow_mut() = Some(image);
+    fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
+    fields.insert("errors".to_owned(), json!([]));
+    fields.insert("summary".to_owned(), summary.into());
+    Ok(fields)
+}
+
+fn path_term(path: &Path) -> Term {
+    Term::binary(path.as_os_str().as_encoded_bytes())
+}
+
+fn load_error(found: &Value) -> Value {
+    json!({
+        "path": found["file"], "line": found["line"], "message": found["message"],
+        "hint": found["hint"], "kind": found["category"],
+    })
+}
+
+pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
+    let files = sources_below(&workspace.root.join("test")).unwrap_or_default();
+    if files.is_empty() {
+        return Ok(json!({"classes": [], "errors": [], "summary": "Reloaded 0 of 0 files"}).into());
+    }
+    let mut fields = load_files(workspace, &files).await?;
+    let summary = format!("Reloaded {0} of {0} files", files.len());
+    fields.insert("summary".to_owned(), summary.into());
+    Ok(fields.into())
+}
+
+pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+    let class = request.text("class")?;
+    let path = source_file_of(workspace, class).await?;
+    let mut fields = load_files(workspace, &[path]).await?;
+    for field in ["affected_actors", "migration_failures", "findings"] {
+        fields.entry(field.to_owned()).or_insert_with(|| json!([]));
+    }
+    Ok(fields.into())
+}
+
+/// The file of a class of the project; the library has none.
+pub(super) async fn source_file_of(workspace: &Rc<Workspace>, class: &str) -> Result<PathBuf, ErrorBody> {
+    let info = class_info(workspace, class).await?;
+    let file = info.get("source").and_then(Value::as_str);
+    let path = file
+        .map(|file| workspace.root.join(file))
+        .filter(|path| path.is_file());
+    path.ok_or_else(|| {
+        ErrorBody::new("no_source_file", format!("{class} has no source file"))
+            .hint("classes of the library and of the prompt have none")
+    })
+}
+
+pub(super) async fn class_info(
+    workspace: &Rc<Workspace>,
+    class: &str,
+) -> Result<Map<String, Value>, ErrorBody> {
+    let answer = workspace
+        .image
+        .call("", "info", terms::map([("symbol", Term::binary(class))]))
+        .await?;
+    let info = match answer.get("info") {
+        Some(Value::Object(info)) => info.clone(),
+        _ => answer,
+    };
+    if info.get("found") == Some(&Value::Bool(true)) {
+        Ok(info)
+    } else {
+        Err(ErrorBody::new(
+            "class_not_found",
+            format!("there is no class '{class}'"),
+        ))
+    }
+}
+
+pub(super) async fn unload(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let class = request.text("class")?;
+    let answer = in_node(workspace, caller, request).await?;
+    workspace.forget_class(class);
+    Ok(answer)
+}
+
+/// Compile files together and load them, all or nothing.
+async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<String, Value>, ErrorBody> {
+    let texts = files
+        .iter()
+        .map(|path| source_text(workspace, path))
+        .collect::<Result<Vec<_>, _>>()?;
+    let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
+    refuse_errors(&compiled)?;
+    let mut fields = install(workspace, &compiled).await?;
+    fields.entry("errors".to_owned()).or_insert_with(|| json!([]));
+    Ok(fields)
+}
+
+/// Load compiled modules into the image and let the compiler know of them.
+pub(super) async fn install(
+    workspace: &Rc<Workspace>,
+    compiled: &Compiled,
+) -> Result<Map<String, Value>, ErrorBody> {
+    let modules = compiled
+        .outcome
+        .modules
+        .iter()
+        .map(|module| Term::tuple([Term::atom("forms"), Term::binary(compiled.bytes(module.forms))]));
+    let arguments = terms::map([("modules", Term::list(modules))]);
+    let fields = workspace.image.call("", "load", arguments).await?;
+    let declares = compiled.outcome.declares.clone();
+    workspace.compiler.known.borrow_mut().declare(declares);
+    Ok(fields)
+}
+
+/// A file as the compiler gets it: of the project, of its tests, or of neither.
+fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBody> {
+    let bytes = std::fs::read(path)
+        .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", path.display())))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| ErrorBody::new("read_error", format!("{} is not UTF-8 text", path.display())))?;
+    let below = path.strip_prefix(&workspace.root).unwrap_or(path);
+    let shown = below.display().to_string();
+    let project = workspace.project.borrow();
+    let package = project.as_ref().and_then(|image| image.name.clone());
+    let (package, origin, module_path) = if below.starts_with("test") {
+        (package, TextOrigin::Test, below)
+    } else if let Ok(inside) = below.strip_prefix("src") {
+        (package, TextOrigin::Package, inside)
+    } else {
+        (None, TextOrigin::Package, below)
+    };
+    let module = beamtalk_compiler::module_name(package.as_deref(), &module_path.display().to_string());
+    Ok(SourceText {
+        path: shown,
+        text,
+        package,
+        module,
+        origin,
+    })
+}
+
+/// A text that is to become a file of the project.
+pub(super) fn new_source(workspace: &Workspace, path: &str, source: &str) -> SourceText {
+    let project = workspace.project.borrow();
+    let package = project.as_ref().and_then(|image| image.name.clone());
+    let below = path.strip_prefix("src/").unwrap_or(path);
+    SourceText {
+        path: path.to_owned(),
+        text: source.to_owned(),
+        module: beamtalk_compiler::module_name(package.as_deref(), below),
+        package,
+        origin: TextOrigin::Package,
+    }
+}
+
+/// The `.bt` files at or below a path, in order.
+fn sources_below(path: &Path) -> Result<Vec<PathBuf>, ErrorBody> {
+    let missing = |cause: std::io::Error| {
+        let kind = if cause.kind() == std::io::ErrorKind::NotFound {
+            "file_not_found"
+        } else {
+            "read_error"
+        };
+        ErrorBody::new(kind, format!("{}: {cause}", path.display()))
+    };
+    let about = std::fs::metadata(path).map_err(missing)?;
+    if about.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    let mut directories = vec![path.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).map_err(missing)? {
+            let entry = entry.map_err(missing)?;
+            let kind = entry.file_type().map_err(missing)?;
+            let path = entry.path();
+            // A link to a directory may lead in a circle.
+            if kind.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "bt") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}

@@ -1,0 +1,104 @@
+//! How a workspace is started. The flags of the last start are kept for `restart`.
+
+use std::path::PathBuf;
+
+use beamtalk_storage::{Capabilities, FileAccess};
+use beamtalk_wire::limits;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StartOptions {
+    pub port: u16,
+    /// An address, or `tailscale`.
+    pub bind: Option<String>,
+    pub confirm_network: bool,
+    pub tls: bool,
+    pub tls_client_auth: bool,
+    pub certificate: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+    pub insecure_no_tls: bool,
+    pub allow_hosts: Vec<String>,
+    pub allow_origins: Vec<String>,
+    pub cluster: Option<String>,
+    pub persistent: bool,
+    pub idle_timeout_s: u64,
+    pub no_load: bool,
+    pub no_subprocess: bool,
+    pub no_ffi: bool,
+    pub no_http: bool,
+    pub read_only_fs: bool,
+    /// 0 is no limit.
+    pub eval_max_heap_mb: u64,
+    /// Seconds; 0 is no limit.
+    pub eval_timeout_s: u64,
+    pub audit_text: bool,
+    pub audit_required: bool,
+    pub log_level: String,
+    pub compiler_memory_mb: u64,
+    pub compiler_timeout_s: u64,
+    pub session_grace_s: u64,
+    pub transcript: u64,
+}
+
+impl Default for StartOptions {
+    fn default() -> Self {
+        Self {
+            port: 0,
+            bind: None,
+            confirm_network: false,
+            tls: false,
+            tls_client_auth: false,
+            certificate: None,
+            key: None,
+            insecure_no_tls: false,
+            allow_hosts: Vec::new(),
+            allow_origins: Vec::new(),
+            cluster: None,
+            persistent: false,
+            idle_timeout_s: limits::IDLE_STOP.as_secs(),
+            no_load: false,
+            no_subprocess: false,
+            no_ffi: false,
+            no_http: false,
+            read_only_fs: false,
+            eval_max_heap_mb: limits::EVAL_HEAP_MIB,
+            eval_timeout_s: 0,
+            audit_text: false,
+            audit_required: false,
+            log_level: "info".to_owned(),
+            compiler_memory_mb: limits::COMPILER_MEMORY_MIB,
+            compiler_timeout_s: limits::COMPILER_TIME.as_secs(),
+            session_grace_s: limits::SESSION_GRACE.as_secs(),
+            transcript: 1_000,
+        }
+    }
+}
+
+impl StartOptions {
+    pub fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            subprocess: !self.no_subprocess,
+            ffi: !self.no_ffi,
+            http: !self.no_http,
+            fs: if self.read_only_fs {
+                FileAccess::ReadOnly
+            } else {
+                FileAccess::ReadWrite
+            },
+        }
+    }
+
+    /// A project may switch capabilities off, never on.
+    pub fn narrow(&mut self, disabled: &[String]) {
+        for name in disabled {
+            match name.as_str() {
+                "subprocess" => self.no_subprocess = true,
+                "ffi" => self.no_ffi = true,
+                "http" => self.no_http = true,
+                "fs" => self.read_only_fs = true,
+                _ => {}
+            }
+        }
+    }
+}

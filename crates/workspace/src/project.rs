@@ -1,0 +1,146 @@
+//! The project of a workspace: built by this binary in a process of its own, described to the daemon as data.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use beamtalk_process::{Spec, Stdin};
+use beamtalk_wire::ErrorBody;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::io::AsyncReadExt;
+use tokio::time::timeout;
+
+use crate::compile::job::SourceText;
+
+/// Building fetches and compiles; more than this is a fault.
+const BUILD_TIME: Duration = Duration::from_mins(10);
+
+/// A built project: what to load, in order, and what the compiler has to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProjectImage {
+    pub name: Option<String>,
+    pub version: String,
+    pub root: PathBuf,
+    /// The supervisor class of `[application]`.
+    pub supervisor: Option<String>,
+    /// Directories of code.
+    pub paths: Vec<PathBuf>,
+    /// OTP applications the code needs.
+    pub applications: Vec<String>,
+    /// Compiled modules, dependencies first.
+    pub modules: Vec<PathBuf>,
+    pub sources: Vec<SourceText>,
+    /// Capabilities that the manifest switches off.
+    pub disabled: Vec<String>,
+}
+
+/// A build that did not work: what the compiler found, and the last word.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuildFailure {
+    pub diagnostics: Vec<Value>,
+    pub error: ErrorBody,
+}
+
+/// Build the project at `root` with `program`, which is this binary. `None` when there is no project.
+pub async fn build(program: &Path, root: &Path, force: bool) -> Result<Option<ProjectImage>, BuildFailure> {
+    let failed = |message: String| BuildFailure {
+        diagnostics: Vec::new(),
+        error: ErrorBody::new("load_failed", message),
+    };
+    if !root.join("beamtalk.toml").exists() {
+        return Ok(None);
+    }
+    let mut arguments = vec!["--json".into(), "project-image".into(), root.into()];
+    if force {
+        arguments.push("--force".into());
+    }
+    let mut child = beamtalk_process::spawn(
+        &Spec {
+            program: program.to_owned(),
+            name: "beamtalk".into(),
+            arguments,
+            directory: root.to_owned(),
+            environment: std::collections::BTreeMap::new(),
+            stdin: Stdin::Null,
+        },
+        None,
+    )
+    .map_err(|cause| failed(cause.to_string()))?;
+    let (Some(mut output), Some(mut errors)) = (child.take_stdout(), child.take_stderr()) else {
+        return Err(failed("the build has no pipes".to_owned()));
+    };
+    let mut text = Vec::new();
+    let mut noise = Vec::new();
+    let reading = async {
+        let (read, _) = tokio::join!(output.read_to_end(&mut text), errors.read_to_end(&mut noise));
+        read?;
+        child.wait().await
+    };
+    let Ok(ended) = timeout(BUILD_TIME, reading).await else {
+        child.kill();
+        return Err(failed("building the project took too long".to_owned()));
+    };
+    let status = ended.map_err(|cause| failed(cause.to_string()))?;
+    let outcome = read_outcome(&String::from_utf8_lossy(&text));
+    outcome.map(Some).map_err(|mut failure| {
+        if failure.error.message.is_empty() {
+            let noise = String::from_utf8_lossy(&noise);
+            let last = noise.lines().last().unwrap_or("no reason given");
+            failure.error.message = format!("building the project ended with {status}: {last}");
+        }
+        failure
+    })
+}
+
+/// One JSON object in each line: findings, and last the image or an error.
+fn read_outcome(text: &str) -> Result<ProjectImage, BuildFailure> {
+    let mut failure = BuildFailure {
+        diagnostics: Vec::new(),
+        error: ErrorBody::new("load_failed", ""),
+    };
+    for line in text.lines() {
+        let Ok(value) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        if let Some(image) = value.get("image") {
+            return serde_json::from_value(image.clone()).map_err(|cause| BuildFailure {
+                diagnostics: Vec::new(),
+                error: ErrorBody::new("internal_error", format!("the build's answer is broken: {cause}")),
+            });
+        }
+        if value.get("code").is_some() {
+            failure.diagnostics.push(value);
+        } else if let Some(error) = value.get("error") {
+            let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_owned);
+            failure.error.message = text("message").unwrap_or_default();
+            failure.error.hint = text("hint");
+        }
+    }
+    Err(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_object_is_the_image() {
+        let text = "{\"code\":\"W0101\",\"severity\":\"warning\"}\n{\"image\":{\"name\":\"orbit\",\"version\":\"0.3.0\"}}\n";
+        let image = read_outcome(text).expect("an image");
+        assert_eq!(
+            (image.name.as_deref(), image.version.as_str()),
+            (Some("orbit"), "0.3.0")
+        );
+    }
+
+    #[test]
+    fn a_failed_build_keeps_its_findings() {
+        let text = "noise\n{\"code\":\"E0101\",\"message\":\"x\"}\n{\"error\":{\"kind\":\"compile_error\",\"message\":\"1 error found\",\"hint\":null},\"exit\":1}\n";
+        let failure = read_outcome(text).expect_err("failed");
+        assert_eq!(
+            (failure.diagnostics.len(), failure.error.message.as_str()),
+            (1, "1 error found")
+        );
+    }
+}

@@ -1,0 +1,267 @@
+//! The sessions of a workspace: one client's layer of variables each, living a while longer than its connection.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use beamtalk_wire::{ClientKind, ErrorBody, Role, limits};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// A number that no two connections of a daemon share.
+pub type ConnectionId = u64;
+
+pub struct Session {
+    pub id: String,
+    pub client: ClientKind,
+    pub role: Role,
+    /// `cookie`, `token:NAME`, `browser`.
+    pub auth: String,
+    pub peer: RefCell<String>,
+    connected_at: u64,
+    connection: Cell<Option<ConnectionId>>,
+    /// Since when nobody is connected.
+    left: Cell<Option<Instant>>,
+    /// Held by the evaluation that runs.
+    turn: Mutex<()>,
+    waiting: Cell<usize>,
+    /// The client's and the node's number of the evaluation that runs.
+    pub running: RefCell<Option<(String, u64)>>,
+    /// Variables the compiler has to know.
+    names: RefCell<Vec<String>>,
+    /// The start of the node in which the session exists.
+    pub node_start: Cell<u64>,
+}
+
+impl Session {
+    pub fn names(&self) -> Vec<String> {
+        self.names.borrow().clone()
+    }
+
+    pub fn set_names(&self, names: Vec<String>) {
+        *self.names.borrow_mut() = names;
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.turn.try_lock().is_err()
+    }
+
+    pub fn connection(&self) -> Option<ConnectionId> {
+        self.connection.get()
+    }
+
+    /// Wait until no other evaluation of this session runs or came before.
+    pub async fn take_turn(&self) -> Result<MutexGuard<'_, ()>, ErrorBody> {
+        if let Ok(turn) = self.turn.try_lock() {
+            return Ok(turn);
+        }
+        if self.waiting.get() >= limits::WAITING_EVALUATIONS {
+            return Err(ErrorBody::new(
+                "busy",
+                format!(
+                    "session {} has {} evaluations waiting",
+                    self.id,
+                    limits::WAITING_EVALUATIONS
+                ),
+            )
+            .hint("wait for answers, or interrupt the one that runs"));
+        }
+        self.waiting.set(self.waiting.get() + 1);
+        let _counted = Counted(&self.waiting);
+        Ok(self.turn.lock().await)
+    }
+}
+
+/// Counts down also when the one who waits is gone.
+struct Counted<'a>(&'a Cell<usize>);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// Who wants a session.
+pub struct Newcomer {
+    pub client: ClientKind,
+    pub role: Role,
+    pub auth: String,
+    pub peer: String,
+    pub connection: ConnectionId,
+}
+
+#[derive(Default)]
+pub struct Sessions {
+    table: RefCell<Vec<Rc<Session>>>,
+}
+
+impl Sessions {
+    /// The session to resume if it lives, is of the same role and has no other connection; else a new one.
+    pub fn enter(&self, resume: Option<&str>, newcomer: Newcomer) -> Result<(Rc<Session>, bool), ErrorBody> {
+        if let Some(session) = resume.and_then(|id| self.find(id))
+            && session.role == newcomer.role
+            && session.connection.get().is_none()
+        {
+            session.connection.set(Some(newcomer.connection));
+            session.left.set(None);
+            *session.peer.borrow_mut() = newcomer.peer;
+            return Ok((session, true));
+        }
+        let session = self.add(newcomer)?;
+        Ok((session, false))
+    }
+
+    pub fn add(&self, newcomer: Newcomer) -> Result<Rc<Session>, ErrorBody> {
+        let id = loop {
+            let bytes = beamtalk_storage::random_bytes::<4>()
+                .map_err(|cause| ErrorBody::new("internal_error", cause.to_string()))?;
+            let id = format!("s-{:08x}", u32::from_be_bytes(bytes));
+            if self.find(&id).is_none() {
+                break id;
+            }
+        };
+        let session = Rc::new(Session {
+            id,
+            client: newcomer.client,
+            role: newcomer.role,
+            auth: newcomer.auth,
+            peer: RefCell::new(newcomer.peer),
+            connected_at: now(),
+            connection: Cell::new(Some(newcomer.connection)),
+            left: Cell::new(None),
+            turn: Mutex::new(()),
+            waiting: Cell::new(0),
+            running: RefCell::new(None),
+            names: RefCell::new(Vec::new()),
+            node_start: Cell::new(0),
+        });
+        self.table.borrow_mut().push(session.clone());
+        Ok(session)
+    }
+
+    /// A session for code that belongs to none, such as an actor that asks for something.
+    pub fn anonymous(&self) -> Result<Rc<Session>, ErrorBody> {
+        let connection = ConnectionId::MAX;
+        let session = self.add(Newcomer {
+            client: ClientKind::Unknown,
+            role: Role::Owner,
+            auth: "image".to_owned(),
+            peer: "image".to_owned(),
+            connection,
+        })?;
+        self.leave(&session, connection);
+        Ok(session)
+    }
+
+    /// The connection of a session ended; the session stays for the grace time.
+    pub fn leave(&self, session: &Session, connection: ConnectionId) {
+        if session.connection.get() == Some(connection) {
+            session.connection.set(None);
+            session.left.set(Some(Instant::now()));
+        }
+    }
+
+    pub fn remove(&self, id: &str) -> Option<Rc<Session>> {
+        let mut table = self.table.borrow_mut();
+        let place = table.iter().position(|session| session.id == id)?;
+        Some(table.remove(place))
+    }
+
+    /// Take out the sessions whose grace is over.
+    pub fn expired(&self, grace: Duration) -> Vec<Rc<Session>> {
+        let is_over = |session: &Session| session.left.get().is_some_and(|left| left.elapsed() >= grace);
+        let mut table = self.table.borrow_mut();
+        let (gone, kept): (Vec<_>, Vec<_>) = table.drain(..).partition(|session| is_over(session));
+        *table = kept;
+        gone
+    }
+
+    pub fn find(&self, id: &str) -> Option<Rc<Session>> {
+        self.table
+            .borrow()
+            .iter()
+            .find(|session| session.id == id)
+            .cloned()
+    }
+
+    pub fn all(&self) -> Vec<Rc<Session>> {
+        self.table.borrow().clone()
+    }
+
+    pub fn describe(&self) -> Vec<Value> {
+        self.all()
+            .iter()
+            .map(|session| {
+                json!({
+                    "id": session.id,
+                    "client": session.client.name(),
+                    "peer": *session.peer.borrow(),
+                    "connected_at": session.connected_at,
+                    "busy": session.is_busy(),
+                })
+            })
+            .collect()
+    }
+}
+
+pub(crate) fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn newcomer(connection: ConnectionId) -> Newcomer {
+        Newcomer {
+            client: ClientKind::Repl,
+            role: Role::Owner,
+            auth: "cookie".to_owned(),
+            peer: "127.0.0.1:1".to_owned(),
+            connection,
+        }
+    }
+
+    #[test]
+    fn a_session_is_resumed_once_its_connection_is_gone() {
+        let sessions = Sessions::default();
+        let (first, resumed) = sessions.enter(None, newcomer(1)).expect("random");
+        assert!(!resumed);
+        let (other, resumed) = sessions.enter(Some(&first.id), newcomer(2)).expect("random");
+        assert!(!resumed && other.id != first.id, "it is still in use");
+        sessions.leave(&first, 1);
+        let (again, resumed) = sessions.enter(Some(&first.id), newcomer(3)).expect("random");
+        assert!(resumed && again.id == first.id);
+        sessions.leave(&again, 1);
+        assert_eq!(
+            again.connection(),
+            Some(3),
+            "an older connection does not end a newer one"
+        );
+    }
+
+    #[test]
+    fn an_observer_does_not_get_the_owners_session() {
+        let sessions = Sessions::default();
+        let (first, _) = sessions.enter(None, newcomer(1)).expect("random");
+        sessions.leave(&first, 1);
+        let observer = Newcomer {
+            role: Role::Observer,
+            ..newcomer(2)
+        };
+        assert!(!sessions.enter(Some(&first.id), observer).expect("random").1);
+    }
+
+    #[test]
+    fn sessions_without_connection_expire() {
+        let sessions = Sessions::default();
+        let (first, _) = sessions.enter(None, newcomer(1)).expect("random");
+        sessions.enter(None, newcomer(2)).expect("random");
+        sessions.leave(&first, 1);
+        assert_eq!(sessions.expired(Duration::from_mins(1)).len(), 0);
+        assert_eq!(sessions.expired(Duration::ZERO).len(), 1);
+        assert_eq!(sessions.all().len(), 1);
+    }
+}

@@ -1,0 +1,10 @@
+//! The gate, driven through real sockets on the loopback interface.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod control;
+mod flow;
+mod handshake;
+mod pages;
+mod support;
+mod tls;

@@ -1,0 +1,197 @@
+%% Requests about actors and the processes around them.
+-module(beamtalk_image_ops_actors).
+
+-export([actors/1, inspect/2, pid_stats/1, supervision_tree/1, kill/1]).
+-export([stop/1, process/1]).
+
+-import(beamtalk_image_ops_fields, [fail/2, fail/3]).
+
+-type fields() :: beamtalk_image_ops_fields:fields().
+
+-define(WINDOW, 50).
+
+-spec actors(fields()) -> map().
+actors(Fields) ->
+    Wanted = beamtalk_image_ops_fields:optional_class(Fields, <<"class">>),
+    #{actors => [actor(Pid, Class, Module)
+                 || {_, Class, Module, Pid} <- beamtalk_actor_class:all(),
+                    Wanted =:= none orelse beamtalk_class:inherits(Class, Wanted)]}.
+
+actor(Pid, Class, Module) ->
+    #{pid => beamtalk_plain:pid(Pid), class => Class, module => Module, spawned_at => spawned_at(Pid),
+      name => registered_name(Pid)}.
+
+%% Seconds since 1970.
+spawned_at(Pid) ->
+    case process_info(Pid, dictionary) of
+        {dictionary, Dictionary} ->
+            case lists:keyfind('$bt_started', 1, Dictionary) of
+                {_, {_, Started}} -> erlang:convert_time_unit(Started + erlang:time_offset(), native, second);
+                false -> nil
+            end;
+        undefined -> nil
+    end.
+
+registered_name(Pid) ->
+    case process_info(Pid, registered_name) of
+        {registered_name, Name} -> Name;
+        _ -> nil
+    end.
+
+%%% Which process is meant
+
+%% The process the field `actor' names, by pid or by registered name, and what it is.
+-spec process(fields()) -> {pid(), {actor, tuple()} | {supervisor, tuple()} | dead}.
+process(Fields) ->
+    Text = beamtalk_image_ops_fields:text(Fields, <<"actor">>),
+    case pid(Text) of
+        none -> invalid_actor(Text);
+        Pid -> {Pid, known(Pid, Text)}
+    end.
+
+pid(Text) ->
+    case re:run(Text, "\\A<?(0\\.[0-9]{1,9}\\.[0-9]{1,9})>?\\z", [{capture, all_but_first, list}]) of
+        {match, [Number]} ->
+            try list_to_pid("<" ++ Number ++ ">")
+            catch error:badarg -> none
+            end;
+        nomatch ->
+            case beamtalk_image_ops_fields:existing(Text) of
+                {ok, Name} -> registered_pid(Name);
+                none -> none
+            end
+    end.
+
+registered_pid(Name) ->
+    case whereis(Name) of
+        Pid when is_pid(Pid) -> Pid;
+        _ -> none
+    end.
+
+known(Pid, Text) ->
+    case process_info(Pid, dictionary) of
+        undefined -> dead;
+        {dictionary, Dictionary} ->
+            case {lists:keyfind('$bt_self', 1, Dictionary), lists:keyfind('$bt_supervisor', 1, Dictionary)} of
+                {{_, Actor}, _} -> {actor, Actor};
+                {_, {_, Supervisor}} -> {supervisor, Supervisor};
+                _ -> invalid_actor(Text)
+            end
+    end.
+
+-spec invalid_actor(binary()) -> no_return().
+invalid_actor(Text) -> fail(invalid_actor, ["'", Text, "' is no actor of this workspace"]).
+
+-spec not_alive(pid()) -> no_return().
+not_alive(Pid) -> fail(actor_not_alive, ["the actor ", beamtalk_plain:pid(Pid), " has ended"]).
+
+%%% Looking inside
+
+-spec inspect(fields(), binary()) -> map().
+inspect(Fields, Session) ->
+    Target = case beamtalk_image_ops_fields:is_given(Fields, <<"binding">>) of
+        true -> binding(beamtalk_image_ops_fields:text(Fields, <<"binding">>), Session);
+        false ->
+            case process(Fields) of
+                {Pid, dead} -> not_alive(Pid);
+                {_, {_, Known}} -> Known
+            end
+    end,
+    IsStep = fun(Step) -> is_binary(Step) orelse is_integer(Step) end,
+    Path = beamtalk_image_ops_fields:list(Fields, <<"path">>, IsStep),
+    Page = beamtalk_image_ops_fields:integer(Fields, <<"page">>, 1, 1),
+    Found = follow(Path, Target),
+    {Kind, EntryKind, Entries} = beamtalk_inspector:look(Found),
+    #{kind => Kind, class => beamtalk_plain:class(Found), total => length(Entries),
+      fields => [field(EntryKind, Name, Value) || {Name, Value} <- window(Entries, (Page - 1) * ?WINDOW)]}.
+
+binding(Name, Session) ->
+    case beamtalk_image_ops_fields:existing(Name) of
+        {ok, Variable} ->
+            case beamtalk_session_keeper:variable(Session, Variable) of
+                {ok, Value} -> Value;
+                none -> unbound(Name)
+            end;
+        none -> unbound(Name)
+    end.
+
+-spec unbound(binary()) -> no_return().
+unbound(Name) -> fail(undefined_variable, ["the session has no variable '", Name, "'"]).
+
+follow([], Value) -> Value;
+follow([Step | Rest], Value) ->
+    {_, EntryKind, Entries} = beamtalk_inspector:look(Value),
+    Named = [Inner || {Name, Inner} <- Entries, step(EntryKind, Name) =:= Step],
+    case Named ++ [Inner || {Name, Inner} <- Entries, beamtalk_plain:label(Name) =:= Step] of
+        [Inner | _] -> follow(Rest, Inner);
+        [] -> fail(inspect_failed, ["there is no field ", beamtalk_plain:text(Step)],
+                   <<"The value may have changed; inspect it again from its root">>)
+    end.
+
+%% How a field is named in answers and paths. Keys are printed, so that `#a' and `"a"' are two; a label may stand for
+%% them in a path.
+step(_, Name) when is_integer(Name) -> Name;
+step(association, Key) -> beamtalk_plain:text(Key);
+step(_, Name) -> beamtalk_plain:label(Name).
+
+field(EntryKind, Name, Value) ->
+    #{name => step(EntryKind, Name), label => beamtalk_plain:label(Name), text => beamtalk_plain:text(Value),
+      class => beamtalk_plain:class(Value), drillable => beamtalk_inspector:is_drillable(Value)}.
+
+window(Entries, Skipped) ->
+    case length(Entries) =< Skipped of
+        true -> [];
+        false -> lists:sublist(Entries, Skipped + 1, ?WINDOW)
+    end.
+
+-spec pid_stats(fields()) -> map().
+pid_stats(Fields) ->
+    {Pid, _} = process(Fields),
+    case process_info(Pid, [message_queue_len, memory, reductions, status, current_function]) of
+        undefined -> #{status => dead};
+        [{_, Length}, {_, Memory}, {_, Reductions}, {_, Status}, {_, Function}] ->
+            #{queue_len => Length, memory => Memory, reductions => Reductions, status => Status,
+              current_function => function(Function)}
+    end.
+
+function({Module, Function, Arity}) ->
+    unicode:characters_to_binary(io_lib:format("~ts:~ts/~b", [Module, Function, Arity]));
+function(_) -> nil.
+
+-spec supervision_tree(fields()) -> map().
+supervision_tree(Fields) ->
+    #{'__snapshot' := Rows} = case beamtalk_image_ops_fields:choice(Fields, <<"scope">>, [default, system], default) of
+        default -> beamtalk_process_navigation:'class default'(nil);
+        system -> beamtalk_process_navigation:'class system'(nil)
+    end,
+    #{nodes => [supervision_node(Row, Rows) || {_, Row} <- lists:sort(maps:to_list(Rows))]}.
+
+supervision_node(#{pid := Pid, parent := Parent, name := Name, kind := Kind, class := Class, count := Count}, Rows) ->
+    #{pid => pid_text(Pid), parent => parent(Parent, Rows), name => Name, kind => Kind, class => Class,
+      child_count => Count}.
+
+parent(none, _) -> nil;
+parent(Number, Rows) -> pid_text(maps:get(pid, map_get(Number, Rows))).
+
+pid_text(Pid) when is_pid(Pid) -> beamtalk_plain:pid(Pid);
+pid_text(_) -> nil.
+
+%%% Ending
+
+-spec kill(fields()) -> map().
+kill(Fields) ->
+    IsGraceful = beamtalk_image_ops_fields:boolean(Fields, <<"graceful">>, true),
+    case process(Fields) of
+        {_, {actor, Actor}} when IsGraceful -> stop(Actor);
+        {_, {actor, Actor}} -> beamtalk_actor_class:kill(Actor);
+        {Pid, dead} -> not_alive(Pid);
+        {Pid, {supervisor, _}} -> invalid_actor(beamtalk_plain:pid(Pid))
+    end,
+    #{value => true}.
+
+%% An actor that does not stop in time is killed.
+-spec stop(tuple()) -> ok.
+stop(Actor) ->
+    try beamtalk_actor_class:stop(Actor)
+    catch error:#{error := {beamtalk_error, timeout, _, _, _, _, _}} -> beamtalk_actor_class:kill(Actor)
+    end.
