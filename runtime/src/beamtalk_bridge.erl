@@ -145,14 +145,19 @@ handle({req, Id, Session, Op, Args}) ->
     end;
 handle({ctl, credit, #{<<"id">> := Id, <<"bytes">> := Bytes}}) ->
     beamtalk_session_keeper:credit(Id, Bytes);
-handle({ctl, subscribe, #{<<"channels">> := Channels}}) ->
+handle({ctl, boot, Settings}) -> beamtalk_workspace:configure(Settings);
+handle({ctl, subscribe, #{<<"channels">> := Channels} = Args}) ->
     persistent_term:put('$bt_channels', maps:from_list([{Channel, true} || Channel <- Channels])),
     %% Changing handlers of the logger takes a while.
-    spawn(fun beamtalk_workspace:channels_changed/0);
-handle({ctl, observe, #{<<"actor">> := Actor, <<"on">> := IsOn}}) ->
-    try gen_server:cast(list_to_pid(binary_to_list(Actor)), {'$bt_observe', IsOn}) catch error:badarg -> ok end;
+    spawn(fun() -> beamtalk_workspace:watched(maps:get(<<"actors">>, Args, [])) end);
+handle({ctl, flushed, #{<<"files">> := Files}}) ->
+    spawn(fun() -> beamtalk_announcer:flush_completed([Name || Name <- [file_name(File) || File <- Files], Name =/= nil]) end);
 handle({ctl, stop, _}) -> spawn(fun stop/0);
 handle(_) -> ok.
+
+file_name(#{<<"file">> := Name}) -> Name;
+file_name(Name) when is_binary(Name) -> Name;
+file_name(_) -> nil.
 
 %%% The end
 

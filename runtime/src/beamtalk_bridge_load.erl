@@ -16,16 +16,19 @@ load(Units, Args) ->
     end.
 
 perform(Units, Args) ->
+    %% Native code and applications that the modules call.
+    code:add_pathsa([binary_to_list(Path) || Path <- maps:get(<<"paths">>, Args, [])]),
+    [application:ensure_all_started(binary_to_atom(Name)) || Name <- maps:get(<<"applications">>, Args, [])],
     case read(Units) of
-        {ok, Modules} -> install(Modules, Args);
+        {ok, Modules} -> install(Modules);
         {error, Error} -> {error, Error}
     end.
 
-install(Modules, Args) ->
+install(Modules) ->
     Classes = [Class || {_, _, #{class := Class}} <- Modules],
-    Shapes = beamtalk_migration:shapes(Classes),
+    Shapes = beamtalk_migration:shapes(Classes ++ late(Modules)),
     case try_load(Modules) of
-        ok -> {ok, maps:merge(#{<<"classes">> => names(Modules, Classes)}, migrated(Shapes, Args))};
+        ok -> {ok, maps:merge(#{<<"classes">> => names(Modules, Classes)}, migrated(Shapes, Modules))};
         {error, #{error := _} = Exception} -> {error, beamtalk_bridge_error:of_exception(Exception)};
         {error, Reason} ->
             {error, beamtalk_bridge_error:new(<<"reload_failed">>, "the code could not be loaded",
@@ -37,19 +40,23 @@ try_load(Modules) ->
     catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
     end.
 
-%% Classes whose metadata showed only after loading are found by their module.
 names(Modules, Known) ->
-    Late = case [Module || {Module, _, unknown} <- Modules] of
+    [atom_to_binary(Class) || Class <- lists:usort(Known ++ late(Modules))].
+
+%% Classes of modules from disk, whose metadata shows only when they are loaded.
+late(Modules) ->
+    case [Module || {Module, _, unknown} <- Modules] of
         [] -> [];
         Unknown -> [Class || {Class, #{module := Module}} <- ets:tab2list(beamtalk_classes),
                              lists:member(Module, Unknown)]
-    end,
-    [atom_to_binary(Class) || Class <- lists:usort(Known ++ Late)].
+    end.
 
-%% Classes that are new have no actors; looking for them costs a walk over all processes.
-migrated(Shapes, Args) ->
+%% Classes that are new have no actors; nor has a class changed for them when only a method of it was replaced.
+%% Looking for actors costs a walk over all processes.
+migrated(Shapes, Modules) ->
     Existing = [Shape || {_, Fields} = Shape <- Shapes, Fields =/= none],
-    case Existing =/= [] andalso (maps:get(<<"actors">>, Args, false) orelse has_changed(Existing)) of
+    IsReplacement = lists:all(fun({_, _, Meta}) -> is_replacement(Meta) end, Modules),
+    case Existing =/= [] andalso (not IsReplacement orelse has_changed(Existing)) of
         false -> #{};
         true ->
             #{affected := Count, failures := Failures} = beamtalk_migration:run(Existing),
@@ -57,6 +64,10 @@ migrated(Shapes, Args) ->
               <<"migration_failures">> => [#{<<"actor">> => list_to_binary(pid_to_list(Pid)), <<"reason">> => Text}
                                            || {Pid, Text} <- Failures]}
     end.
+
+%% One method compiled by itself has no class's metadata; a class compiled again for one says so.
+is_replacement(#{is_replacement := IsReplacement}) -> IsReplacement;
+is_replacement(_) -> true.
 
 has_changed(Shapes) ->
     beamtalk_migration:shapes([Class || {Class, _} <- Shapes]) =/= lists:sort(Shapes).
@@ -78,7 +89,7 @@ limit(What) ->
 
 module({forms, Binary}) ->
     case beamtalk_forms:compile(Binary) of
-        {ok, Module, Beam} -> {Module, Beam, beamtalk_code:metadata(binary_to_term(Binary))};
+        {ok, Module, Beam} -> {Module, Beam, metadata(binary_to_term(Binary))};
         {error, Text} -> exit({refused, beamtalk_bridge_error:new(<<"compile_failed">>, Text)})
     end;
 module({beam, Path}) ->
@@ -88,3 +99,12 @@ module({beam, Path}) ->
             Text = ["cannot read ", Path, ": ", file:format_error(Reason)],
             exit({refused, beamtalk_bridge_error:new(<<"read_error">>, Text)})
     end.
+
+metadata(Forms) ->
+    case beamtalk_code:metadata(Forms) of
+        unknown -> unknown;
+        Meta -> Meta#{is_replacement => lists:any(fun is_replaced/1, Forms)}
+    end.
+
+is_replaced({function, _, '__beamtalk_replaced', 0, _}) -> true;
+is_replaced(_) -> false.

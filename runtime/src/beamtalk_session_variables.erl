@@ -23,7 +23,7 @@ names(Session) ->
 value(Session, Name) ->
     case is_own(Session) of
         true -> beamtalk_cell:session_value(Name);
-        false -> beamtalk_session_keeper:variable(Session, Name)
+        false -> beamtalk_session_keeper:own_variable(Session, Name)
     end.
 
 is_own(Session) -> get('$bt_session') =:= Session.

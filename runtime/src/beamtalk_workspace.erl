@@ -4,7 +4,7 @@
 
 -export([start/0, stop/0, is_live/0]).
 -export([adopt/1, leave/1, current_session/0, keeper_of_caller/0, belongs_to_evaluation/0]).
--export([write/1, bindings_changed/1, channels_changed/0]).
+-export([write/1, bindings_changed/1, capability_refused/3, configure/1, watched/1]).
 -export([global/1, global_names/0, bind/2, unbind/1]).
 -export([supervisors/0, start_supervisor/1, stop_supervisor/1]).
 
@@ -26,6 +26,7 @@ start() ->
     {ok, Transcript} = beamtalk_transcript_stream:start(),
     Class = beamtalk_class:named('TranscriptStream'),
     beamtalk_transcript_stream:'class current:'(Class, beamtalk_actor:reference('TranscriptStream', Transcript)),
+    persistent_term:put({beamtalk_capability, refused}, fun ?MODULE:capability_refused/3),
     beamtalk_compiler_port:attach(fun beamtalk_bridge_compiler:handle/1),
     ok.
 
@@ -138,13 +139,44 @@ write(Text) ->
 bindings_changed(Session) ->
     beamtalk_bridge:event(<<"bindings">>, <<"changed">>, #{<<"session">> => Session}).
 
-%% The daemon watches other channels than before.
--spec channels_changed() -> ok.
-channels_changed() ->
+%% The daemon audits what a capability that is switched off refused.
+-spec capability_refused(atom(), atom(), atom()) -> ok.
+capability_refused(Capability, Class, Selector) ->
+    Detail = <<(atom_to_binary(Class))/binary, ">>", (atom_to_binary(Selector))/binary>>,
+    beamtalk_bridge:event(<<"workspace">>, <<"capability_disabled">>,
+                          #{<<"what">> => atom_to_binary(Capability), <<"detail">> => Detail}).
+
+%% Settings of this start: the level of the log, the length of the transcript.
+-spec configure(map()) -> ok.
+configure(Settings) ->
+    case Settings of
+        #{<<"log_level">> := Level} ->
+            [beamtalk_log:set_level(Known) || Known <- beamtalk_log:levels(), atom_to_binary(Known) =:= Level];
+        _ -> ok
+    end,
+    case Settings of
+        #{<<"transcript">> := Limit} when is_integer(Limit), Limit > 0 -> beamtalk_transcript_stream:limit(Limit);
+        _ -> ok
+    end,
+    ok.
+
+%% The daemon watches other channels than before, and these actors.
+-spec watched([binary()]) -> ok.
+watched(Actors) ->
     beamtalk_log:watch(beamtalk_bridge:is_watched(<<"logs">>)),
     beamtalk_bridge_events:watch_supervision(beamtalk_bridge:is_watched(<<"supervision">>)),
     beamtalk_bridge:is_watched(<<"actors">>) andalso beamtalk_announcer:watch_actors(),
+    Before = persistent_term:get('$bt_observed', []),
+    persistent_term:put('$bt_observed', Actors),
+    [observe(Actor, true) || Actor <- Actors -- Before],
+    [observe(Actor, false) || Actor <- Before -- Actors],
     ok.
+
+observe(Actor, IsOn) ->
+    Text = "<" ++ string:trim(binary_to_list(Actor), both, "<>") ++ ">",
+    try gen_server:cast(list_to_pid(Text), {'$bt_observe', IsOn})
+    catch error:badarg -> ok
+    end.
 
 %%% Names every session sees
 
