@@ -7,6 +7,7 @@ pub mod compile;
 mod connection;
 mod control;
 mod daemon;
+mod exposure;
 pub mod gate;
 mod image;
 mod narrow;
