@@ -104,7 +104,8 @@ send(Actor, Sel, Args, _) ->
 
 %% `self delegate' of a native actor: the request to its process.
 -spec delegate(handle(), atom(), [term()]) -> term().
-delegate(Actor, Sel, Args) ->
+delegate({_, Class, _, _} = Actor, Sel, Args) ->
+    beamtalk_capability:require_native(Class, Sel),
     Limit = case get('$bt_limit') of
         undefined -> ?TIMEOUT;
         Timeout -> Timeout
@@ -349,6 +350,16 @@ handle_cast({cast, Sel, Args, _Context}, State) when is_atom(Sel), is_list(Args)
     perform_logged(Sel, Args, State);
 handle_cast({cast, Sel, Args}, State) when is_atom(Sel), is_list(Args) ->
     perform_logged(Sel, Args, State);
+handle_cast({'$bt_migrate', From, Reference}, #{'$beamtalk_class' := Class} = State) ->
+    {Outcome, NewState} = beamtalk_actor_protocol:migrate_now(persistent_term:get(Class), State),
+    From ! {Reference, self(), Outcome},
+    {noreply, NewState};
+handle_cast({'$bt_observe', true}, State) ->
+    put('$bt_observed', true),
+    {noreply, State};
+handle_cast({'$bt_observe', false}, State) ->
+    erase('$bt_observed'),
+    {noreply, State};
 handle_cast('$bt_stop', State) ->
     {stop, normal, State};
 handle_cast(_, State) ->
@@ -409,14 +420,17 @@ run(Sel, Args, Context, #{'$beamtalk_class' := Class} = Before) ->
     try perform(Table, Self, Sel, Args) of
         Value ->
             After = get('$bt_state'),
+            get('$bt_observed') =:= undefined orelse beamtalk_bridge_events:state_changed(self(), State, After),
             case get('$bt_cells') of
                 undefined ->
                     leave(),
+                    beamtalk_announcer:state_changed(Class, State, After),
                     {ok, Value, After};
                 _ ->
                     Answer = beamtalk_cell:freeze(Value),
                     Kept = beamtalk_cell:end_message(State, After),
                     leave(),
+                    beamtalk_announcer:state_changed(Class, State, Kept),
                     {ok, Answer, Kept}
             end
     catch Kind:Reason:Stack ->

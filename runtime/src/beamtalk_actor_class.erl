@@ -67,7 +67,8 @@ linked() ->
 
 start_native(_, Class, Selector, Slots) when not is_map(Slots) ->
     beamtalk_error:type_error(Class, Selector, <<"The argument must be a Dictionary">>);
-start_native(Module, _, _, Slots) ->
+start_native(Module, Class, Selector, Slots) ->
+    beamtalk_capability:require_native(Class, Selector),
     Config = beamtalk_cell:freeze(Slots),
     Started = guarded(fun() -> Module:start_link(Config) end),
     case {Started, get('$bt_session')} of

@@ -12,7 +12,8 @@
          'announceAndWait:timeout:'/3, 'unsubscribe:'/2, subscriptions/1, 'subscribersOf:'/2,
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
--export([system_event/2, actor_started/2, actor_ends/0, ensure_started/0]).
+-export([system_event/2, watch_actors/0, actor_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2,
+         flush_completed/1, ensure_started/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -include_lib("kernel/include/logger.hrl").
@@ -20,6 +21,8 @@
 -define(LIMIT, 5000).
 %% Set for good once somebody has subscribed to the system's events.
 -define(WATCHED, {?MODULE, watched}).
+%% Set while somebody may have subscribed to changes of state.
+-define(STATES, {?MODULE, states}).
 
 %% `kind' is `do', `send' or `doOnce'; `handler' a block, or `{Selector, Receiver}'.
 -record(subscription, {id :: reference() | '_', bus :: term(), class :: atom(),
@@ -221,6 +224,7 @@ announcer(#{bus := Bus}) -> #{'$beamtalk_class' => 'Announcer', bus => Bus}.
 %% Announces an event of the given class; cheap when nobody has subscribed.
 -spec system_event(atom(), map()) -> ok.
 system_event(Class, Fields) ->
+    beamtalk_bridge_events:announced(Class, Fields),
     case ets:whereis(?MODULE) =/= undefined andalso matching(system, Class) of
         [_ | _] = Subscriptions ->
             Event = beamtalk_cell:freeze(Fields#{'$beamtalk_class' => Class}),
@@ -239,8 +243,65 @@ actor_started(Class, Pid) ->
         false -> ok;
         true ->
             system_event('ActorSpawned', #{actorClass => Class, pid => Pid}),
-            gen_server:cast(?MODULE, {actor, Class, Pid})
+            gen_server:cast(?MODULE, {actor, {Class, supervisor_of(get('$ancestors'))}, Pid})
     end.
+
+%% The class of the supervisor that started a process with these ancestors, if one did.
+supervisor_of([Parent | _]) when is_atom(Parent) ->
+    case atom_to_binary(Parent) of
+        <<"beamtalk_supervisor_", Class/binary>> -> binary_to_atom(Class);
+        _ -> none
+    end;
+supervisor_of(_) ->
+    none.
+
+%% An actor has ended a message with another state than before. Costs a look-up while nobody listens.
+-spec state_changed(atom(), map(), map()) -> ok.
+state_changed(Class, Before, After) ->
+    case persistent_term:get(?STATES, false) andalso Before =/= After of
+        true ->
+            case matching(system, 'ObjectStateChanged') of
+                [] ->
+                    persistent_term:put(?STATES, false);
+                _ ->
+                    Changed = [Slot || Slot <- lists:sort(maps:keys(maps:merge(Before, After))),
+                                       maps:find(Slot, Before) =/= maps:find(Slot, After)],
+                    system_event('ObjectStateChanged',
+                                 #{pid => self(), actorClass => Class, changedSlots => Changed})
+            end;
+        false ->
+            ok
+    end.
+
+%% A supervisor could not start a child; called by the supervisor.
+-spec child_failed(atom(), atom(), term()) -> ok.
+child_failed(Supervisor, Class, Reason) ->
+    system_event('SupervisionChildCrashed', #{supervisor => Supervisor, childClass => Class, childPid => nil,
+                                              reason => reason_symbol(Reason)}).
+
+%% A session has assigned one of its variables; called by its evaluator.
+-spec binding_changed(atom(), term()) -> ok.
+binding_changed(Name, Value) ->
+    case persistent_term:get(?WATCHED, false) of
+        false -> ok;
+        true ->
+            Session = case get('$bt_session') of
+                Id when is_binary(Id) -> Id;
+                _ -> nil
+            end,
+            system_event('BindingChanged', #{name => Name, value => Value, sessionId => Session})
+    end.
+
+%% A workspace has written changed classes to these files.
+-spec flush_completed([binary()]) -> ok.
+flush_completed(Files) ->
+    system_event('FlushCompleted', #{files => Files}).
+
+%% From now on announce every actor.
+-spec watch_actors() -> ok.
+watch_actors() ->
+    ensure_started(),
+    gen_server:cast(?MODULE, watch_actors).
 
 %% Called by an actor that ends in an orderly way.
 -spec actor_ends() -> ok.
@@ -250,13 +311,20 @@ actor_ends() ->
         {Class, Started} -> beamtalk_tracing:stopped(self(), Class, Started)
     end.
 
-actor_stopped(Class, Pid, Reason) ->
+actor_stopped({Class, Supervisor}, Pid, Reason) ->
     beamtalk_tracing:is_stopped(Pid, Class) orelse
         beamtalk_tracing:record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
     beamtalk_tracing:flush(),
-    system_event('ActorStopped', #{actorClass => Class, pid => Pid, reason => reason_symbol(Reason)}).
+    Symbol = reason_symbol(Reason),
+    system_event('ActorStopped', #{actorClass => Class, pid => Pid, reason => Symbol}),
+    case Supervisor =:= none orelse lists:member(Symbol, [normal, shutdown]) of
+        true -> ok;
+        false -> system_event('SupervisionChildCrashed', #{supervisor => Supervisor, childClass => Class,
+                                                           childPid => Pid, reason => Symbol})
+    end.
 
 reason_symbol(Reason) when is_atom(Reason) -> Reason;
+reason_symbol(#{error := {beamtalk_error, Kind, _, _, _, _, _}}) -> Kind;
 reason_symbol(Reason) when is_tuple(Reason), is_atom(element(1, Reason)) -> element(1, Reason);
 reason_symbol(_) -> error.
 
@@ -282,8 +350,10 @@ init([]) ->
     {ok, #{}}.
 
 -spec handle_call(term(), gen_server:from(), map()) -> {reply, ok, map()}.
-handle_call({subscribe, #subscription{owner = Owner, bus = Bus} = Subscription}, _From, Monitors) ->
+handle_call({subscribe, #subscription{owner = Owner, bus = Bus, class = Class} = Subscription}, _From, Monitors) ->
     ets:insert(?MODULE, Subscription),
+    Bus =:= system andalso beamtalk_class:inherits('ObjectStateChanged', Class)
+        andalso persistent_term:put(?STATES, true),
     Watching = case Bus =:= system andalso not persistent_term:get(?WATCHED, false) of
         true -> watch_all(Monitors);
         false -> Monitors
@@ -296,21 +366,27 @@ handle_call({subscribe, #subscription{owner = Owner, bus = Bus} = Subscription},
 %% Monitor the actors that started while nobody listened.
 watch_all(Monitors) ->
     persistent_term:put(?WATCHED, true),
-    Actors = [{Pid, Class} || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
-                              {'$bt_started', {Class, _}} <- Dictionary],
-    lists:foldl(fun({Pid, Class}, All) -> All#{monitor(process, Pid) => Class} end, Monitors, Actors).
+    Actors = [{Pid, {Class, supervisor_of(proplists:get_value('$ancestors', Dictionary))}}
+              || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
+                 {'$bt_started', {Class, _}} <- Dictionary],
+    lists:foldl(fun({Pid, Actor}, All) -> All#{monitor(process, Pid) => Actor} end, Monitors, Actors).
 
 %% Monitors of actors are kept by reference, those of subscribers by process.
 -spec handle_cast(term(), map()) -> {noreply, map()}.
-handle_cast({actor, Class, Pid}, Monitors) ->
-    {noreply, Monitors#{monitor(process, Pid) => Class}};
+handle_cast(watch_actors, Monitors) ->
+    {noreply, case persistent_term:get(?WATCHED, false) of
+                  true -> Monitors;
+                  false -> watch_all(Monitors)
+              end};
+handle_cast({actor, Actor, Pid}, Monitors) ->
+    {noreply, Monitors#{monitor(process, Pid) => Actor}};
 handle_cast(_, Monitors) ->
     {noreply, Monitors}.
 
 -spec handle_info(term(), map()) -> {noreply, map()}.
 handle_info({'DOWN', Monitor, process, Pid, Reason}, Monitors) when is_map_key(Monitor, Monitors) ->
-    {Class, Left} = maps:take(Monitor, Monitors),
-    actor_stopped(Class, Pid, Reason),
+    {Actor, Left} = maps:take(Monitor, Monitors),
+    actor_stopped(Actor, Pid, Reason),
     {noreply, Left};
 handle_info({'DOWN', _, process, Owner, _}, Monitors) ->
     ets:match_delete(?MODULE, #subscription{id = '_', bus = '_', class = '_', kind = '_',

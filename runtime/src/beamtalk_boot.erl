@@ -8,6 +8,7 @@
 %% Serve requests on descriptor 0, answer on descriptor 3, until the pipe closes.
 -spec worker() -> ok.
 worker() ->
+    load_settings(),
     [Image | _] = init:get_plain_arguments(),
     spawn(fun() -> beamtalk_worker:start(Image) end),
     ok.
@@ -15,6 +16,7 @@ worker() ->
 %% Serve the daemon on descriptors 3 and 4 until the pipe closes.
 -spec workspace() -> ok.
 workspace() ->
+    load_settings(),
     [Image | _] = init:get_plain_arguments(),
     spawn(fun() -> beamtalk_bridge:start(Image) end),
     ok.
@@ -22,6 +24,7 @@ workspace() ->
 %% Run the job in the file and end the node with its status.
 -spec script() -> ok.
 script() ->
+    load_settings(),
     [Image, Job | _] = init:get_plain_arguments(),
     spawn(fun() -> beamtalk_script:start(Image, Job) end),
     ok.
@@ -39,3 +42,10 @@ prepare_streams() ->
     _ = [io:setopts(Device, [{encoding, unicode}]) || Device <- [user, standard_error]],
     _ = logger:remove_handler(simple),
     ok.
+
+%% Variables of the application given on the command line (`-beamtalk name value') hold once it is loaded.
+load_settings() ->
+    case init:get_argument(beamtalk) of
+        {ok, _} -> ok = application:load(beamtalk);
+        error -> ok
+    end.

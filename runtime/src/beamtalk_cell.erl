@@ -53,7 +53,8 @@ read({_, _, Cells}, Index) ->
 write({_, Key, _}, Value) ->
     case put(Key, {value, Value}) of
         undefined when is_reference(Key) -> remember(Key);
-        _ -> ok
+        _ when is_reference(Key) -> ok;
+        _ -> beamtalk_announcer:binding_changed(element(2, Key), Value)
     end,
     Value.
 

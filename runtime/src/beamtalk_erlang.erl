@@ -2,7 +2,7 @@
 -module(beamtalk_erlang).
 
 -export(['class doesNotUnderstand:args:'/3, convert_result/1]).
--export([call/3, delegate/5, methods/1, proxy/1]).
+-export([call/3, proxy_call/3, delegate/5, methods/1, proxy/1]).
 
 %% Modules whose character lists are text.
 -define(TEXT_MODULES, [os, file, filename, filelib, calendar, io_lib, inet, init, code, string, unicode]).
@@ -13,30 +13,29 @@ proxy(Module) -> #{'$beamtalk_class' => 'ErlangModule', module => Module}.
 %% `Erlang lists': whatever a class object does not understand is a module.
 -spec 'class doesNotUnderstand:args:'(term(), atom(), [term()]) -> map().
 'class doesNotUnderstand:args:'(_Self, Module, []) ->
-    check_allowed('Erlang', Module),
+    beamtalk_capability:require(ffi, 'Erlang', Module),
     proxy(Module);
 'class doesNotUnderstand:args:'(Self, Selector, _) ->
     beamtalk_error:does_not_understand(Self, Selector).
 
-%% The workspace may have switched calls off.
-check_allowed(Class, Selector) ->
-    case persistent_term:get('$bt_no_ffi', false) of
-        false -> ok;
-        true ->
-            beamtalk_error:raise(capability_disabled, Class, Selector,
-                iolist_to_binary([atom_to_binary(Class), ">>", atom_to_binary(Selector),
-                                  " is switched off in this workspace (--no-ffi)"]),
-                <<"Restart the workspace without the flag to allow it">>, #{capability => ffi})
-    end.
+%% `Erlang module function: a', compiled. The library does without it, so it may be switched off.
+-spec call(module(), atom(), [term()]) -> term().
+call(Module, Function, Args) ->
+    beamtalk_capability:require(ffi, 'Erlang', Module),
+    apply_function(Module, Function, Args).
+
+%% The same through a proxy that is a value.
+-spec proxy_call(module(), atom(), [term()]) -> term().
+proxy_call(Module, Function, Args) ->
+    beamtalk_capability:require(ffi, 'ErlangModule', Function),
+    apply_function(Module, Function, Args).
 
 %% Call `Module:Function(Args…)' by the rules of interop.
--spec call(module(), atom(), [term()]) -> term().
-call(erlang, process_flag, [trap_exit, Flag]) when is_boolean(Flag) ->
+apply_function(erlang, process_flag, [trap_exit, Flag]) when is_boolean(Flag) ->
     %% From now on the actor wants exit signals as messages, see beamtalk_actor.
     erase('$bt_auto_trap'),
     process_flag(trap_exit, Flag);
-call(Module, Function, Args) ->
-    check_allowed('ErlangModule', Function),
+apply_function(Module, Function, Args) ->
     Arity = length(Args),
     case is_exported(Module, Function, Arity) of
         true -> checked_call(Module, Function, Args);
@@ -170,6 +169,7 @@ not_understood(Selector, Hint) ->
 %% Exported functions as `"name/arity"'.
 -spec methods(module()) -> [binary()].
 methods(Module) ->
+    beamtalk_capability:require(ffi, 'ErlangModule', methods),
     case code:ensure_loaded(Module) of
         {module, Module} ->
             lists:sort([iolist_to_binary([atom_to_binary(F), "/", integer_to_binary(A)])
@@ -180,6 +180,7 @@ methods(Module) ->
 %% `self delegate' in a class with a backing module: the function is the first keyword of the selector.
 -spec delegate(module(), instance | class, term(), atom(), [term()]) -> term().
 delegate(Module, Side, Self, Selector, Arguments) ->
+    beamtalk_capability:require_native(declared_name(Self), Selector),
     [Name | _] = binary:split(atom_to_binary(Selector), <<":">>),
     Function = binary_to_atom(Name),
     All = case Side of

@@ -8,7 +8,7 @@
 -spec 'doesNotUnderstand:args:'(map(), atom(), [term()]) -> term().
 'doesNotUnderstand:args:'(#{module := Module} = Self, Selector, Args) ->
     case beamtalk_dispatch:method('Object', Selector) of
-        none -> beamtalk_erlang:call(Module, function_name(Selector), Args);
+        none -> beamtalk_erlang:proxy_call(Module, function_name(Selector), Args);
         _ -> beamtalk_dispatch:call_local('Object', Self, Selector, Args)
     end.
 
@@ -20,7 +20,7 @@ function_name(Selector) ->
 
 -spec 'call:args:'(map(), term(), term()) -> term().
 'call:args:'(#{module := Module}, Function, Args) when is_atom(Function), is_tuple(Args) ->
-    beamtalk_erlang:call(Module, Function, tuple_to_list(Args));
+    beamtalk_erlang:proxy_call(Module, Function, tuple_to_list(Args));
 'call:args:'(_, _, _) ->
     beamtalk_error:type_error('ErlangModule', 'call:args:', <<"The function is a Symbol, the arguments a Tuple">>).
 

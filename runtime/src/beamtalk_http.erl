@@ -7,13 +7,17 @@
 %%
 %% Certificates are always verified against the system's authorities, with the
 %% host name checked by the rules of HTTPS.
+%%
+%% A body is kept for the answer, or passed on in pieces as it comes.
 -module(beamtalk_http).
 
--export([request/5, request/6, hand_over/2, close/1]).
--export_type([server/0, connection/0]).
+-export([request/5, request/6, request/7, hand_over/2, close/1]).
+-export_type([server/0, connection/0, sink/0]).
 
 -type reason() :: invalid_url | connection_failed | tls_verification_failed | timeout
-                | protocol_error.
+                | protocol_error | too_many_redirects.
+%% Where a body goes, decided when the head of the answer is there: into the answer, or in pieces to a function.
+-type sink() :: fun((Status :: pos_integer()) -> collect | fun((binary()) -> term())).
 -type response() :: {Status :: pos_integer(), Headers :: [[binary()]], Body :: binary()}.
 
 -record(connection, {module :: gen_tcp | ssl, socket :: term(), plain :: gen_tcp:socket(),
@@ -35,27 +39,94 @@ request(Method, Url, Headers, Body, Timeout) ->
 -spec request(binary(), binary(), [{binary(), binary()}], binary(), non_neg_integer(), pid() | none) ->
           {ok, response()} | {error, reason()}.
 request(Method, Url, Headers, Body, Timeout, Keeper) ->
+    request(Method, Url, Headers, Body, Timeout, Keeper, #{}).
+
+%% The same with options: where the body goes (`sink'), and how many redirects are followed (`redirects').
+-spec request(binary(), binary(), [{binary(), binary()}], binary(), non_neg_integer(), pid() | none,
+              #{sink => sink(), redirects => non_neg_integer()}) -> {ok, response()} | {error, reason()}.
+request(Method, Url, Headers, Body, Timeout, Keeper, Options) ->
     Deadline = erlang:monotonic_time(millisecond) + Timeout,
+    Sink = maps:get(sink, Options, fun(_) -> collect end),
+    Redirects = case maps:get(redirects, Options, 0) of
+                    0 -> none;
+                    Most -> Most
+                end,
     try
-        Target = parse(Url),
-        Request = [head(Method, Target, Headers, Body, Keeper), Body],
-        case take(Method, Target, Deadline, Keeper) of
-            none ->
-                exchange(connect(Target, Deadline), Method, Request, Target, Keeper);
-            Kept ->
-                case exchange(Kept, Method, Request, Target, Keeper) of
-                    {error, Reason} when Reason =/= timeout ->
-                        exchange(connect(Target, Deadline), Method, Request, Target, Keeper);
-                    Answer ->
-                        Answer
-                end
-        end
+        follow({Method, Url, Headers, Body}, Deadline, Keeper, Sink, Redirects)
     catch
         throw:{?MODULE, Failure} -> {error, Failure}
     end.
 
-exchange(Connection, Method, Request, Target, Keeper) ->
-    try answer(send(Connection, Request), Connection, Method) of
+%%% Redirects
+
+follow(Request, Deadline, Keeper, Sink, none) ->
+    exchange(Request, Deadline, Keeper, Sink);
+follow({_, Url, _, _} = Request, Deadline, Keeper, Sink, Left) ->
+    %% The body of an answer that leads elsewhere is nobody's.
+    Final = fun(Status) ->
+                    case is_redirect(Status) of
+                        true -> collect;
+                        false -> Sink(Status)
+                    end
+            end,
+    case exchange(Request, Deadline, Keeper, Final) of
+        {ok, {Status, Headers, _}} = Answer ->
+            case is_redirect(Status) andalso field(<<"location">>, Headers) of
+                Location when is_binary(Location), Left =:= 0 ->
+                    fail(too_many_redirects);
+                Location when is_binary(Location) ->
+                    Next = redirected(Request, Status, resolved(Location, Url)),
+                    follow(Next, Deadline, Keeper, Sink, Left - 1);
+                _ ->
+                    Answer
+            end;
+        Error ->
+            Error
+    end.
+
+is_redirect(Status) -> lists:member(Status, [301, 302, 303, 307, 308]).
+
+resolved(Location, Url) ->
+    case uri_string:resolve(Location, Url) of
+        Absolute when is_binary(Absolute) -> Absolute;
+        _ -> fail(protocol_error)
+    end.
+
+%% The method is kept where the status says so or where nothing was sent. What proves who asks is for the server
+%% that was asked, and no other.
+redirected({Method, Url, Headers, Body}, Status, Next) ->
+    Allowed = case server(parse(Next)) =:= server(parse(Url)) of
+                  true -> Headers;
+                  false -> without([{<<"authorization">>, <<>>}, {<<"cookie">>, <<>>}], Headers)
+              end,
+    Keeps = lists:member(Status, [307, 308]) orelse Method =:= <<"GET">> orelse Method =:= <<"HEAD">>,
+    case Keeps of
+        true -> {Method, Next, Allowed, Body};
+        false -> {<<"GET">>, Next, without([{<<"content-type">>, <<>>}], Allowed), <<>>}
+    end.
+
+%%% One exchange
+
+exchange({Method, Url, Headers, Body}, Deadline, Keeper, Sink) ->
+    Target = parse(Url),
+    Request = [head(Method, Target, Headers, Body, Keeper), Body],
+    New = fun() -> exchange_on(connect(Target, Deadline), Method, Request, Target, Keeper, Sink) end,
+    case take(Method, Target, Deadline, Keeper) of
+        none ->
+            result(New());
+        Kept ->
+            case exchange_on(Kept, Method, Request, Target, Keeper, Sink) of
+                {error, Reason, unanswered} when Reason =/= timeout -> result(New());
+                Answer -> result(Answer)
+            end
+    end.
+
+result({error, Reason, _}) -> {error, Reason};
+result(Answer) -> Answer.
+
+%% An error says whether the answer had begun: then nothing may be sent a second time.
+exchange_on(Connection, Method, Request, Target, Keeper, Sink) ->
+    try answer(send(Connection, Request), Connection, Method, Sink) of
         {Reusable, Response} ->
             keep(Reusable, Connection, Target, Keeper),
             {ok, Response}
@@ -63,7 +134,11 @@ exchange(Connection, Method, Request, Target, Keeper) ->
         throw:{?MODULE, Reason} ->
             abandon(Connection),
             close(Connection),
-            {error, Reason};
+            {error, Reason, unanswered};
+        throw:{?MODULE, Reason, begun} ->
+            abandon(Connection),
+            close(Connection),
+            {error, Reason, begun};
         Class:Reason:Stack ->
             close(Connection),
             erlang:raise(Class, Reason, Stack)
@@ -152,24 +227,33 @@ path(Parts) ->
 
 connect(#{module := Module, host := Host, port := Port}, Deadline) ->
     Name = unicode:characters_to_list(Host),
-    {Address, Family} = address(Name),
-    Options = [binary, {active, false}, {packet, raw}, {nodelay, true}, {buffer, ?LONGEST_LINE} | Family],
-    Timeout = remaining(Deadline),
-    Socket = case gen_tcp:connect(Address, Port, Options, Timeout) of
-                 {ok, Plain} -> Plain;
-                 {error, timeout} -> fail(timeout);
-                 {error, _} -> fail(connection_failed)
-             end,
+    Socket = connect_any(addresses(Name, Deadline), Port, Deadline, connection_failed),
     case Module of
         gen_tcp -> #connection{module = gen_tcp, socket = Socket, plain = Socket, deadline = Deadline};
         ssl -> upgrade(Socket, Name, Deadline)
     end.
 
-address(Name) ->
+%% One address after the other; none but the last may use up all the time that is left.
+connect_any([], _, _, Failure) ->
+    fail(Failure);
+connect_any([{Family, Address} | Others], Port, Deadline, _) ->
+    Options = [Family, binary, {active, false}, {packet, raw}, {nodelay, true}, {buffer, ?LONGEST_LINE}],
+    Timeout = max(1, remaining(Deadline) div (length(Others) + 1)),
+    case gen_tcp:connect(Address, Port, Options, Timeout) of
+        {ok, Socket} -> Socket;
+        {error, timeout} -> connect_any(Others, Port, Deadline, timeout);
+        {error, _} -> connect_any(Others, Port, Deadline, connection_failed)
+    end.
+
+%% All addresses of a host, those of the older protocol first.
+addresses(Name, Deadline) ->
     case inet:parse_address(Name) of
-        {ok, Address} when tuple_size(Address) =:= 8 -> {Address, [inet6]};
-        {ok, Address} -> {Address, []};
-        {error, _} -> {Name, []}
+        {ok, Address} when tuple_size(Address) =:= 8 -> [{inet6, Address}];
+        {ok, Address} -> [{inet, Address}];
+        {error, _} ->
+            [{Family, Address} || Family <- [inet, inet6],
+                                  {ok, Addresses} <- [inet:getaddrs(Name, Family, remaining(Deadline))],
+                                  Address <- lists:sublist(Addresses, 4)]
     end.
 
 upgrade(Socket, Name, Deadline) ->
@@ -283,29 +367,42 @@ bracketed(Host) ->
 %%% The response
 
 %% A server may answer and close before it has read everything.
-answer(all, Connection, Method) ->
-    response(Connection, Method);
-answer(some, Connection, Method) ->
+answer(all, Connection, Method, Sink) ->
+    response(Connection, Method, Sink);
+answer(some, Connection, Method, Sink) ->
     try
-        response(Connection, Method)
+        response(Connection, Method, Sink)
     catch
         throw:{?MODULE, protocol_error} -> fail(connection_failed)
     end.
 
-response(Connection, Method) ->
+response(Connection, Method, Sink) ->
     set_packet(Connection, http_bin),
     case receive_bytes(Connection, 0) of
         {ok, {http_response, Version, Status, _}} ->
             Headers = headers(Connection, []),
             case Status of
                 Information when Information >= 100, Information < 200 ->
-                    response(Connection, Method);
+                    response(Connection, Method, Sink);
                 _ ->
-                    {Framed, Body} = body(Connection, Method, Status, Headers),
+                    {Framed, Body} = delivered(Connection, Method, Status, Headers, Sink),
                     {Framed andalso persists(Version, Headers), {Status, Headers, Body}}
             end;
         _ ->
             fail(protocol_error)
+    end.
+
+delivered(Connection, Method, Status, Headers, Sink) ->
+    case Sink(Status) of
+        collect ->
+            {Framed, Pieces} = body(Connection, Method, Status, Headers, {collect, []}),
+            {Framed, iolist_to_binary(lists:reverse(Pieces))};
+        Consume ->
+            try body(Connection, Method, Status, Headers, {pass, Consume}) of
+                {Framed, _} -> {Framed, <<>>}
+            catch
+                throw:{?MODULE, Reason} -> throw({?MODULE, Reason, begun})
+            end
     end.
 
 headers(Connection, Headers) ->
@@ -323,21 +420,34 @@ persists({1, 1}, Headers) ->
 persists(_, _) ->
     false.
 
-%% The body, and whether its end is known without the end of the connection.
-body(_, <<"HEAD">>, _, _) -> {true, <<>>};
-body(_, _, 204, _) -> {true, <<>>};
-body(_, _, 304, _) -> {true, <<>>};
-body(Connection, _, _, Headers) ->
+%% Whether the end of the body is known without the end of the connection, and its pieces, last one first. `Into' is
+%% `{collect, Pieces}', or `{pass, Function}' for a body that is passed on and not kept.
+body(_, <<"HEAD">>, _, _, _) -> {true, []};
+body(_, _, 204, _, _) -> {true, []};
+body(_, _, 304, _, _) -> {true, []};
+body(Connection, _, _, Headers, Into) ->
     set_packet(Connection, raw),
     case {field(<<"transfer-encoding">>, Headers), field(<<"content-length">>, Headers)} of
-        {none, none} -> {false, until_closed(Connection, [])};
-        {none, Length} -> {true, exactly(Connection, number(Length, 10))};
+        {none, none} -> {false, until_closed(Connection, Into)};
+        {none, Length} -> {true, pieces(exactly(Connection, number(Length, 10), Into))};
         {Encoding, _} ->
             case string:find(string:lowercase(Encoding), <<"chunked">>) of
-                nomatch -> {false, until_closed(Connection, [])};
-                _ -> {true, chunks(Connection, [])}
+                nomatch -> {false, until_closed(Connection, Into)};
+                _ -> {true, chunks(Connection, Into)}
             end
     end.
+
+add(Bytes, {collect, Pieces}) ->
+    {collect, [Bytes | Pieces]};
+add(Bytes, {pass, Consume} = Into) ->
+    Consume(Bytes),
+    Into.
+
+pieces({collect, Pieces}) -> Pieces;
+pieces({pass, _}) -> [].
+
+piece({collect, _}) -> ?PIECE;
+piece({pass, _}) -> ?LONGEST_LINE.
 
 field(Wanted, Headers) ->
     case [Value || [Name, Value] <- Headers, string:lowercase(Name) =:= Wanted] of
@@ -345,25 +455,22 @@ field(Wanted, Headers) ->
         [] -> none
     end.
 
-exactly(Connection, Length) ->
-    exactly(Connection, Length, []).
-
-exactly(_, 0, Read) ->
-    iolist_to_binary(lists:reverse(Read));
-exactly(Connection, Length, Read) ->
-    Piece = min(Length, ?PIECE),
+exactly(_, 0, Into) ->
+    Into;
+exactly(Connection, Length, Into) ->
+    Piece = min(Length, piece(Into)),
     case receive_bytes(Connection, Piece) of
-        {ok, Bytes} -> exactly(Connection, Length - Piece, [Bytes | Read]);
+        {ok, Bytes} -> exactly(Connection, Length - Piece, add(Bytes, Into));
         closed -> fail(protocol_error)
     end.
 
-until_closed(Connection, Read) ->
+until_closed(Connection, Into) ->
     case receive_bytes(Connection, 0) of
-        {ok, Bytes} -> until_closed(Connection, [Bytes | Read]);
-        closed -> iolist_to_binary(lists:reverse(Read))
+        {ok, Bytes} -> until_closed(Connection, add(Bytes, Into));
+        closed -> pieces(Into)
     end.
 
-chunks(Connection, Read) ->
+chunks(Connection, Into) ->
     set_packet(Connection, line),
     case receive_bytes(Connection, 0) of
         {ok, Line} ->
@@ -371,12 +478,12 @@ chunks(Connection, Read) ->
             case number(string:trim(Size), 16) of
                 0 ->
                     trailers(Connection),
-                    iolist_to_binary(lists:reverse(Read));
+                    pieces(Into);
                 Length ->
                     set_packet(Connection, raw),
-                    Chunk = exactly(Connection, Length),
-                    exactly(Connection, 2),
-                    chunks(Connection, [Chunk | Read])
+                    After = exactly(Connection, Length, Into),
+                    exactly(Connection, 2, {collect, []}),
+                    chunks(Connection, After)
             end;
         closed ->
             fail(protocol_error)

@@ -137,7 +137,10 @@ start_worker(Class, 'spawnWith:', [Slots]) -> start_actor(Class, Slots, nil);
 start_worker(Class, 'spawnAs:', [Name]) -> start_actor(Class, #{}, Name);
 start_worker(Class, 'spawnWith:as:', [Slots, Name]) -> start_actor(Class, Slots, Name);
 start_worker(Class, classMethod, [Selector, Args]) ->
-    %% The class method makes the actor here, so it is linked to this supervisor.
+    announced(Class, made_by(Class, Selector, Args)).
+
+%% The class method makes the actor here, so it is linked to this supervisor.
+made_by(Class, Selector, Args) ->
     try beamtalk_dispatch:send_list(beamtalk_class:named(Class), Selector, Args) of
         {beamtalk_object, _, _, Pid} when is_pid(Pid) ->
             link(Pid),
@@ -150,15 +153,28 @@ start_worker(Class, classMethod, [Selector, Args]) ->
 start_dynamic(Class, Slots) -> start_actor(Class, Slots, nil).
 
 start_actor(Class, Slots, Name) ->
-    try
-        case beamtalk_dispatch:info(Class) of
-            #{native := nil} ->
-                beamtalk_value:check_fields(Class, 'spawnWith:', Slots),
-                beamtalk_actor:start_link(Class, Slots, Name);
-            #{native := Native} -> Native:start_link(Slots)
-        end
-    catch error:#{error := _} = Exception -> {error, Exception}
-    end.
+    announced(Class,
+              try
+                  case beamtalk_dispatch:info(Class) of
+                      #{native := nil} ->
+                          beamtalk_value:check_fields(Class, 'spawnWith:', Slots),
+                          beamtalk_actor:start_link(Class, Slots, Name);
+                      #{native := Native} ->
+                          beamtalk_capability:require_native(Class, 'spawnWith:'),
+                          Native:start_link(Slots)
+                  end
+              catch error:#{error := _} = Exception -> {error, Exception}
+              end).
+
+%% A start that fails is announced.
+announced(Class, {error, Reason} = Error) ->
+    case get('$bt_supervisor') of
+        {beamtalk_supervisor, Supervisor, _, _} -> beamtalk_announcer:child_failed(Supervisor, Class, cause(Reason));
+        undefined -> ok
+    end,
+    Error;
+announced(_, Started) ->
+    Started.
 
 %%% Messages to a running supervisor
 

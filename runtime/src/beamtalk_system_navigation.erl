@@ -3,7 +3,7 @@
 -module(beamtalk_system_navigation).
 
 -export([navigation/1, allClasses/1, extensions/0, 'extendersOf:'/2, 'extensionsBy:'/2,
-         'classesInPackage:'/2]).
+         'classesInPackage:'/2, sites/1]).
 
 -define(CLASS, 'SystemNavigation').
 
@@ -38,6 +38,39 @@ allClasses(_Self) ->
 'extensionsBy:'(_Self, #{name := Name}) ->
     [#{class => side(Class, Side), selector => Selector}
      || {Class, Side, Selector, Package} <- lists:sort(extensions()), Package =:= Name].
+
+%% What every loaded method mentions, as the compiler noted it: `#class #selector #kind #name #line', and for a call of
+%% Erlang `#module #name #arity'. Nothing outside a workspace, unless the application variable `navigation' says so.
+-spec sites(map()) -> [map()].
+sites(_Self) ->
+    case beamtalk_workspace:is_live() orelse application:get_env(beamtalk, navigation, false) of
+        true ->
+            [site(Site, #{class => side(Class, Side), selector => Selector})
+             || {Class, Side, Selector, #{sites := Sites}} <- methods(), Site <- Sites];
+        false ->
+            []
+    end.
+
+site({erlang, Module, Function, Arity, Line}, Base) ->
+    Base#{kind => erlang, module => Module, name => Function, arity => Arity, line => Line};
+site({Kind, Name, Line}, Base) ->
+    Base#{kind => Kind, name => Name, line => Line}.
+
+%% Class, side, selector and full description of every method: class bodies, live changes, extensions.
+methods() ->
+    lists:append([of_class(Name) || Name <- beamtalk_class:all()])
+        ++ [{Class, Side, Selector, Info}
+            || {{Class, Side, Selector}, _, _, Info} <- lists:sort(ets:tab2list(beamtalk_extensions))].
+
+of_class(Name) ->
+    #{patches := Patches, removed := Removed} = beamtalk_class:record(Name),
+    #{method_info := Methods, class_method_info := ClassMethods} = beamtalk_class:meta(Name),
+    Own = maps:from_list([{{Side, Selector}, Info}
+                          || {Side, Infos} <- [{instance, Methods}, {class, ClassMethods}],
+                             {Selector, Info} <- maps:to_list(Infos)]),
+    Live = maps:map(fun(_, {_, _, Info}) -> Info end, Patches),
+    [{Name, Side, Selector, Info}
+     || {{Side, Selector}, Info} <- lists:sort(maps:to_list(maps:without(Removed, maps:merge(Own, Live))))].
 
 side(Class, instance) -> beamtalk_class:named(Class);
 side(Class, class) -> beamtalk_dispatch:class_of(beamtalk_class:named(Class)).

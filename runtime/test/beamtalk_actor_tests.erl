@@ -303,4 +303,9 @@ native() ->
     E = beamtalk_support:catch_error(fun() -> ?D:send(D, 'read:', zork) end),
     ?assertEqual(<<"no_such_key">>, beamtalk_error:field(E, message)),
     ?assertEqual('Disk', beamtalk_error:field(E, errorClass)),
+    application:set_env(beamtalk, disabled_capabilities, [ffi]),
+    ?assertRaises(capability_disabled, ?D:send(D, 'read:', a)),
+    ?assertRaises(capability_disabled, beamtalk_actor_class:spawn_with(beamtalk_class:named('Disk'), #{})),
+    application:unset_env(beamtalk, disabled_capabilities),
+    ?assertEqual(1, ?D:send(D, 'read:', a)),
     ?assertEqual(ok, beamtalk_actor_class:stop(D)).

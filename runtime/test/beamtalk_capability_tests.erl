@@ -45,3 +45,65 @@ requests_are_refused_test() ->
                     ?assertEqual({capability_disabled, #{capability => http}},
                                  failure(beamtalk_http_client:'class get:'(nil, <<"http://127.0.0.1:1/">>)))
             end).
+
+%%% Calls of Erlang
+
+raised(Fun) ->
+    try Fun() of
+        Value -> {answered, Value}
+    catch
+        error:#{error := {beamtalk_error, Kind, Class, Selector, Message, Hint, Details}} ->
+            {Kind, Class, Selector, Message, Hint, Details}
+    end.
+
+calls_of_erlang_are_refused_test() ->
+    Proxy = beamtalk_erlang:proxy(lists),
+    Calls = [fun() -> beamtalk_erlang:call(lists, reverse, [[1]]) end,
+             fun() -> beamtalk_erlang:call(erlang, process_flag, [trap_exit, false]) end,
+             fun() -> beamtalk_erlang:'class doesNotUnderstand:args:'(nil, lists, []) end,
+             fun() -> beamtalk_erlang_module:'call:args:'(Proxy, reverse, {[1]}) end,
+             fun() -> beamtalk_erlang_module:methods(Proxy) end],
+    without([ffi], fun() -> [?assertMatch({capability_disabled, _, _, _, _, #{capability := ffi}}, raised(Call))
+                             || Call <- Calls]
+                   end),
+    [?assertMatch({answered, _}, raised(Call)) || Call <- Calls].
+
+a_refusal_says_what_and_how_to_allow_it_test() ->
+    without([ffi], fun() ->
+        ?assertEqual({capability_disabled, 'Erlang', lists,
+                      <<"Erlang>>lists is switched off in this workspace (--no-ffi)">>,
+                      <<"Restart the workspace without the flag to allow it">>, #{capability => ffi}},
+                     raised(fun() -> beamtalk_erlang:call(lists, reverse, [[1]]) end))
+    end).
+
+%%% The hook
+
+every_refusal_is_told_test() ->
+    Test = self(),
+    persistent_term:put({beamtalk_capability, refused},
+                        fun(Capability, Class, Selector) -> Test ! {refused, Capability, Class, Selector} end),
+    Path = <<"/tmp/beamtalk_capability_hook">>,
+    without([subprocess, fs, http, ffi],
+            fun() ->
+                    beamtalk_system:'class runCommand:'(nil, <<"true">>),
+                    beamtalk_file:'class mkdir:'(nil, Path),
+                    beamtalk_http_client:'class get:'(nil, <<"http://127.0.0.1:1/">>),
+                    beamtalk_http_client:'class download:to:'(nil, <<"http://127.0.0.1:1/">>, Path),
+                    raised(fun() -> beamtalk_erlang:call(lists, reverse, [[1]]) end)
+            end),
+    persistent_term:erase({beamtalk_capability, refused}),
+    ?assertEqual([{refused, subprocess, 'System', 'runCommand:'}, {refused, fs, 'File', 'mkdir:'},
+                  {refused, http, 'HTTPClient', 'get:'}, {refused, http, 'HTTPClient', 'download:to:'},
+                  {refused, ffi, 'Erlang', lists}], messages()).
+
+%% A hook that fails does not let anything through.
+a_failing_hook_changes_nothing_test() ->
+    persistent_term:put({beamtalk_capability, refused}, fun(_, _, _) -> error(oops) end),
+    without([fs], fun() ->
+                          ?assertEqual({capability_disabled, #{capability => fs}},
+                                       failure(beamtalk_file:'class mkdir:'(nil, <<"/tmp/beamtalk_capability_hook">>)))
+                  end),
+    persistent_term:erase({beamtalk_capability, refused}).
+
+messages() ->
+    receive {refused, _, _, _} = Message -> [Message | messages()] after 0 -> [] end.

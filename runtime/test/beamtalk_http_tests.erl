@@ -311,3 +311,178 @@ kept_connections_end_with_the_actor_test() ->
     gen_server:stop(Pid),
     timer:sleep(50),
     ?assert(length(erlang:ports()) =< Ports + 1).
+
+%%% Redirects, streams, addresses, connections used again
+
+%% Answers requests on one port, several on one connection, by path: `Answer(Method, Path, Head)' gives the bytes.
+%% The test is told `{connected, N}' for each connection.
+serve_paths(Answer) ->
+    serve_paths(Answer, {127, 0, 0, 1}).
+
+serve_paths(Answer, Address) ->
+    Test = self(),
+    Family = case tuple_size(Address) of 8 -> [inet6]; 4 -> [] end,
+    {ok, Listener} = gen_tcp:listen(0, [binary, {active, false}, {ip, Address} | Family]),
+    {ok, Port} = inet:port(Listener),
+    spawn_link(fun() -> accept_all(Listener, Answer, Test) end),
+    integer_to_binary(Port).
+
+accept_all(Listener, Answer, Test) ->
+    {ok, Socket} = gen_tcp:accept(Listener),
+    Test ! connected,
+    Server = spawn_link(fun() -> receive go -> serve_all(Socket, Answer) end end),
+    ok = gen_tcp:controlling_process(Socket, Server),
+    Server ! go,
+    accept_all(Listener, Answer, Test).
+
+serve_all(Socket, Answer) ->
+    try read_request(Socket, <<>>) of
+        Head ->
+            [Method, Path | _] = binary:split(Head, <<" ">>, [global]),
+            gen_tcp:send(Socket, Answer(Method, Path, Head)),
+            serve_all(Socket, Answer)
+    catch
+        error:_ -> gen_tcp:close(Socket)
+    end.
+
+reply(Status, Headers, Body) ->
+    [<<"HTTP/1.1 ">>, integer_to_binary(Status), <<" X\r\nContent-Length: ">>, integer_to_binary(iolist_size(Body)),
+     <<"\r\n">>, [[Header, <<"\r\n">>] || Header <- Headers], <<"\r\n">>, Body].
+
+follow(Method, Url, Headers, Body, Most) ->
+    beamtalk_http:request(Method, Url, Headers, Body, 2000, none, #{redirects => Most}).
+
+redirects_are_followed_as_often_as_allowed_test() ->
+    Port = serve_paths(fun(_, <<"/end">>, _) -> reply(200, [], <<"here">>);
+                          (_, <<"/loop">>, _) -> reply(302, [<<"Location: /loop">>], <<"away">>);
+                          (_, <<"/", N>>, _) when N > $0 -> reply(301, [[<<"Location: /">>, N - 1]], <<"away">>);
+                          (_, <<"/0">>, _) -> reply(307, [<<"Location: end">>], <<"away">>)
+                       end),
+    Base = <<"http://127.0.0.1:", Port/binary>>,
+    Get = fun(Path, Most) -> follow(<<"GET">>, <<Base/binary, Path/binary>>, [], <<>>, Most) end,
+    ?assertMatch({ok, {301, _, <<"away">>}}, Get(<<"/3">>, 0)),
+    ?assertMatch({ok, {200, _, <<"here">>}}, Get(<<"/3">>, 5)),
+    ?assertMatch({ok, {200, _, <<"here">>}}, Get(<<"/3">>, 4)),
+    ?assertEqual({error, too_many_redirects}, Get(<<"/3">>, 3)),
+    ?assertEqual({error, too_many_redirects}, Get(<<"/loop">>, 20)).
+
+what_was_sent_is_repeated_only_where_the_status_says_so_test() ->
+    Test = self(),
+    Port = serve_paths(fun(_, <<"/see">>, _) -> reply(303, [<<"Location: /end">>], <<>>);
+                          (_, <<"/again">>, _) -> reply(308, [<<"Location: /end">>], <<>>);
+                          (Method, <<"/end">>, Head) -> Test ! {method, Method, Head}, reply(200, [], <<>>)
+                       end),
+    Base = <<"http://127.0.0.1:", Port/binary>>,
+    Reached = fun(Path) ->
+                      {ok, _} = follow(<<"POST">>, <<Base/binary, Path/binary>>,
+                                       [{<<"Content-Type">>, <<"x/y">>}], <<>>, 1),
+                      receive {method, Method, Head} -> {Method, binary:match(Head, <<"Content-Type">>) =/= nomatch} end
+              end,
+    ?assertEqual({<<"GET">>, false}, Reached(<<"/see">>)),
+    ?assertEqual({<<"POST">>, true}, Reached(<<"/again">>)).
+
+secrets_stay_with_the_server_that_was_asked_test() ->
+    Test = self(),
+    Other = serve_paths(fun(_, _, Head) -> Test ! {head, Head}, reply(200, [], <<>>) end),
+    First = serve_paths(fun(_, <<"/out">>, _) -> reply(302, [[<<"Location: http://127.0.0.1:">>, Other, <<"/">>]], <<>>);
+                           (_, <<"/in">>, _) -> reply(302, [<<"Location: /end">>], <<>>);
+                           (_, _, Head) -> Test ! {head, Head}, reply(200, [], <<>>)
+                        end),
+    Told = fun(Path) ->
+                   Url = <<"http://127.0.0.1:", First/binary, Path/binary>>,
+                   {ok, _} = follow(<<"GET">>, Url, [{<<"Authorization">>, <<"secret">>}, {<<"X-A">>, <<"b">>}], <<>>, 1),
+                   receive
+                       {head, Head} ->
+                           {binary:match(Head, <<"secret">>) =/= nomatch, binary:match(Head, <<"X-A: b">>) =/= nomatch}
+                   end
+           end,
+    ?assertEqual({true, true}, Told(<<"/in">>)),
+    ?assertEqual({false, true}, Told(<<"/out">>)).
+
+a_body_can_be_passed_on_in_pieces_test() ->
+    Body = binary:copy(<<"0123456789abcdef">>, 20000),
+    Chunked = [<<"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n">>,
+               [[integer_to_binary(byte_size(Body), 16), <<"\r\n">>, Body, <<"\r\n">>] || _ <- [1, 2]], <<"0\r\n\r\n">>],
+    Port = serve_paths(fun(_, <<"/plain">>, _) -> reply(200, [], Body);
+                          (_, <<"/chunked">>, _) -> Chunked;
+                          (_, <<"/cut">>, _) -> [binary:part(iolist_to_binary(reply(200, [], Body)), 0, 100000)];
+                          (_, <<"/bad">>, _) -> reply(500, [], <<"sorry">>)
+                       end),
+    Get = fun(Path) ->
+                  Test = self(),
+                  Url = <<"http://127.0.0.1:", Port/binary, Path/binary>>,
+                  Sink = fun(200) -> fun(Piece) -> Test ! {piece, Piece} end; (_) -> collect end,
+                  beamtalk_http:request(<<"GET">>, Url, [], <<>>, 500, none, #{sink => Sink})
+          end,
+    ?assertMatch({ok, {200, _, <<>>}}, Get(<<"/plain">>)),
+    Plain = pieces(),
+    ?assertEqual(Body, iolist_to_binary(Plain)),
+    ?assert(length(Plain) > 1),
+    ?assertMatch({ok, {200, _, <<>>}}, Get(<<"/chunked">>)),
+    ?assertEqual(<<Body/binary, Body/binary>>, iolist_to_binary(pieces())),
+    ?assertEqual({error, timeout}, Get(<<"/cut">>)),
+    _ = pieces(),
+    ?assertMatch({ok, {500, _, <<"sorry">>}}, Get(<<"/bad">>)),
+    ?assertEqual([], pieces()).
+
+pieces() ->
+    receive {piece, Piece} -> [Piece | pieces()] after 0 -> [] end.
+
+requests_to_the_class_share_connections_test() ->
+    Port = serve_paths(fun(_, _, _) -> reply(200, [], <<"x">>) end),
+    Url = <<"http://127.0.0.1:", Port/binary, "/">>,
+    _ = connections(0),
+    [?assertMatch(#{isOk := true}, beamtalk_http_client:'class get:'(nil, Url)) || _ <- lists:seq(1, 5)],
+    ?assertEqual(1, connections(0)).
+
+connections(Count) ->
+    receive connected -> connections(Count + 1) after 50 -> Count end.
+
+a_download_is_there_whole_or_not_at_all_test() ->
+    Body = binary:copy(<<"line\n">>, 200000),
+    Port = serve_paths(fun(_, <<"/file">>, _) -> reply(200, [], Body);
+                          (_, <<"/moved">>, _) -> reply(302, [<<"Location: /file">>], <<"x">>);
+                          (_, <<"/none">>, _) -> reply(404, [], <<"no such thing">>);
+                          (_, <<"/cut">>, _) -> [binary:part(iolist_to_binary(reply(200, [], Body)), 0, 100000)]
+                       end),
+    Directory = filename:join("/tmp", "beamtalk-download-" ++ os:getpid()),
+    Path = unicode:characters_to_binary(filename:join([Directory, "deep", "file"])),
+    Get = fun(Name, Options) ->
+                  beamtalk_http_client:'class download:to:options:'(nil, <<"http://127.0.0.1:", Port/binary, Name/binary>>,
+                                                                    Path, Options)
+          end,
+    ?assertMatch(#{isOk := true, okValue := #{status := 404, body := <<"no such thing">>}}, Get(<<"/none">>, #{})),
+    ?assertMatch(#{isOk := false}, Get(<<"/cut">>, #{timeout => 300})),
+    ?assertEqual({ok, []}, file:list_dir(filename:dirname(Path))),
+    ?assertMatch(#{isOk := true, okValue := #{status := 200, body := <<>>}}, Get(<<"/moved">>, #{followRedirects => 1})),
+    ?assertEqual({ok, Body}, file:read_file(Path)),
+    ?assertEqual({ok, ["file"]}, file:list_dir(filename:dirname(Path))),
+    ok = file:del_dir_r(Directory).
+
+options_that_do_not_exist_are_named_test() ->
+    try beamtalk_http_client:'class request:url:options:'(nil, get, <<"http://127.0.0.1:1/">>, #{folow => 1}) of
+        _ -> error(accepted)
+    catch
+        error:#{error := {beamtalk_error, Kind, _, _, Message, _, _}} ->
+            ?assertEqual(argument_error, Kind),
+            ?assert(binary:match(Message, <<"#folow">>) =/= nomatch)
+    end.
+
+%% `localhost' has an address of both kinds on most machines; a server on the newer one alone must be reached.
+a_host_of_the_newer_protocol_is_reached_test() ->
+    case inet:getaddrs("localhost", inet6) of
+        {ok, _} ->
+            try serve_paths(fun(_, _, _) -> reply(200, [], <<"six">>) end, {0, 0, 0, 0, 0, 0, 0, 1}) of
+                Port ->
+                    Get = fun(Host) ->
+                                  beamtalk_http:request(<<"GET">>, <<"http://", Host/binary, ":", Port/binary, "/">>, [],
+                                                        <<>>, 2000)
+                          end,
+                    ?assertMatch({ok, {200, _, <<"six">>}}, Get(<<"[::1]">>)),
+                    ?assertMatch({ok, {200, _, <<"six">>}}, Get(<<"localhost">>))
+            catch
+                error:{badmatch, {error, _}} -> ok
+            end;
+        {error, _} ->
+            ok
+    end.

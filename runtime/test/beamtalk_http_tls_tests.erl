@@ -222,7 +222,7 @@ no_way_out(_) ->
            #{verifyPeer => false}, #{tls => #{verify => verify_none}}, #{tls => false},
            #{ssl => [{verify, verify_none}]}, #{ssl_options => [{verify, verify_none}]},
            #{cacerts => []}, #{server_name_indication => disable}, #{<<"verify">> => <<"none">>}],
-    [refused(request(url("localhost", serve(Certificate)), Options)) || Options <- Off],
+    [?assertRaises(argument_error, request(url("localhost", serve(Certificate)), Options)) || Options <- Off],
     [?assertMatch({error, #{error := {beamtalk_error, unknown_field, _, _, _, _, _}}},
                   beamtalk_http_client:start_link(Options)) || Options <- Off],
     %% Nor does the rest of a URL.
@@ -256,7 +256,10 @@ actor(Authority) ->
     accepted(beamtalk_http_client:'get:'(Client(signed(Authority, localhost())), <<"/">>)),
     refused(beamtalk_http_client:'get:'(Client(signed(authority(), localhost())), <<"/">>)),
     refused(beamtalk_http_client:'request:path:options:'(Client(signed(authority(), localhost())), get, <<"/">>,
-                                                         #{verify => verify_none})).
+                                                         #{timeout => 4000})),
+    ?assertRaises(argument_error,
+                  beamtalk_http_client:'request:path:options:'(Client(signed(authority(), localhost())), get, <<"/">>,
+                                                               #{verify => verify_none})).
 
 %%% The rest of the exchange
 

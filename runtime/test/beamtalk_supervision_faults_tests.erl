@@ -70,13 +70,12 @@ pool() ->
     await(fun() -> ?S:count(Pool) =:= 10 andalso living(Pool) -- pids(Actors) =:= living(Pool) end),
     stop(Pool).
 
-%% Actors and the inner supervisor alike, for two seconds.
+%% Actors and the inner supervisor alike. A number of kills and no length of time: how many fit into a second depends
+%% on what else the machine does.
 at_random() ->
     Tree = start('Outer'),
-    Deadline = erlang:monotonic_time(millisecond) + 2000,
-    Killed = kill_until(Tree, Deadline, 0),
+    kill_at_random(Tree, 200),
     await(fun() -> is_complete(Tree) end),
-    ?assert(Killed > 20),
     ?assertEqual(Tree, ?S:'class current'(beamtalk_class:named('Outer'))),
     ?assertEqual(['Named', 'Inner'], ?S:children(Tree)),
     Inner = ?S:'class current'(beamtalk_class:named('Inner')),
@@ -86,23 +85,20 @@ at_random() ->
     stop(Tree),
     ?assertEqual([undefined, nil], [whereis(faults_named), ?S:'class current'(beamtalk_class:named('Inner'))]).
 
-kill_until(Tree, Deadline, Killed) ->
-    case erlang:monotonic_time(millisecond) < Deadline of
-        true ->
-            Inner = ?S:'class current'(beamtalk_class:named('Inner')),
-            Below = case Inner of
-                        nil -> [];
-                        _ -> try living(Inner) catch error:#{error := _} -> [] end
-                    end,
-            Now = case living(Tree) ++ Below of
-                      [] -> 0;
-                      Pids -> exit(lists:nth(rand:uniform(length(Pids)), Pids), kill), 1
-                  end,
-            timer:sleep(rand:uniform(5) - 1),
-            kill_until(Tree, Deadline, Killed + Now);
-        false ->
-            Killed
-    end.
+kill_at_random(_, 0) ->
+    ok;
+kill_at_random(Tree, Left) ->
+    Inner = ?S:'class current'(beamtalk_class:named('Inner')),
+    Below = case Inner of
+                nil -> [];
+                _ -> try living(Inner) catch error:#{error := _} -> [] end
+            end,
+    Killed = case living(Tree) ++ Below of
+                 [] -> 0;
+                 Pids -> exit(lists:nth(rand:uniform(length(Pids)), Pids), kill), 1
+             end,
+    timer:sleep(rand:uniform(5) - 1),
+    kill_at_random(Tree, Left - Killed).
 
 is_complete(Tree) ->
     Inner = ?S:'class current'(beamtalk_class:named('Inner')),

@@ -44,6 +44,7 @@ codes! {
     NATIVE_NEW = "E0234", "A native class without fields is sent `new`.";
     ROOT_CLASS = "E0235", "A class has no superclass.";
     SELF_PARAMETER = "E0236", "A parameter has the type `Self`.";
+    FFI_DISABLED = "E0501", "Erlang is called, or a class has a backing module, where that is switched off.";
     WRONG_SELECTOR = "E0701", "The source given for a method defines another one.";
     UNRESOLVED_CLASS = "W0201", "A class name is not known.";
     UNUSED = "W0202", "A variable or parameter is never read.";

@@ -15,6 +15,7 @@ mod lower;
 mod meta;
 mod names;
 mod resolve;
+mod sites;
 pub mod suggest;
 mod table;
 mod types;

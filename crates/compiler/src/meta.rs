@@ -8,6 +8,7 @@ use ecow::EcoString;
 use crate::SourceFile;
 use crate::class::{generated_selectors, setter_selector};
 use crate::erl::{Erl, ErlKind};
+use crate::sites;
 use crate::table::{ClassTable, Kind, Origin};
 use crate::types;
 
@@ -222,6 +223,7 @@ fn method_info(file: &SourceFile, lines: &LineIndex, method: &ast::Method) -> Te
         ("return_type", annotation(method.result.as_ref(), file)),
         ("generated", boolean(false)),
         ("delegate", boolean(is_delegate(method))),
+        ("sites", sites::of(method, lines)),
     ])
 }
 

@@ -327,6 +327,7 @@ impl<'a> Resolver<'a> {
         if let Some(variable) = self.scopes.read(name) {
             return NodeKind::Variable(variable);
         }
+        self.check_ffi(class);
         let known = self.table.class(name).is_some() || self.table.protocol(name).is_some();
         if !known && !is_workspace_global(name) {
             let suggestion = crate::suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
@@ -657,6 +658,7 @@ impl<'a> Resolver<'a> {
         {
             return None;
         }
+        self.check_ffi(class);
         let function = selector.split(':').next().unwrap_or_default().into();
         let arguments = self.expressions(&send.message.arguments);
         Some(NodeKind::ErlangCall {
@@ -664,6 +666,20 @@ impl<'a> Resolver<'a> {
             function,
             arguments,
         })
+    }
+
+    /// `Erlang` is named where calls of Erlang are switched off.
+    fn check_ffi(&mut self, class: &ast::ClassRef) {
+        if class.name.text == "Erlang" && !self.table.allows_ffi(self.file.origin) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    codes::FFI_DISABLED,
+                    class.span,
+                    "Erlang is switched off in this workspace (--no-ffi)",
+                )
+                .with_hint("Restart the workspace without the flag to allow it."),
+            );
+        }
     }
 
     fn is_character(&self, node: &Node) -> bool {

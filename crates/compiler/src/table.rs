@@ -78,6 +78,8 @@ struct Tables {
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
     /// Selectors that a class outside the library defines, on the instance side.
     user_selectors: FxHashSet<EcoString>,
+    /// Code outside the library may not call Erlang.
+    is_ffi_disabled: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -190,6 +192,16 @@ impl ClassTable {
         Arc::make_mut(&mut self.tables)
             .classes
             .insert(entry.name.clone(), Arc::new(entry));
+    }
+
+    /// From now on code outside the library that calls Erlang does not compile (E0501): the workspace was started
+    /// with `--no-ffi`.
+    pub fn disable_ffi(&mut self) {
+        Arc::make_mut(&mut self.tables).is_ffi_disabled = true;
+    }
+
+    pub(crate) fn allows_ffi(&self, origin: Origin) -> bool {
+        !self.tables.is_ffi_disabled || origin == Origin::Library
     }
 
     pub fn class(&self, name: &str) -> Option<&ClassEntry> {

@@ -331,3 +331,32 @@ fn equal_input_gives_equal_bytes() {
     };
     assert_eq!(compile(), compile());
 }
+
+/// Calls of Erlang that are visible, and classes with a backing module, where the table says they are switched off.
+#[test]
+fn erlang_switched_off_is_an_error_outside_the_library() {
+    let mut table = library();
+    table.disable_ffi();
+    let codes = |text: &str, origin| -> Vec<String> {
+        let (file, _) = source_file("Demo", text, origin);
+        let mut table = table.clone();
+        table.declare(&file);
+        let found = if origin == Origin::Session {
+            compile_input(&file, &table, &[]).diagnostics
+        } else {
+            compile_file(&file, &table).diagnostics
+        };
+        found
+            .iter()
+            .map(|diagnostic| diagnostic.code.to_string())
+            .filter(|code| code == "E0501")
+            .collect()
+    };
+    let call = "Object subclass: Demo\n  class go => Erlang lists reverse: #(1)\n  class module => Erlang\n";
+    let backed = "Object subclass: Demo native: demo\n  go -> Integer => self delegate\n";
+    assert_eq!(codes(call, Origin::Package).len(), 2);
+    assert_eq!(codes(backed, Origin::Package).len(), 1);
+    assert_eq!(codes("Erlang lists reverse: #(1)", Origin::Session).len(), 1);
+    assert!(codes(call, Origin::Library).is_empty());
+    assert!(codes(backed, Origin::Library).is_empty());
+}

@@ -332,6 +332,13 @@ impl Checker<'_> {
             .as_ref()
             .map(|native| native.text.as_str())
             .unwrap_or_default();
+        if !self.table.allows_ffi(self.file.origin) {
+            let message = eco_format!(
+                "`{}` is backed by the Erlang module `{native}`, which is switched off in this workspace (--no-ffi)",
+                class.name.text
+            );
+            self.error(codes::FFI_DISABLED, class.header, message);
+        }
         if ERLANG_RESERVED.contains(&native) {
             let message = eco_format!("`{native}` is an Erlang reserved word and cannot name a module");
             self.error(codes::NATIVE_RESERVED_WORD, class.header, message);
