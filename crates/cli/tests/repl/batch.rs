@@ -11,9 +11,20 @@ use crate::support::{Place, finish};
 fn expressions_are_evaluated_in_one_session() {
     let place = Place::new();
     let done = place
-        .run(&["repl", "-e", "x := 20", "-e", "x * 2 + 2", "-e", "Transcript show: \"hi\". 1"])
+        .run(&[
+            "repl",
+            "-e",
+            "x := 20",
+            "-e",
+            "x * 2 + 2",
+            "-e",
+            "Transcript show: \"hi\". 1",
+        ])
         .expect_code(0);
-    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("20\n42\nhi\n1\n", ""));
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("20\n42\nhi\n1\n", "")
+    );
     let done = place.run(&["eval", "x"]).expect_code(1);
     assert!(done.stderr.starts_with("Error: "), "{done:?}");
     place.stop();
@@ -27,12 +38,15 @@ fn the_first_failure_ends_it() {
         .expect_code(1);
     assert_eq!(done.stdout, "1\n");
     assert!(
-        done.stderr.contains("Error: Integer does not understand 'frobnicate'\nHint: "),
+        done.stderr
+            .contains("Error: Integer does not understand 'frobnicate'\nHint: "),
         "{done:?}"
     );
     place.run(&["eval", "1 +"]).expect_code(1);
     place.run(&["eval", "Program exit: 7"]).expect_code(7);
-    place.run(&["eval", "--timeout", "0.5", "[true] whileTrue: [1]"]).expect_code(124);
+    place
+        .run(&["eval", "--timeout", "0.5", "[true] whileTrue: [1]"])
+        .expect_code(124);
     place.run(&["eval", "--timeout", "0", "1"]).expect_code(2);
     place.run(&["eval"]).expect_code(2);
     place.run(&["eval", "2 + 3"]).expect_code(0);
@@ -43,7 +57,14 @@ fn the_first_failure_ends_it() {
 fn objects_are_for_programs() {
     let place = Place::new();
     let done = place
-        .run(&["repl", "--json", "-e", "Transcript show: \"hi\". 42", "-e", "3 frobnicate"])
+        .run(&[
+            "repl",
+            "--json",
+            "-e",
+            "Transcript show: \"hi\". 42",
+            "-e",
+            "3 frobnicate",
+        ])
         .expect_code(1);
     let objects: Vec<Value> = done
         .stdout
@@ -76,7 +97,9 @@ fn a_stream_is_read_one_input_at_a_time() {
     assert_eq!(lines[3..5], ["20", "20"], "{done:?}");
     assert!(lines[5].starts_with("k = Actor(Kettle, "), "{done:?}");
     assert_eq!(lines[6..], ["x = 20", "\"this is input\""], "{done:?}");
-    let done = place.run_with_input(&["repl"], "1\n:nonsense\n2\n").expect_code(1);
+    let done = place
+        .run_with_input(&["repl"], "1\n:nonsense\n2\n")
+        .expect_code(1);
     assert_eq!(done.stdout, "1\n");
     assert!(done.stderr.starts_with("Unknown command :nonsense."), "{done:?}");
     place.stop();
@@ -113,7 +136,10 @@ fn an_interrupt_ends_the_command_and_the_evaluation() {
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     let done = finish(child).expect_code(130);
-    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("go\n", "Interrupted\n"));
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("go\n", "Interrupted\n")
+    );
     let done = place.run_with_input(&["repl"], ":sessions\n").expect_code(0);
     assert!(!done.stdout.replace("▸ ", "").contains("busy\n  "), "{done:?}");
     assert_eq!(done.stdout.matches("busy").count(), 0, "{done:?}");
@@ -132,7 +158,15 @@ fn a_wrong_cookie_is_exit_4() {
     let right = std::fs::read_to_string(&cookie).unwrap();
     let wrong: String = right
         .chars()
-        .map(|character| if character == 'A' { 'B' } else if character == '\n' { '\n' } else { 'A' })
+        .map(|character| {
+            if character == 'A' {
+                'B'
+            } else if character == '\n' {
+                '\n'
+            } else {
+                'A'
+            }
+        })
         .collect();
     std::fs::write(&cookie, &wrong).unwrap();
     let done = place.run(&["eval", "1"]).expect_code(4);

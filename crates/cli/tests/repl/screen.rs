@@ -117,10 +117,7 @@ impl Screen {
             if is_so(&shown) {
                 return;
             }
-            assert!(
-                Instant::now() < deadline,
-                "waited in vain for {what:?}:\n{shown}"
-            );
+            assert!(Instant::now() < deadline, "waited in vain for {what:?}:\n{shown}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -19,7 +19,9 @@ fn the_greeting_warns_once_and_lists_actors_later() {
     place.write("src/Lamp.bt", "Actor subclass: Lamp\n  toggle => true\n");
     let screen = Screen::repl(&place);
     let shown = screen.shown();
-    assert!(shown.starts_with("Beamtalk v0.1.0\n`:help` lists the commands, `:exit` leaves.\n\n  Workspace: "));
+    assert!(
+        shown.starts_with("Beamtalk v0.1.0\n`:help` lists the commands, `:exit` leaves.\n\n  Workspace: ")
+    );
     assert!(
         shown.contains(&format!("(auto-discovered from {})", place.directory().display())),
         "{shown}"
@@ -62,7 +64,10 @@ fn a_class_is_typed_over_several_lines_and_patched() {
         "> Actor subclass: Fan\n..>   state: speed = 0\n..>   faster => self.speed := self.speed + 1\nFan\n>"
     );
     screen.evaluate("Fan spawn faster", "\n1\n");
-    screen.evaluate("Fan >> slower => 0", "\nFan>>slower (no source file, not flushable)\n");
+    screen.evaluate(
+        "Fan >> slower => 0",
+        "\nFan>>slower (no source file, not flushable)\n",
+    );
     screen.evaluate(
         "Lamp >> isOn => \"patched\"",
         "\nLamp>>isOn (pending, :flush writes src/Lamp.bt)\n",
@@ -207,11 +212,20 @@ fn colours_are_used_unless_refused() {
     screen.line("3 frobnicate");
     screen.wait_for("\nHint: ");
     let painted = screen.painted();
-    for part in ["\x1b[33m1", "\x1b[32m\"a\"", "\x1b[1m\x1b[34mnil", "\x1b[1m\x1b[31mError: "] {
+    for part in [
+        "\x1b[33m1",
+        "\x1b[32m\"a\"",
+        "\x1b[1m\x1b[34mnil",
+        "\x1b[1m\x1b[31mError: ",
+    ] {
         assert!(painted.contains(part), "{part:?}:\n{painted:?}");
     }
     drop(screen);
-    for refusal in ["NO_COLOR=1 beamtalk repl", "TERM=dumb beamtalk repl -e 3", "beamtalk repl --no-color -e 3"] {
+    for refusal in [
+        "NO_COLOR=1 beamtalk repl",
+        "TERM=dumb beamtalk repl -e 3",
+        "beamtalk repl --no-color -e 3",
+    ] {
         let screen = Screen::open(&place, refusal);
         screen.wait_for("\n");
         if !refusal.contains("-e") {
@@ -229,10 +243,16 @@ fn help_and_unknown_commands() {
     let place = Place::new();
     let screen = Screen::repl(&place);
     screen.evaluate(":help", "\n  :bindings ");
-    screen.evaluate(":bindigns", "\nUnknown command :bindigns. Did you mean :bindings?\n>");
+    screen.evaluate(
+        ":bindigns",
+        "\nUnknown command :bindigns. Did you mean :bindings?\n>",
+    );
     screen.evaluate(":sync now", "\n:sync takes no argument\n>");
     screen.evaluate(":help Integer isEven", "isEven");
-    screen.evaluate("3 frobnicate", "\nError: Integer does not understand 'frobnicate'\nHint: ");
+    screen.evaluate(
+        "3 frobnicate",
+        "\nError: Integer does not understand 'frobnicate'\nHint: ",
+    );
     screen.evaluate(":error", "\nKind: does_not_understand\n");
     screen.evaluate(":time 6 * 7", "\n42\n");
     screen.wait_for(" ms\n>");
