@@ -16,6 +16,7 @@ worker() ->
 %% Serve the daemon on descriptors 3 and 4 until the pipe closes.
 -spec workspace() -> ok.
 workspace() ->
+    load_settings(),
     [Image | _] = init:get_plain_arguments(),
     spawn(fun() -> beamtalk_bridge:start(Image) end),
     ok.

@@ -146,7 +146,7 @@ send(Method, Url, Options, Selector, Keeper, Sink) ->
 %% success is written; the body of any other one is in the response.
 download(Url, Path, Options, Selector, Keeper) ->
     beamtalk_argument:string(Url, ?CLASS, Selector),
-    Checked = beamtalk_file:path(Path, Selector),
+    Checked = beamtalk_file:path(beamtalk_argument:string(Path, ?CLASS, Selector), Selector),
     Request = check_options(Options, Selector),
     Download = fun() -> download(Url, Checked, Request, Selector, Keeper, part_of(Checked)) end,
     beamtalk_capability:guard(http, ?CLASS, Selector,

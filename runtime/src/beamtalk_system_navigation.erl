@@ -40,10 +40,10 @@ allClasses(_Self) ->
      || {Class, Side, Selector, Package} <- lists:sort(extensions()), Package =:= Name].
 
 %% What every loaded method mentions, as the compiler noted it: `#class #selector #kind #name #line', and for a call of
-%% Erlang `#module #name #arity'. Nothing outside a workspace.
+%% Erlang `#module #name #arity'. Nothing outside a workspace, unless the application variable `navigation' says so.
 -spec sites(map()) -> [map()].
 sites(_Self) ->
-    case application:get_env(beamtalk, workspace, false) of
+    case beamtalk_workspace:is_live() orelse application:get_env(beamtalk, navigation, false) of
         true ->
             [site(Site, #{class => side(Class, Side), selector => Selector})
              || {Class, Side, Selector, #{sites := Sites}} <- methods(), Site <- Sites];

@@ -234,3 +234,35 @@ fn a_broken_pipe_harms_nobody() {
     assert_eq!(sleepers(&seconds), Vec::<u32>::new());
     program.finish();
 }
+
+/// The one process of this place that runs programs for the node.
+fn helper(place: &Place) -> Pid {
+    let is_helper = |id: &u32| {
+        let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains("port-helper")
+    };
+    let id = place.processes().into_iter().find(is_helper).unwrap();
+    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
+}
+
+#[test]
+fn nothing_outlives_a_killed_helper_and_the_node_gets_another_one() {
+    let seconds = seconds();
+    let text = format!(
+        "Object subclass: Main\n\n  class run =>\n    p := ({PAIR}) unwrap\n    Console printLine: p readLine\n    \
+         q := (Subprocess open: \"sh\" args: #(\"-c\", \"trap '' TERM; echo deaf; sleep SECONDS; sleep SECONDS\")) \
+         unwrap\n    Console printLine: q readLine\n    Console readLine\n    \
+         Console printLine: (System runCommand: \"true\") unwrap exitCode\n    Console readLine\n"
+    );
+    let place = with_main(&seconds, &text);
+    let mut program = Program::start(&place);
+    program.expect("up");
+    program.expect("deaf");
+    assert!(sleepers(&seconds).len() >= 3, "{:?}", sleepers(&seconds));
+    kill_process(helper(&place), Signal::KILL).unwrap();
+    wait_for("the end of every sleeper", || sleepers(&seconds).is_empty());
+    program.input.as_mut().unwrap().write_all(b"next\n").unwrap();
+    program.expect("0");
+    program.finish();
+    wait_for("the end of the guards", || place.processes().is_empty());
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -114,7 +115,7 @@ pub fn spawn(spec: &Spec, guard: Option<&GuardLink>) -> Result<Child, Error> {
         };
     }
     if let Some(link) = guard {
-        announce_before_exec(&mut command, link);
+        announce_before_exec(command.as_std_mut(), link);
     }
     let leader = command
         .spawn()
@@ -140,12 +141,14 @@ pub fn spawn(spec: &Spec, guard: Option<&GuardLink>) -> Result<Child, Error> {
     })
 }
 
+/// Let a command that makes a group of its own tell the guard before its program runs. Whoever starts it tells the guard
+/// with [`GuardLink::forget`] when nothing is left of the group.
 #[expect(
     unsafe_code,
     reason = "the group must be in the guard's pipe after fork and before exec; the closure makes \
               two system calls on data it owns and allocates nothing"
 )]
-fn announce_before_exec(command: &mut Command, link: &GuardLink) {
+pub fn announce_before_exec(command: &mut std::process::Command, link: &GuardLink) {
     let pipe = link.pipe();
     let announce = move || {
         let id = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();

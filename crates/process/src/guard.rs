@@ -101,7 +101,7 @@ impl Guard {
 
 impl GuardLink {
     /// The group is empty; the guard may forget it.
-    pub(crate) fn forget(&self, group: Group) {
+    pub fn forget(&self, group: Group) {
         self.send(record(REMOVE, group.id()));
     }
 

@@ -14,7 +14,7 @@ mod group;
 mod guard;
 mod lines;
 
-pub use child::{Child, Spec, Stdin, Stop, find_program, spawn};
+pub use child::{Child, Spec, Stdin, Stop, announce_before_exec, find_program, spawn};
 pub use error::Error;
 pub use group::{Group, descendants_of_self, kill_each, reap_strangers};
 pub use guard::{GUARD_ARGUMENT, Guard, GuardLink, run_guard_if_asked};

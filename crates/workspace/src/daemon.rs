@@ -4,6 +4,7 @@ mod life;
 mod node;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
-use crate::changes::ChangeLog;
+use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
@@ -50,6 +51,8 @@ pub enum StartError {
     #[error(transparent)]
     Audit(#[from] AuditError),
     #[error(transparent)]
+    Changes(#[from] ChangeError),
+    #[error(transparent)]
     Node(#[from] beamtalk_node::Error),
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -67,6 +70,7 @@ impl StartError {
         match self {
             Self::Storage(_)
             | Self::Audit(_)
+            | Self::Changes(_)
             | Self::Gate(GateError::Storage(_) | GateError::Tls(TlsError::Key(_))) => (5, "storage"),
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
@@ -247,7 +251,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: options.capabilities(),
     };
-    let changes = ChangeLog::open(directory.changes()?, root.clone()).map_err(StartError::Failed)?;
+    let changes = ChangeLog::open(directory.changes()?, &root)?;
     remember(&directory, metadata.clone(), &options)?;
     let workspace = Rc::new(Workspace {
         info: RefCell::new(info),
@@ -265,7 +269,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         project: RefCell::new(None),
         loaded: RefCell::new(FxHashMap::default()),
         findings: RefCell::new(FxHashMap::default()),
-        connections: RefCell::new(FxHashMap::default()),
+        connections: RefCell::new(BTreeMap::new()),
         next_connection: Cell::new(1),
         started: Instant::now(),
         last_use: Cell::new(Instant::now()),

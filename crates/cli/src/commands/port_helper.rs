@@ -2,7 +2,7 @@
 //!
 //! The node's own ports have one output pipe and no process groups. This helper gives every program a group of its
 //! own and separate pipes, and ends the group when it is told to, when the program ends, or when the
-//! node goes away. Frames are external terms behind a 4-byte length. Commands are maps with `command`
+//! node goes away. A guard does it when this helper itself is killed. Frames are external terms behind a 4-byte length. Commands are maps with `command`
 //! (`spawn`, `write_stdin`, `close_stdin`, `kill`) and `child_id`; events are `{spawned, N}`,
 //! `{spawn_failed, N, Reason}`, `{stdout, N, Bytes}`, `{stderr, N, Bytes}` and, last, `{exit, N, Code}`.
 
@@ -11,13 +11,14 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beamtalk_etf::{Limits, Term, decode, encode};
+use beamtalk_process::{Group, Guard, GuardLink, announce_before_exec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::exit::Exit;
@@ -34,6 +35,16 @@ pub(crate) struct Arguments {}
 pub(crate) fn run(_terminal: &mut Terminal, _arguments: &Arguments) -> anyhow::Result<Exit> {
     // An interrupt at the terminal is for the node, not for the programs it runs.
     let _ = rustix::process::setsid();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let guard = {
+        let _context = runtime.enter();
+        Guard::start(None)?
+    };
+    let (link, (ended, endings)) = (guard.link(), channel());
+    let forgetful = link.clone();
+    thread::spawn(move || reap(&endings, &forgetful));
     let mut children: BTreeMap<i64, Program> = BTreeMap::new();
     while let Some(command) = read_frame(&mut io::stdin().lock())? {
         children.retain(|_, child| !child.ending.has(Stage::Collected));
@@ -41,7 +52,7 @@ pub(crate) fn run(_terminal: &mut Terminal, _arguments: &Arguments) -> anyhow::R
             continue;
         };
         match request.name {
-            "spawn" => match start(&request) {
+            "spawn" => match start(&request, &link, &ended) {
                 Ok(child) => {
                     children.insert(request.child, child);
                 }
@@ -57,8 +68,13 @@ pub(crate) fn run(_terminal: &mut Terminal, _arguments: &Arguments) -> anyhow::R
     for child in children.values() {
         child.end_group();
     }
-    for child in children.values() {
-        child.ending.wait(Stage::Collected, GRACE + GRACE);
+    let collected: Vec<bool> = children
+        .values()
+        .map(|child| child.ending.wait(Stage::Collected, GRACE + GRACE))
+        .collect();
+    // What has not ended by now is left to the guard.
+    if collected.iter().all(|is_collected| *is_collected) {
+        runtime.block_on(guard.dismiss());
     }
     Ok(Exit::Success)
 }
@@ -105,20 +121,41 @@ impl Ending {
 /// A running program, seen from the thread that reads commands.
 struct Program {
     group: Pid,
-    input: Option<Sender<Vec<u8>>>,
+    input: Input,
     ending: Arc<Ending>,
+}
+
+/// The program's standard input. A thread writes to it once there is something to write.
+enum Input {
+    Unused(ChildStdin),
+    Fed(Sender<Vec<u8>>),
+    Closed,
+}
+
+impl Input {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Input::Unused(_) = self {
+            let (sender, receiver) = channel();
+            if let Input::Unused(pipe) = std::mem::replace(self, Input::Fed(sender)) {
+                thread::spawn(move || feed(pipe, &receiver));
+            }
+        }
+        if let Input::Fed(sender) = self {
+            // A program that has closed its input reads no more.
+            drop(sender.send(bytes.to_vec()));
+        }
+    }
 }
 
 impl Program {
     fn command(&mut self, name: &str, request: &Request<'_>) {
         match name {
             "write_stdin" => {
-                if let (Some(input), Some(Term::Binary(data))) = (&self.input, request.get("data")) {
-                    // A program that has closed its input reads no more.
-                    drop(input.send(data.clone()));
+                if let Some(Term::Binary(data)) = request.get("data") {
+                    self.input.write(data);
                 }
             }
-            "close_stdin" => self.input = None,
+            "close_stdin" => self.input = Input::Closed,
             "kill" => self.end_group(),
             _ => {}
         }
@@ -139,7 +176,7 @@ impl Program {
     }
 }
 
-fn start(request: &Request<'_>) -> io::Result<Program> {
+fn start(request: &Request<'_>, guard: &GuardLink, ended: &Sender<Ended>) -> io::Result<Program> {
     let mut command = Command::new(request.text("executable")?);
     command.args(request.texts("args"));
     command.envs(request.pairs("env"));
@@ -151,6 +188,7 @@ fn start(request: &Request<'_>) -> io::Result<Program> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command.process_group(0);
+    announce_before_exec(&mut command, guard);
     let mut child = command.spawn()?;
     let group = Pid::from_child(&child);
     let number = request.child;
@@ -159,10 +197,7 @@ fn start(request: &Request<'_>) -> io::Result<Program> {
         stage: Mutex::new(Stage::Running),
         changed: Condvar::new(),
     });
-    let (sender, receiver) = channel();
-    if let Some(input) = child.stdin.take() {
-        thread::spawn(move || feed(input, &receiver));
-    }
+    let input = child.stdin.take().map_or(Input::Closed, Input::Unused);
     let (finished, pipes) = channel();
     if let Some(output) = child.stdout.take() {
         forward("stdout", number, output, finished.clone());
@@ -170,13 +205,9 @@ fn start(request: &Request<'_>) -> io::Result<Program> {
     if let Some(output) = child.stderr.take() {
         forward("stderr", number, output, finished);
     }
-    let watched = Arc::clone(&ending);
-    thread::spawn(move || collect(child, number, &pipes, &watched));
-    Ok(Program {
-        group,
-        input: Some(sender),
-        ending,
-    })
+    let (watched, ended) = (Arc::clone(&ending), ended.clone());
+    thread::spawn(move || collect(child, number, &pipes, watched, &ended));
+    Ok(Program { group, input, ending })
 }
 
 /// Write what is sent to the program's input, which closes when there is no sender any more.
@@ -204,11 +235,15 @@ fn forward(name: &'static str, number: i64, mut output: impl Read + Send + 'stat
     });
 }
 
+/// A program that has ended, of whose group there may be others.
+struct Ended {
+    child: Child,
+    ending: Arc<Ending>,
+    since: Instant,
+}
+
 /// Wait for the program, then for its output, and end what is left of its group.
-///
-/// The program is not collected before its group has been signalled for the last time, so the number of the group
-/// cannot have passed to another one.
-fn collect(mut child: Child, number: i64, pipes: &Receiver<()>, ending: &Ending) {
+fn collect(child: Child, number: i64, pipes: &Receiver<()>, ending: Arc<Ending>, ended: &Sender<Ended>) {
     let group = Pid::from_child(&child);
     let code = exit_code(group);
     ending.reach(Stage::Ended);
@@ -219,10 +254,26 @@ fn collect(mut child: Child, number: i64, pipes: &Receiver<()>, ending: &Ending)
         is_open(GRACE);
     }
     emit(&[atom("exit"), number.into(), code.into()]);
-    thread::sleep(GRACE);
-    signal(group, Signal::KILL);
-    drop(child.wait());
-    ending.reach(Stage::Collected);
+    let since = Instant::now();
+    // The receiver lives as long as this process.
+    drop(ended.send(Ended { child, ending, since }));
+}
+
+/// Give every group its time to end, then end it.
+///
+/// A program is not collected before its group has been signalled for the last time, so the number of the group
+/// cannot have passed to another one.
+fn reap(endings: &Receiver<Ended>, guard: &GuardLink) {
+    for mut ended in endings {
+        thread::sleep(GRACE.saturating_sub(ended.since.elapsed()));
+        let group = Pid::from_child(&ended.child);
+        signal(group, Signal::KILL);
+        if let Some(group) = Group::of(ended.child.id()) {
+            guard.forget(group);
+        }
+        drop(ended.child.wait());
+        ended.ending.reach(Stage::Collected);
+    }
 }
 
 fn exit_code(pid: Pid) -> i64 {

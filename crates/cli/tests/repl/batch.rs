@@ -42,6 +42,14 @@ fn the_first_failure_ends_it() {
             .contains("Error: Integer does not understand 'frobnicate'\nHint: "),
         "{done:?}"
     );
+    let done = place.run(&["eval", "x := 1.\ny := x bar.\nx"]).expect_code(1);
+    assert!(
+        done.stderr
+            .starts_with("Error: Integer does not understand 'bar'\nLine: 2\nHint: "),
+        "{done:?}"
+    );
+    let done = place.run(&["eval", "x := 1.\nx := ]"]).expect_code(1);
+    assert!(done.stderr.contains("\nLine: 2\n"), "{done:?}");
     place.run(&["eval", "1 +"]).expect_code(1);
     place.run(&["eval", "Program exit: 7"]).expect_code(7);
     place
