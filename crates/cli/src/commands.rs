@@ -16,4 +16,5 @@ pub(crate) mod project_image;
 pub(crate) mod repl;
 pub(crate) mod run;
 pub(crate) mod test;
+pub(crate) mod tls;
 pub(crate) mod workspace;
