@@ -1,7 +1,7 @@
 %% Evaluating one input of a script or session in the calling process, whose session variables it uses.
 -module(beamtalk_eval).
 
--export([input/1, value/2]).
+-export([input/1, value/2, failed_line/0]).
 
 %% An input as the compiler made it: modules to load first, then an expression. `expression' is the
 %% external format of a list of abstract expressions.
@@ -47,6 +47,7 @@ expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
 %% The value of a list of abstract expressions. Session variables hold it, or what was raised, afterwards.
 -spec value([term()], boolean()) -> {value, term()} | {raised, map()} | {ended, byte()}.
 value(Forms, HasLoop) ->
+    erase('$bt_line'),
     try
         Value = case HasLoop of
             true -> beamtalk_eval_code:run(Forms);
@@ -64,9 +65,28 @@ value(Forms, HasLoop) ->
         beamtalk_cell:end_evaluation()
     end.
 
+%% Statement by statement, so that a failure has a line: the interpreter leaves none in the stack.
 interpreted(Forms) ->
-    {value, Value, _} = erl_eval:exprs(Forms, []),
+    Value = interpreted(Forms, []),
+    erase('$bt_line'),
     Value.
+
+interpreted([Form], Bindings) ->
+    put('$bt_line', erl_anno:line(element(2, Form))),
+    {value, Value, _} = erl_eval:expr(Form, Bindings),
+    Value;
+interpreted([Form | Rest], Bindings) ->
+    put('$bt_line', erl_anno:line(element(2, Form))),
+    {value, _, NewBindings} = erl_eval:expr(Form, Bindings),
+    interpreted(Rest, NewBindings).
+
+%% The line of the input's statement that failed, told once.
+-spec failed_line() -> pos_integer() | undefined.
+failed_line() ->
+    case erase('$bt_line') of
+        Line when is_integer(Line), Line > 0 -> Line;
+        _ -> undefined
+    end.
 
 shown(_, #{is_cast := true}) -> nothing;
 shown(Value, #{is_character := true}) when is_integer(Value) ->

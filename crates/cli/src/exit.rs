@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use beamtalk_storage::{Class, StorageError};
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -121,20 +123,35 @@ impl Report {
                 hint: fault.hint.clone(),
             });
         }
-        let (exit, kind) = match error
+        let node = error
             .chain()
-            .find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>())
-        {
-            Some(cause) => classify(cause),
-            None => (Exit::Failure, "failed"),
+            .find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>());
+        let storage = match node {
+            Some(beamtalk_node::Error::Storage(cause)) => Some(cause),
+            _ => error
+                .chain()
+                .find_map(|cause| cause.downcast_ref::<StorageError>()),
+        };
+        let (exit, kind) = match (node, storage) {
+            (_, Some(cause)) => classify_storage(cause),
+            (Some(cause), None) => classify(cause),
+            (None, None) => (Exit::Failure, "failed"),
         };
         Some(Self {
             exit,
             kind,
             message: format!("{error:#}"),
-            hint: None,
+            hint: storage.and_then(StorageError::repair),
         })
     }
+}
+
+fn classify_storage(error: &StorageError) -> (Exit, &'static str) {
+    let exit = match error.class() {
+        Class::Usage => Exit::Usage,
+        Class::Environment => Exit::Environment,
+    };
+    (exit, error.kind())
 }
 
 fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {
@@ -143,10 +160,8 @@ fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {
         E::ErlangMissing { .. } => (Exit::Environment, "erlang_missing"),
         E::ErlangTooOld { .. } => (Exit::Environment, "erlang_too_old"),
         E::ErlangBroken { .. } | E::ErlangUnknown { .. } => (Exit::Environment, "erlang_broken"),
-        E::NoHome | E::RelativeHome { .. } => (Exit::Usage, "bad_home"),
-        E::ForeignOwner { .. } | E::WritableByOthers { .. } | E::NotADirectory { .. } | E::File { .. } => {
-            (Exit::Environment, "storage")
-        }
+        E::Storage(cause) => classify_storage(cause),
+        E::NotADirectory { .. } | E::File { .. } => (Exit::Environment, "storage"),
         E::NoRuntime { .. } | E::NodeGone { .. } | E::Pipe(_) | E::FrameTooLong { .. } | E::Frame(_) => {
             (Exit::Internal, "node_down")
         }

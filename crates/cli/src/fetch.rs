@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
-use beamtalk_node::Home;
+use beamtalk_storage::StateDirectory;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 use crate::exit::{Exit, Fault};
@@ -93,7 +93,7 @@ impl Reference {
 }
 
 fn update_mirror(url: &str) -> anyhow::Result<PathBuf> {
-    let cache = Home::open()?.directory("cache")?.join("git");
+    let cache = StateDirectory::open(None)?.directory("cache")?.path_of("git");
     std::fs::create_dir_all(&cache)?;
     let mirror = cache.join(files::hash(url.as_bytes()).chars().take(16).collect::<String>());
     if mirror.is_dir() {

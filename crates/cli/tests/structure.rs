@@ -9,8 +9,9 @@ use std::process::Command;
 /// What each crate may depend on; a crate that is not listed may depend on nothing of ours.
 const LAYERS: &[(&str, &[&str])] = &[
     ("compiler", &["syntax", "etf"]),
-    // The compiler only in the build script, for the embedded library.
-    ("node", &["etf", "process", "compiler", "syntax"]),
+    // The compiler only in the build script, for the embedded library; storage because the runtime
+    // is unpacked below the state directory.
+    ("node", &["etf", "process", "storage", "compiler", "syntax"]),
     ("loop", &["process"]),
     ("agents", &["ninep", "process"]),
     ("client", &["wire", "storage"]),

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Home};
+use beamtalk_storage::StateDirectory;
+
+use crate::Error;
 
 /// Records of (path, content), each as two little-endian `u32` lengths and the bytes themselves.
 static BLOB: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.blob"));
@@ -33,11 +35,11 @@ impl Runtime {
                 })
             };
         }
-        let home = Home::open()?;
-        let parent = home.directory("runtime")?;
+        let parent = StateDirectory::open(None)?.directory("runtime")?;
+        let parent = parent.path();
         let path = parent.join(format!("{}-{LIBRARY_HASH}", env!("CARGO_PKG_VERSION")));
         if !path.join(MARKER).is_file() {
-            unpack(&parent, &path)?;
+            unpack(parent, &path)?;
         }
         Ok(Self { path })
     }

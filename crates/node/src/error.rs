@@ -24,14 +24,8 @@ pub enum Error {
     },
     #[error("{} does not say which Erlang release it is", program.display())]
     ErlangUnknown { program: PathBuf },
-    #[error("no home directory: set HOME, or BEAMTALK_HOME to an absolute path")]
-    NoHome,
-    #[error("BEAMTALK_HOME must be an absolute path, not {}", path.display())]
-    RelativeHome { path: PathBuf },
-    #[error("{} belongs to another user", path.display())]
-    ForeignOwner { path: PathBuf },
-    #[error("{0} may be written by others; repair it: chmod 700 {0}", path.display())]
-    WritableByOthers { path: PathBuf },
+    #[error(transparent)]
+    Storage(#[from] beamtalk_storage::StorageError),
     #[error("{} is not a directory", path.display())]
     NotADirectory { path: PathBuf },
     #[error("cannot {action} {}", path.display())]

@@ -7,7 +7,6 @@
 mod embedded;
 mod erlang;
 mod error;
-mod home;
 mod launch;
 mod link;
 mod worker;
@@ -15,7 +14,6 @@ mod worker;
 pub use embedded::{LIBRARY_HASH, Runtime, library_sources};
 pub use erlang::{Erlang, INSTALL_COMMAND, OLDEST_RELEASE};
 pub use error::Error;
-pub use home::Home;
 pub use launch::script_command;
 pub use link::{Answer, NodeLink, NodeMessage, NodeOptions, Reply};
 pub use worker::Worker;

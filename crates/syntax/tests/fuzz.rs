@@ -1,6 +1,7 @@
 //! The checks of the fuzz target on a fixed set of broken sources.
 
 #![expect(unreachable_pub, reason = "shared with the fuzz targets")]
+#![expect(clippy::disallowed_methods, reason = "the seeds are files")]
 
 #[path = "../../../fuzz/checks/mutate.rs"]
 mod mutate;

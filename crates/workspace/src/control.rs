@@ -76,7 +76,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             } else {
                 Connections::Close
             };
-            let closed = gate.rotate(&Credential::new(cookie.expose().as_bytes()), connections);
+            let closed = gate.rotate(&Credential::from(&cookie), connections);
             record(Event::Rotate {
                 action: "cookie".to_owned(),
             });
@@ -278,7 +278,7 @@ impl AuditSink for GateAudit {
                 let event = Event::Login {
                     action: action.to_owned(),
                 };
-                event.by(peer.map_or_else(Who::default, |peer| who(&peer, None, None)))
+                event.by(who(&peer, None, None))
             }
         };
         if let Err(error) = self.0.record(entry) {

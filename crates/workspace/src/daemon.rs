@@ -4,6 +4,7 @@ mod life;
 mod node;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,9 +23,10 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
-use crate::changes::ChangeLog;
+use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
-use crate::gate::{self, Credentials, ExposureFlags, Gate, GateConfig, TlsFiles, Tokens};
+use crate::exposure;
+use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
 use crate::image::{Image, NodeSetup};
 use crate::options::StartOptions;
 use crate::sessions::{Sessions, now};
@@ -49,11 +51,13 @@ pub enum StartError {
     #[error(transparent)]
     Audit(#[from] AuditError),
     #[error(transparent)]
+    Changes(#[from] ChangeError),
+    #[error(transparent)]
     Node(#[from] beamtalk_node::Error),
     #[error(transparent)]
-    Gate(#[from] gate::GateError),
+    Gate(#[from] GateError),
     #[error(transparent)]
-    Exposure(#[from] gate::ExposureRefusal),
+    Exposure(#[from] exposure::Refusal),
     #[error("{}", .0.message)]
     Failed(ErrorBody),
     #[error("{0}")]
@@ -64,7 +68,10 @@ impl StartError {
     /// The exit code of §7.1 and a stable name.
     pub fn class(&self) -> (u8, &'static str) {
         match self {
-            Self::Storage(_) | Self::Audit(_) => (5, "storage"),
+            Self::Storage(_)
+            | Self::Audit(_)
+            | Self::Changes(_)
+            | Self::Gate(GateError::Storage(_) | GateError::Tls(TlsError::Key(_))) => (5, "storage"),
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
             Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
@@ -155,6 +162,13 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         Some(cookie) => cookie,
         None => directory.create_cookie()?,
     };
+    // Before anything is started: an exposure that is refused leaves nothing behind.
+    let tokens = match directory.tokens()? {
+        Some(bytes) => Tokens::parse(&bytes).map_err(GateError::from)?,
+        None => Tokens::default(),
+    };
+    options.tls = exposure::serves_tls(&options);
+    let listener = exposure::decide(&options, &tokens, &state, &id, now())?;
     let session = SessionName::parse(&order.session)?;
     let run = RunDirectory::claim(&state, &session, &lock, &PidRecord::of_this_process(&id))?;
     let program = std::env::current_exe()?;
@@ -192,11 +206,6 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     });
     let messages = image.start().map_err(StartError::Failed)?;
 
-    let tokens = match directory.tokens()? {
-        Some(bytes) => Tokens::parse(&bytes).map_err(gate::GateError::from)?,
-        None => Tokens::default(),
-    };
-    let exposure = gate::exposure(&exposure_flags(&options)?, tokens.live(now()).count())?;
     let audit_options = AuditOptions {
         text: options.audit_text,
         required: options.audit_required,
@@ -204,27 +213,28 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     let audit = Arc::new(Audit::open(&directory, AuditSize::default(), audit_options)?);
     let nonce = Secret::random()?.expose().to_owned();
     let gate_config = GateConfig {
-        bind: exposure.address,
+        bind: listener.address,
         port: options.port,
+        tls: listener.tls,
         allow_hosts: options.allow_hosts.clone(),
         allow_origins: options.allow_origins.clone(),
         workspace_id: id.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         control_socket: run.socket_path()?,
-        tls: exposure
-            .tls
-            .then(|| tls_files(&options, &state, &id, exposure.client_auth)),
         pages: &[],
         pace: gate::Pace::default(),
     };
     let credentials = Credentials {
-        cookie: gate::Credential::new(cookie.expose().as_bytes()),
+        cookie: gate::Credential::from(&cookie),
         tokens,
         store: Arc::new(state.create_workspace(&id)?),
     };
     let sink = Arc::new(control::GateAudit::new(audit.clone()));
     let (gate, admissions, calls) = Gate::open(gate_config, credentials, sink).await?;
-    notices.extend(gate::exposure_warning(gate.address));
+    if let Some(warning) = gate::exposure_warning(gate.address) {
+        tracing::warn!("{warning}");
+        notices.push(warning);
+    }
     let info = NodeInfo {
         workspace_id: id.to_string(),
         pid: std::process::id(),
@@ -241,7 +251,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: options.capabilities(),
     };
-    let changes = ChangeLog::open(directory.changes()?, root.clone()).map_err(StartError::Failed)?;
+    let changes = ChangeLog::open(directory.changes()?, &root)?;
     remember(&directory, metadata.clone(), &options)?;
     let workspace = Rc::new(Workspace {
         info: RefCell::new(info),
@@ -259,7 +269,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         project: RefCell::new(None),
         loaded: RefCell::new(FxHashMap::default()),
         findings: RefCell::new(FxHashMap::default()),
-        connections: RefCell::new(FxHashMap::default()),
+        connections: RefCell::new(BTreeMap::new()),
         next_connection: Cell::new(1),
         started: Instant::now(),
         last_use: Cell::new(Instant::now()),
@@ -308,38 +318,6 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
 async fn admit(workspace: Rc<Workspace>, mut admissions: tokio::sync::mpsc::Receiver<gate::Admitted>) {
     while let Some(admitted) = admissions.recv().await {
         tokio::task::spawn_local(connection::serve(workspace.clone(), admitted));
-    }
-}
-
-fn exposure_flags(options: &StartOptions) -> Result<ExposureFlags, gate::ExposureRefusal> {
-    Ok(ExposureFlags {
-        bind: options.bind.as_deref().map(gate::parse_bind).transpose()?,
-        remote: false,
-        confirm_network: options.confirm_network,
-        tls: options.tls,
-        tls_client_auth: options.tls_client_auth,
-        insecure_no_tls: options.insecure_no_tls,
-        certificate: options.certificate.is_some(),
-        key: options.key.is_some(),
-    })
-}
-
-/// The certificate given, or the one that `beamtalk tls issue server` wrote for this workspace.
-fn tls_files(
-    options: &StartOptions,
-    state: &StateDirectory,
-    id: &WorkspaceId,
-    client_auth: bool,
-) -> TlsFiles {
-    let tls = state.path().join("tls");
-    let own = tls.join("workspaces").join(id.as_str());
-    TlsFiles {
-        certificate: options
-            .certificate
-            .clone()
-            .unwrap_or_else(|| own.join("server.pem")),
-        key: options.key.clone().unwrap_or_else(|| own.join("server-key.pem")),
-        client_ca: client_auth.then(|| tls.join("ca.pem")),
     }
 }
 

@@ -150,9 +150,9 @@ pub enum GateEvent<'a> {
         code: u16,
         duration: Duration,
     },
-    /// A one-time token was made or used, or a browser logged out.
+    /// A browser logged in or out.
     Login {
-        peer: Option<Peer>,
+        peer: Peer,
         action: &'static str,
     },
 }

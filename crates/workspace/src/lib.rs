@@ -2,11 +2,12 @@
 
 pub mod audit;
 pub mod certificates;
-mod changes;
+pub mod changes;
 pub mod compile;
 mod connection;
 mod control;
 mod daemon;
+mod exposure;
 pub mod gate;
 mod image;
 mod narrow;

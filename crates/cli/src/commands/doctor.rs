@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use beamtalk_etf::Term;
-use beamtalk_node::{Erlang, Home, INSTALL_COMMAND, Runtime, Worker};
+use beamtalk_node::{Erlang, INSTALL_COMMAND, Runtime, Worker};
+use beamtalk_storage::StateDirectory;
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
@@ -169,7 +170,7 @@ fn check_application(directory: &Path, name: &'static str) -> Check {
 }
 
 fn check_home(checks: &mut Vec<Check>, fixes: bool) {
-    let location = match Home::location() {
+    let location = match StateDirectory::location() {
         Ok(location) => location,
         Err(error) => {
             checks.push(Check::bad(
@@ -191,10 +192,12 @@ fn check_home(checks: &mut Vec<Check>, fixes: bool) {
             ));
         }
     }
-    match Home::open() {
+    match StateDirectory::open(None) {
         Ok(home) => checks.push(Check::good("home", home.path().display().to_string())),
         Err(error) => {
-            let fix = format!("chmod 700 {0}; chown $(id -u) {0}", location.display());
+            let fix = error
+                .repair()
+                .unwrap_or_else(|| format!("chmod 700 {0}; chown $(id -u) {0}", location.display()));
             checks.push(Check::bad("home", error.to_string(), fix));
             return;
         }

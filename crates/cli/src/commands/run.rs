@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use beamtalk_etf::Term;
-use beamtalk_node::{Erlang, Home, Runtime, script_command};
+use beamtalk_node::{Erlang, Runtime, script_command};
+use beamtalk_storage::StateDirectory;
 
 use crate::build::package::Entry;
 use crate::build::{self, Package, Plan, Scope, path_term, plan};
@@ -74,7 +75,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let job = job(&plans, &entry, words.as_deref(), is_loose)?;
     let mut file = tempfile::Builder::new()
         .prefix("run-")
-        .tempfile_in(Home::open()?.directory("jobs")?)
+        .tempfile_in(StateDirectory::open(None)?.directory("jobs")?.path())
         .context("cannot write the job file")?;
     std::io::Write::write_all(&mut file, &beamtalk_etf::encode(&job)).context("cannot write the job file")?;
     let (_, path) = file.keep().context("cannot write the job file")?;

@@ -63,6 +63,17 @@ impl View {
         fields
     }
 
+    /// The way from the outermost value; nothing when this is it.
+    fn trail(&self) -> String {
+        let (Root::Actor(root) | Root::Binding(root)) = &self.root;
+        let steps: String = self.path.iter().map(|(_, label)| format!(" › {label}")).collect();
+        if steps.is_empty() {
+            steps
+        } else {
+            format!(" ({root}{steps})")
+        }
+    }
+
     /// Take in the answer and show it.
     pub(crate) fn show(&mut self, answer: &Map<String, Value>, palette: Palette) -> Rendered {
         self.fields = objects(answer, "fields")
@@ -80,8 +91,11 @@ impl View {
         let shown_before = (self.page - 1) * PAGE;
         self.has_more = total > shown_before + self.fields.len() as u64;
         let mut rendered = Rendered::default();
-        let trail: String = self.path.iter().map(|(_, label)| format!(" › {label}")).collect();
-        rendered.line(&format!("{}{trail}", palette.code(text(answer, "class"))));
+        rendered.line(&format!(
+            "{}{}",
+            palette.code(text(answer, "class")),
+            self.trail()
+        ));
         let width = self
             .fields
             .iter()

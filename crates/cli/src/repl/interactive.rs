@@ -37,7 +37,7 @@ pub(crate) fn run(
     terminal.status(greeting::text(about, &link.session(), &actors));
     let link = link.keep(notices.clone())?;
     // From here on Ctrl-C is ours, at the prompt and during an evaluation.
-    link.interrupts()?;
+    drop(link.interrupts()?);
     console.attach(notices, link.asker());
     let mut session = Session::new(link, Screen::new(palette, false), Mode::Terminal);
     let exit = loop {

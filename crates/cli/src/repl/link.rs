@@ -214,11 +214,8 @@ impl Link {
             return;
         };
         // Nothing depends on the answer.
-        // The timer needs the runtime around it.
-        drop(
-            self.executor
-                .block_on(async { timeout(Duration::from_millis(500), pending.done()).await }),
-        );
+        let farewell = async { timeout(Duration::from_millis(500), pending.done()).await };
+        drop(self.executor.block_on(farewell));
     }
 }
 
@@ -239,10 +236,8 @@ impl Asker {
             State::Up(connection) => connection.clone(),
             State::Retrying | State::Down => return None,
         };
-        self.handle
-            .block_on(timeout(limit, connection.call(op, fields)))
-            .ok()?
-            .ok()
+        let question = async { timeout(limit, connection.call(op, fields)).await };
+        self.handle.block_on(question).ok()?.ok()
     }
 }
 

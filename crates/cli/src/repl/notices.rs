@@ -48,10 +48,8 @@ impl Notices {
     /// Make a waiting editor return, as Ctrl-C does. The session then looks what is the matter.
     pub(crate) fn wake_prompt(&self) {
         if self.at_prompt.load(Ordering::SeqCst) {
-            drop(rustix::process::kill_process(
-                rustix::process::getpid(),
-                rustix::process::Signal::INT,
-            ));
+            let own = rustix::process::getpid();
+            let _ = rustix::process::kill_process(own, rustix::process::Signal::INT);
         }
     }
 }

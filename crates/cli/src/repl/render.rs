@@ -1,5 +1,7 @@
 //! The answer to an evaluation as the text of both streams.
 
+use std::path::Path;
+
 use beamtalk_wire::{ErrorBody, Frame};
 use serde_json::{Map, Value};
 
@@ -146,7 +148,8 @@ pub(crate) fn failure(error: &ErrorBody, input: &str, palette: Palette) -> Strin
         push_line(&mut shown, &palette.error(&format!("Error: {}", error.message)));
         if let Some(location) = &error.location
             && has_lines
-            && !location.file.ends_with(".bt")
+            // A file of the project has lines of its own.
+            && Path::new(&location.file).extension().is_none()
         {
             push_line(&mut shown, &format!("Line: {}", location.line));
         }

@@ -78,6 +78,7 @@ fn concurrent_first_starts_share_one_runtime() {
     assert_eq!(unpacked.len(), 1);
     let mode = std::fs::metadata(place.home()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
+    place.stop();
 }
 
 #[test]

@@ -140,21 +140,3 @@ fn the_node_ends_when_its_command_is_killed() {
     child.wait().unwrap();
     place.expect_no_processes();
 }
-
-#[test]
-fn the_terminal_session_keeps_its_variables() {
-    let place = Place::new();
-    let input = "x := 20\nx * 2 + 2\n\nActor subclass: Kettle\n  state: litres = 0\n  fill: n => self.litres := self.litres + n\n\nk := Kettle spawn\nk fill: 3\nk drain\n:quit\n";
-    let done = place.run_with_input(&["repl"], input);
-    let lines: Vec<&str> = done.stdout.lines().collect();
-    assert_eq!(lines[..3], ["20", "42", "Kettle"], "{done:?}");
-    assert!(lines[3].starts_with("Actor(Kettle, "), "{done:?}");
-    assert_eq!(lines[4], "3", "{done:?}");
-    assert!(
-        done.stderr.contains("Error: Kettle does not understand 'drain'"),
-        "{done:?}"
-    );
-    let done = place.run(&["repl", "-e", "3 + 4"]).expect_code(0);
-    assert_eq!(done.stdout, "7\n");
-    place.run(&["repl", "-e", "1 / 0"]).expect_code(1);
-}

@@ -139,6 +139,13 @@ impl Place {
             .collect()
     }
 
+    /// Stop the workspace of this place.
+    #[track_caller]
+    pub(crate) fn stop(&self) {
+        self.run(&["workspace", "stop", "--force"]).expect_code(0);
+        self.expect_no_processes();
+    }
+
     /// Wait until nothing started here lives any more.
     #[track_caller]
     pub(crate) fn expect_no_processes(&self) {
@@ -154,6 +161,13 @@ impl Drop for Place {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.expect_no_processes();
+            return;
+        }
+        // A test that failed leaves nothing behind either.
+        for id in self.processes() {
+            if let Some(id) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+            }
         }
     }
 }

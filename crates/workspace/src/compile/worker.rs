@@ -34,12 +34,16 @@ pub(crate) struct Order {
 /// Serve jobs from a pipe until it ends.
 pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let mut input = BufReader::with_capacity(1 << 16, input);
-    let library = library();
+    let mut library = library();
     let mut table = library.clone();
     while let Some(frame) = frame::read(&mut input)? {
         let (json, _) = frame::decode(&frame)?;
         let order: Order = serde_json::from_slice(json)?;
         limit_cpu(order.cpu_seconds);
+        if order.knowledge.no_ffi {
+            library.disable_ffi();
+            table.disable_ffi();
+        }
         if order.knowledge.reset {
             table = library.clone();
         }

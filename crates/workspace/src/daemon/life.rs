@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::Daemon;
 use crate::audit::Event;
+use crate::gate::Gate;
 use crate::workspace::{Stop, Workspace};
 
 /// How long running evaluations, and then supervisors, may take when the workspace stops.
@@ -88,9 +89,7 @@ fn reopen(workspace: &Workspace) {
     if let Err(error) = workspace.image.reopen_log() {
         tracing::error!("workspace.log: {error}");
     }
-    if let Some(gate) = workspace.gate.borrow().as_ref()
-        && let Err(error) = gate.reload_tls()
-    {
+    if let Some(Err(error)) = workspace.gate.borrow().as_ref().map(Gate::reload_tls) {
         tracing::error!("certificates: {error}");
     }
 }

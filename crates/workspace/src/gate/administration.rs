@@ -6,7 +6,7 @@ use beamtalk_storage::time::now_seconds;
 use beamtalk_wire::Role;
 
 use super::server::{Connected, State};
-use super::{AuthKind, Credential, Gate, GateError, GateEvent, TokenRecord, Tokens};
+use super::{AuthKind, Credential, Gate, GateError, TokenRecord, Tokens};
 
 /// The close code of connections whose secret is no longer accepted.
 pub(crate) const CREDENTIALS_GONE: u16 = 4001;
@@ -76,14 +76,8 @@ impl Gate {
     /// Make a one-time token a browser can log in with, and how long it may be used.
     pub fn login_token(&self) -> Result<(Credential, Duration), GateError> {
         let lifetime = self.shared.config.pace.login_token;
-        let token = {
-            let State { keys, .. } = &mut *self.shared.state();
-            keys.logins.invite(&keys.comparer, lifetime, Instant::now())?
-        };
-        self.shared.record(GateEvent::Login {
-            peer: None,
-            action: "token",
-        });
+        let State { keys, .. } = &mut *self.shared.state();
+        let token = keys.logins.invite(&keys.comparer, lifetime, Instant::now())?;
         Ok((token, lifetime))
     }
 }

@@ -424,8 +424,8 @@ async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -
         return pages::empty(StatusCode::FORBIDDEN);
     };
     shared.record(GateEvent::Login {
-        peer: Some(Peer::Tcp(ends.peer)),
-        action: "used",
+        peer: Peer::Tcp(ends.peer),
+        action: "login",
     });
     let mut reply = pages::empty(StatusCode::SEE_OTHER);
     pages::set(&mut reply, "location", "/");
@@ -469,7 +469,7 @@ fn log_out(request: &Request<Incoming>, ends: &Ends, shared: &Shared) -> Reply {
     // A stranger who logs nobody out leaves no line in the trail.
     if ended {
         shared.record(GateEvent::Login {
-            peer: Some(Peer::Tcp(ends.peer)),
+            peer: Peer::Tcp(ends.peer),
             action: "logout",
         });
     }

@@ -9,9 +9,7 @@ use serde_json::{Map, Value, json};
 use super::evaluate::refuse_errors;
 use super::load::{class_info, install};
 use super::{Answer, Caller};
-use crate::changes::{
-    AuthorKind, ChangeKind, FlushFilter, Intent, InverseChange, NewEntry, Side, new_class_target,
-};
+use crate::changes::{AuthorKind, ChangeError, Filter, Intent, InverseChange, Kind, NewEntry, Side};
 use crate::compile::Compiled;
 use crate::compile::job::{Definition, Job, Shape};
 use crate::terms;
@@ -54,9 +52,9 @@ fn log(
     intent: Intent,
 ) -> Result<Value, ErrorBody> {
     let kind = match (&definition.selector, definition.is_class_side) {
-        (None, _) => ChangeKind::NewClass,
-        (Some(_), false) => ChangeKind::Instance,
-        (Some(_), true) => ChangeKind::Class,
+        (None, _) => Kind::NewClass,
+        (Some(_), false) => Kind::Instance,
+        (Some(_), true) => Kind::Class,
     };
     record(
         workspace,
@@ -71,7 +69,7 @@ fn log(
 fn record(
     workspace: &Rc<Workspace>,
     caller: &Caller,
-    kind: ChangeKind,
+    kind: Kind,
     definition: &Definition,
     intent: Intent,
     source: Option<String>,
@@ -84,14 +82,17 @@ fn record(
             kind,
             class: definition.class.clone(),
             selector: definition.selector.clone(),
-            side: if definition.is_class_side {
-                Side::Class
-            } else {
-                Side::Instance
-            },
+            side: definition
+                .selector
+                .is_some()
+                .then_some(if definition.is_class_side {
+                    Side::Class
+                } else {
+                    Side::Instance
+                }),
             intent,
             source,
-            previous_source: definition.previous.clone(),
+            prev_source: definition.previous.clone(),
             source_file: definition.file.clone().filter(|_| reason.is_none()),
             not_flushable_reason: reason,
             author: caller.session.id.clone(),
@@ -104,28 +105,28 @@ fn record(
         .map_err(|cause| {
             ErrorBody::new(
                 "flush_io_error",
-                format!("the change is in the image but not logged: {}", cause.message),
+                format!("the change is in the image but not logged: {cause}"),
             )
         })?;
     let event = match kind {
-        ChangeKind::RemoveClass => "removed",
-        ChangeKind::NewClass => "loaded",
+        Kind::RemoveClass => "removed",
+        Kind::NewClass => "loaded",
         _ => "changed",
     };
     let data = json!({"class": definition.class, "source_file": definition.file});
     workspace.publish(Channel::Classes, event, &data);
     if workspace.autoflush.get() && intent == Intent::Durable {
-        autoflush(workspace, &definition.class);
+        autoflush(workspace, caller, &definition.class);
     }
     Ok(json!(entry))
 }
 
-fn autoflush(workspace: &Rc<Workspace>, class: &str) {
-    let filter = FlushFilter {
+fn autoflush(workspace: &Rc<Workspace>, caller: &Caller, class: &str) {
+    let filter = Filter {
         class: Some(class.to_owned()),
-        ..FlushFilter::default()
+        ..Filter::default()
     };
-    if let Err(error) = write_files(workspace, &filter) {
+    if let Err(error) = write_files(workspace, &filter, &caller.session.id) {
         tracing::warn!("the image is ahead of the disk: {}", error.message);
     }
 }
@@ -165,9 +166,9 @@ pub(super) async fn method(
     let mut entry = Value::Null;
     for definition in &compiled.outcome.definitions {
         let kind = if definition.is_class_side {
-            ChangeKind::Class
+            Kind::Class
         } else {
-            ChangeKind::Instance
+            Kind::Instance
         };
         let source = Some(definition.source.clone());
         entry = record(workspace, caller, kind, definition, intent, source)?;
@@ -224,7 +225,11 @@ pub(super) async fn class(
         return Err(request.invalid("source", "the text of exactly one class"));
     };
     let is_loaded = class_info(workspace, &definition.class).await.is_ok();
-    new_class_target(&workspace.root, path, &definition.class, is_loaded)?;
+    workspace
+        .changes
+        .borrow()
+        .check_new_class(&definition.class, path, is_loaded)
+        .map_err(|fault| ErrorBody::new(fault.kind(), fault.to_string()))?;
     let mut fields = install(workspace, &compiled).await?;
     let mut whole = definition.clone();
     source.clone_into(&mut whole.source);
@@ -250,7 +255,7 @@ pub(super) async fn remove_method(
             Term::binary(if is_class_side { "class" } else { "instance" }),
         ),
     ]);
-    workspace.image.call("", "drop-method", arguments).await?;
+    workspace.image.call("", "remove-method", arguments).await?;
     let entry = removed_method(workspace, caller, class, selector, is_class_side).await?;
     Ok(json!({"entry": entry}).into())
 }
@@ -279,7 +284,7 @@ async fn removed_method(
     record(
         workspace,
         caller,
-        ChangeKind::RemoveMethod,
+        Kind::RemoveMethod,
         definition,
         Intent::Durable,
         None,
@@ -294,7 +299,7 @@ pub(super) async fn remove_class(
     let class = request.text("class")?;
     let definition = class_definition(workspace, class).await?;
     let arguments = terms::map([("class", Term::binary(class))]);
-    workspace.image.call("", "drop-class", arguments).await?;
+    workspace.image.call("", "remove-class", arguments).await?;
     let entry = removed_class(workspace, caller, &definition)?;
     Ok(json!({"entry": entry}).into())
 }
@@ -308,7 +313,7 @@ fn removed_class(
     record(
         workspace,
         caller,
-        ChangeKind::RemoveClass,
+        Kind::RemoveClass,
         definition,
         Intent::Durable,
         None,
@@ -333,35 +338,10 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
     })
 }
 
-/// What the image did by itself and only tells: `removeSelector:`, `removeFromSystem`.
-pub(crate) async fn notice(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    op: &str,
-    args: &Term,
-) -> Option<Result<Value, ErrorBody>> {
+/// What only the image may ask for.
+pub(crate) fn of_image(workspace: &Workspace, op: &str, args: &Term) -> Option<Result<Value, ErrorBody>> {
     let fields = terms::to_object(args);
-    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default();
     match op {
-        "removed-method" => {
-            let is_class_side = text("side") == "class";
-            Some(removed_method(workspace, caller, text("class"), text("selector"), is_class_side).await)
-        }
-        "removed-class" => {
-            let definition = Definition {
-                class: text("class").to_owned(),
-                selector: None,
-                is_class_side: false,
-                source: String::new(),
-                previous: None,
-                file: fields
-                    .get("source_file")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-                package: None,
-            };
-            Some(removed_class(workspace, caller, &definition))
-        }
         "autoflush" => {
             if let Some(Value::Bool(on)) = fields.get("value") {
                 workspace.autoflush.set(*on);
@@ -391,20 +371,21 @@ pub(super) async fn precheck(workspace: &Rc<Workspace>, request: &Request) -> Re
 pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
     let log = workspace.changes.borrow();
     let entries = if request.flag("all")? {
-        json!(log.all())
+        log.all()
     } else {
-        json!(log.active())
+        log.active()
     };
-    Ok(json!({"entries": entries}).into())
+    Ok(json!({"entries": entries.map_err(failed)?}).into())
 }
 
 pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    Ok(json!({"dirty": workspace.changes.borrow().dirty()}).into())
+    let dirty = workspace.changes.borrow().dirty().map_err(failed)?;
+    Ok(json!({ "dirty": dirty }).into())
 }
 
 pub(super) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
     let seq = seq(request)?;
-    let diff = workspace.changes.borrow().diff(seq)?;
+    let diff = workspace.changes.borrow().diff(seq).map_err(failed)?;
     Ok(json!({"diff": diff}).into())
 }
 
@@ -423,7 +404,7 @@ pub(super) async fn revert(
     caller: &Caller,
     request: &Request,
 ) -> Result<Answer, ErrorBody> {
-    let inverse = workspace.changes.borrow().revert(seq(request)?)?;
+    let inverse = workspace.changes.borrow().revert(seq(request)?).map_err(failed)?;
     let (op, fields) = match inverse {
         InverseChange::SaveMethod {
             class,
@@ -443,7 +424,12 @@ pub(super) async fn revert(
             json!({"class": class, "selector": selector, "side": side}),
         ),
         InverseChange::RemoveClass { class } => (Op::RemoveClass, json!({"class": class})),
-        InverseChange::LoadFile { path } => (Op::LoadFile, json!({"path": path})),
+        InverseChange::InstallClass {
+            source, source_file, ..
+        } => match source_file {
+            Some(path) => (Op::LoadFile, json!({ "path": path })),
+            None => (Op::LoadSource, json!({ "source": source })),
+        },
     };
     let Value::Object(fields) = fields else {
         return Ok(Answer::default());
@@ -458,19 +444,19 @@ pub(super) async fn revert(
         Op::SaveMethod => method(workspace, caller, &undo).await,
         Op::RemoveMethod => remove_method(workspace, caller, &undo).await,
         Op::RemoveClass => remove_class(workspace, caller, &undo).await,
+        Op::LoadSource => super::load::source(workspace, caller, &undo).await,
         _ => super::load::file(workspace, &undo).await,
     };
     let answer = answer.map_err(|mut error| {
-        error.kind = "revert_install_failed".to_owned();
+        "revert_install_failed".clone_into(&mut error.kind);
         error
     })?;
-    workspace.changes.borrow_mut().reverted(seq(request)?)?;
     let entry = answer.fields.get("entry").cloned().unwrap_or_default();
     Ok(json!({"entry": entry}).into())
 }
 
 pub(super) fn clear(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let cleared = workspace.changes.borrow_mut().clear()?;
+    let cleared = workspace.changes.borrow_mut().clear().map_err(failed)?;
     Ok(json!({"cleared": cleared}).into())
 }
 
@@ -493,20 +479,37 @@ pub(super) fn flush(
             _ => request.texts(field),
         }
     };
-    let filter = FlushFilter {
+    let filter = Filter {
         class: request.optional_text("class")?.map(str::to_owned),
         file: request.optional_text("file")?.map(str::to_owned),
-        kinds: texts("kind")?,
-        author_kinds: texts("author_kind")?,
+        kinds: texts("kind")?
+            .iter()
+            .map(|name| Kind::named(name).ok_or_else(|| request.invalid("kind", "a kind of change")))
+            .collect::<Result<_, _>>()?,
+        author_kinds: texts("author_kind")?
+            .iter()
+            .map(|name| match name.as_str() {
+                "human" => Ok(AuthorKind::Human),
+                "agent" => Ok(AuthorKind::Agent),
+                _ => Err(request.invalid("author_kind", "human or agent")),
+            })
+            .collect::<Result<_, _>>()?,
         confirm_destructive: request.flag("confirm_destructive")?,
-        force_files: texts("force_file")?,
-        session: Some(caller.session.id.clone()),
+        force_file: request.optional_text("force_file")?.map(str::to_owned),
     };
-    Ok(write_files(workspace, &filter)?.into())
+    Ok(write_files(workspace, &filter, &caller.session.id)?.into())
 }
 
-fn write_files(workspace: &Rc<Workspace>, filter: &FlushFilter) -> Result<Value, ErrorBody> {
-    let report = workspace.changes.borrow_mut().flush(filter)?;
+fn failed(error: ChangeError) -> ErrorBody {
+    ErrorBody::new(error.kind(), error.to_string())
+}
+
+fn write_files(workspace: &Rc<Workspace>, filter: &Filter, author: &str) -> Result<Value, ErrorBody> {
+    let report = workspace
+        .changes
+        .borrow_mut()
+        .flush(filter, author)
+        .map_err(failed)?;
     let report = json!(report);
     workspace.publish(
         Channel::Workspace,

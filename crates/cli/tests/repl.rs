@@ -1,0 +1,14 @@
+//! The terminal session against a real workspace: at a real terminal (tmux), and without one.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+#[path = "repl/batch.rs"]
+mod batch;
+#[path = "repl/faults.rs"]
+mod faults;
+#[path = "repl/screen.rs"]
+mod screen;
+#[path = "end_to_end/support.rs"]
+mod support;
+#[path = "repl/terminal.rs"]
+mod terminal;

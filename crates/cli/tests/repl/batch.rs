@@ -1,0 +1,202 @@
+//! Sessions without a terminal: values, exit codes, objects, streams.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, finish};
+
+#[test]
+fn expressions_are_evaluated_in_one_session() {
+    let place = Place::new();
+    let done = place
+        .run(&[
+            "repl",
+            "-e",
+            "x := 20",
+            "-e",
+            "x * 2 + 2",
+            "-e",
+            "Transcript show: \"hi\". 1",
+        ])
+        .expect_code(0);
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("20\n42\nhi\n1\n", "")
+    );
+    let done = place.run(&["eval", "x"]).expect_code(1);
+    assert!(done.stderr.starts_with("Error: "), "{done:?}");
+    place.stop();
+}
+
+#[test]
+fn the_first_failure_ends_it() {
+    let place = Place::new();
+    let done = place
+        .run(&["repl", "-e", "1", "-e", "3 frobnicate", "-e", "2"])
+        .expect_code(1);
+    assert_eq!(done.stdout, "1\n");
+    assert!(
+        done.stderr
+            .contains("Error: Integer does not understand 'frobnicate'\nHint: "),
+        "{done:?}"
+    );
+    let done = place.run(&["eval", "x := 1.\ny := x bar.\nx"]).expect_code(1);
+    assert!(
+        done.stderr
+            .starts_with("Error: Integer does not understand 'bar'\nLine: 2\nHint: "),
+        "{done:?}"
+    );
+    let done = place.run(&["eval", "x := 1.\nx := ]"]).expect_code(1);
+    assert!(done.stderr.contains("\nLine: 2\n"), "{done:?}");
+    place.run(&["eval", "1 +"]).expect_code(1);
+    place.run(&["eval", "Program exit: 7"]).expect_code(7);
+    place
+        .run(&["eval", "--timeout", "0.5", "[true] whileTrue: [1]"])
+        .expect_code(124);
+    place.run(&["eval", "--timeout", "0", "1"]).expect_code(2);
+    place.run(&["eval"]).expect_code(2);
+    place.run(&["eval", "2 + 3"]).expect_code(0);
+    place.stop();
+}
+
+#[test]
+fn objects_are_for_programs() {
+    let place = Place::new();
+    let done = place
+        .run(&[
+            "repl",
+            "--json",
+            "-e",
+            "Transcript show: \"hi\". 42",
+            "-e",
+            "3 frobnicate",
+        ])
+        .expect_code(1);
+    let objects: Vec<Value> = done
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [good, bad] = objects.as_slice() else {
+        panic!("{done:?}")
+    };
+    assert_eq!(
+        (&good["value"], &good["text"], &good["class"], &good["out"]),
+        (&json!(42), &json!("42"), &json!("Integer"), &json!("hi"))
+    );
+    assert_eq!(good["status"], json!(["done"]));
+    assert_eq!(bad["error"]["kind"], "does_not_understand");
+    assert_eq!(bad["exit"], 1);
+    assert_eq!(done.stderr, "");
+    place.stop();
+}
+
+#[test]
+fn a_stream_is_read_one_input_at_a_time() {
+    let place = Place::new();
+    let input = "x := 20\n\nActor subclass: Kettle\n  state: litres = 0\n\n  fill: n =>\n    self.litres := self.litres + n\n\n  \
+                 litres => self.litres\n\nk := Kettle spawn\nk fill: x\nk litres\n:bindings\nConsole readLine\nthis is input\n:quit\n99\n";
+    let done = place.run_with_input(&["repl"], input).expect_code(0);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(lines[..2], ["20", "Kettle"], "{done:?}");
+    assert!(lines[2].starts_with("Actor(Kettle, "), "{done:?}");
+    assert_eq!(lines[3..5], ["20", "20"], "{done:?}");
+    assert!(lines[5].starts_with("k = Actor(Kettle, "), "{done:?}");
+    assert_eq!(lines[6..], ["x = 20", "\"this is input\""], "{done:?}");
+    let done = place
+        .run_with_input(&["repl"], "1\n:nonsense\n2\n")
+        .expect_code(1);
+    assert_eq!(done.stdout, "1\n");
+    assert!(done.stderr.starts_with("Unknown command :nonsense."), "{done:?}");
+    place.stop();
+}
+
+#[test]
+fn an_ephemeral_workspace_ends_with_its_command() {
+    let place = Place::new();
+    assert_eq!(
+        place.run(&["eval", "--ephemeral", "6 * 7"]).expect_code(0).stdout,
+        "42\n"
+    );
+    place.expect_no_processes();
+    place
+        .run(&["repl", "--ephemeral", "--persistent", "-e", "1"])
+        .expect_code(2);
+    place.run(&["eval", "1"]).expect_code(0);
+    place.run(&["eval", "--ephemeral", "2"]).expect_code(0);
+    assert!(!place.processes().is_empty(), "it was running before");
+    place.stop();
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_the_evaluation() {
+    let place = Place::new();
+    place.run(&["eval", "1"]).expect_code(0);
+    let child = place
+        .command(&["eval", "Transcript show: \"go\"; cr. [true] whileTrue: [1]"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    let done = finish(child).expect_code(130);
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("go\n", "Interrupted\n")
+    );
+    let done = place.run_with_input(&["repl"], ":sessions\n").expect_code(0);
+    assert!(!done.stdout.replace("▸ ", "").contains("busy\n  "), "{done:?}");
+    assert_eq!(done.stdout.matches("busy").count(), 0, "{done:?}");
+    place.stop();
+}
+
+#[test]
+fn a_wrong_cookie_is_exit_4() {
+    let place = Place::new();
+    place.run(&["eval", "1"]).expect_code(0);
+    let workspaces = std::fs::read_dir(place.home().join("workspaces")).unwrap();
+    let cookie = workspaces
+        .map(|entry| entry.unwrap().path().join("cookie"))
+        .find(|path| path.exists())
+        .unwrap();
+    let right = std::fs::read_to_string(&cookie).unwrap();
+    let wrong: String = right
+        .chars()
+        .map(|character| {
+            if character == 'A' {
+                'B'
+            } else if character == '\n' {
+                '\n'
+            } else {
+                'A'
+            }
+        })
+        .collect();
+    std::fs::write(&cookie, &wrong).unwrap();
+    let done = place.run(&["eval", "1"]).expect_code(4);
+    assert!(!done.stderr.contains(wrong.trim()), "{done:?}");
+    std::fs::write(&cookie, &right).unwrap();
+    place.run(&["eval", "1"]).expect_code(0);
+    place.stop();
+}
+
+#[test]
+fn a_warm_evaluation_is_quick() {
+    let place = Place::new();
+    place.run(&["eval", "1 + 2"]).expect_code(0);
+    let mut times: Vec<Duration> = (0..9)
+        .map(|_| {
+            let started = Instant::now();
+            place.run(&["repl", "-e", "1 + 2"]).expect_code(0);
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    // The figure is 25 ms on an idle machine; this guards against an order of magnitude.
+    assert!(times[4] < Duration::from_millis(250), "{times:?}");
+    place.stop();
+}

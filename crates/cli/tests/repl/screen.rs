@@ -1,0 +1,137 @@
+//! A terminal of 100 columns in a tmux server of its own, driven by keys and read back from its screen.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::Place;
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+pub(crate) struct Screen {
+    socket: PathBuf,
+}
+
+impl Screen {
+    /// A terminal in which the command runs; its exit code is shown when it ends.
+    pub(crate) fn open(place: &Place, command: &str) -> Self {
+        // A server that is told to end may still hold its socket when the next one starts.
+        static OPENED: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tmux{}", OPENED.fetch_add(1, Ordering::Relaxed));
+        let socket = place.directory().with_file_name(name);
+        let screen = Self { socket };
+        let script = format!("{command}; echo \"[exit $?]\"; cat");
+        let status = Command::new("tmux")
+            .arg("-S")
+            .arg(&screen.socket)
+            .args(["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50"])
+            .arg("sh")
+            .args(["-c", &script])
+            .current_dir(place.directory())
+            .env_remove("TMUX")
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color")
+            .env("PATH", path())
+            .env("BEAMTALK_HOME", place.home())
+            .stdin(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success(), "tmux does not start");
+        screen
+    }
+
+    /// A session that has greeted.
+    pub(crate) fn repl(place: &Place) -> Self {
+        let screen = Self::open(place, "NO_COLOR=1 beamtalk repl");
+        screen.wait_for("[beamtalk] session: ");
+        screen.wait_for_last("> ");
+        screen
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let output = Command::new("tmux")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(arguments)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Type text as it is.
+    pub(crate) fn text(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", "--", text]);
+    }
+
+    /// Press keys by name: `Enter`, `Up`, `C-c`.
+    pub(crate) fn keys(&self, keys: &[&str]) {
+        let mut arguments = vec!["send-keys"];
+        arguments.extend(keys);
+        self.tmux(&arguments);
+    }
+
+    /// Type a line.
+    pub(crate) fn line(&self, text: &str) {
+        self.text(text);
+        self.keys(&["Enter"]);
+    }
+
+    /// Type an input and wait for what it shows.
+    #[track_caller]
+    pub(crate) fn evaluate(&self, input: &str, shown: &str) {
+        self.line(input);
+        self.wait_for(shown);
+        self.wait_for_last("> ");
+    }
+
+    /// Everything shown so far, without the blanks at line ends.
+    pub(crate) fn shown(&self) -> String {
+        let text = self.tmux(&["capture-pane", "-p", "-J", "-S", "-500"]);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    /// The same with escape sequences for colours.
+    pub(crate) fn painted(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e", "-J", "-S", "-500"])
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for(&self, text: &str) {
+        self.wait_until(text, |shown| shown.contains(text));
+    }
+
+    /// Wait until the last line is this one, blanks at its end aside.
+    #[track_caller]
+    pub(crate) fn wait_for_last(&self, line: &str) {
+        let wanted = line.trim_end();
+        self.wait_until(line, |shown| shown.lines().last() == Some(wanted));
+    }
+
+    #[track_caller]
+    fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let shown = self.shown();
+            if is_so(&shown) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "waited in vain for {what:?}:\n{shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// The search path with the binary under test first.
+fn path() -> String {
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_beamtalk"));
+    let directory = binary.parent().unwrap().display().to_string();
+    format!("{directory}:{}", std::env::var("PATH").unwrap_or_default())
+}

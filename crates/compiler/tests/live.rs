@@ -1,0 +1,76 @@
+//! What is compiled when one method of a class is replaced or removed.
+
+use beamtalk_compiler::{
+    ClassTable, CompiledMethod, Origin, SourceFile, compile_method, module_name, remove_method,
+};
+
+const VALVE: &str = "\
+Object subclass: Valve
+  /// Turns it.
+  sealed turn => 1
+  twice => self turn; turn
+  alone =>
+    \"one
+ two\"
+  down: n => self down: n - 1
+";
+
+fn table() -> ClassTable {
+    let mut table = ClassTable::empty();
+    for (name, text, origin) in [
+        ("Object", "nil subclass: Object\n", Origin::Library),
+        ("Valve", VALVE, Origin::Package),
+    ] {
+        table.declare(&SourceFile {
+            path: format!("src/{name}.bt").into(),
+            text: text.into(),
+            unit: beamtalk_syntax::parse_file(text).unit,
+            package: Some("demo".into()),
+            module: module_name(Some("demo"), name).into(),
+            origin,
+        });
+    }
+    table
+}
+
+fn modules(compiled: &CompiledMethod) -> Vec<&str> {
+    assert!(compiled.diagnostics.is_empty(), "{:?}", compiled.diagnostics);
+    compiled
+        .modules
+        .iter()
+        .map(|module| module.name.as_str())
+        .collect()
+}
+
+#[test]
+fn a_method_nobody_else_calls_is_compiled_alone() {
+    for selector in ["twice", "alone"] {
+        let compiled = compile_method(&table(), "Valve", false, selector, "7");
+        let [name] = modules(&compiled)[..] else { panic!() };
+        assert!(name.starts_with("bt@patch@valve@"), "{name}");
+        assert!(
+            compiled.changed[0]
+                .text
+                .contains(&format!("  {selector} =>\n    7"))
+        );
+    }
+    let recursive = compile_method(&table(), "Valve", false, "down:", "down: n => self down: n");
+    assert!(modules(&recursive)[0].starts_with("bt@patch@"));
+}
+
+#[test]
+fn a_method_that_others_call_takes_its_class_along() {
+    let compiled = compile_method(&table(), "Valve", false, "turn", "turn => 2");
+    assert_eq!(modules(&compiled), ["bt@demo@valve"]);
+    // Documentation, modifiers and the lines of strings stay.
+    assert_eq!(compiled.changed[0].text, VALVE.replace("turn => 1", "turn => 2"));
+}
+
+#[test]
+fn a_removed_method_that_nobody_calls_needs_no_code() {
+    let removed = remove_method(&table(), "Valve", false, "alone");
+    assert!(removed.modules.is_empty());
+    assert!(!removed.changed[0].text.contains("alone"));
+    let removed = remove_method(&table(), "Valve", false, "turn");
+    assert_eq!(modules(&removed), ["bt@demo@valve"]);
+}

@@ -1,0 +1,153 @@
+//! The log on disk: one entry a line, sources beside it, what is old in an archive.
+//!
+//! An entry is acknowledged when its line is on the disk. A line that cannot be read is the end of a write that was
+//! never acknowledged, or damage; it is put aside, never thrown away.
+
+use std::io::Write as _;
+
+use beamtalk_storage::{Directory, PRIVATE_FILE};
+use serde::Serialize;
+
+use super::entry::Entry;
+use super::error::ChangeError;
+
+const LOG: &str = "changes.jsonl";
+const EPOCH: &str = "epoch";
+const DAMAGED: &str = "damaged.jsonl";
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) directory: Directory,
+    sources: Directory,
+    archive: Directory,
+}
+
+/// An entry in the archive carries its sources.
+#[derive(Serialize)]
+struct Archived<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    source: Option<String>,
+    prev_source: Option<String>,
+}
+
+impl Store {
+    pub(crate) fn open(directory: Directory) -> Result<Self, ChangeError> {
+        let (sources, _) = directory.create_directory("sources")?;
+        let (archive, _) = directory.create_directory("archive")?;
+        Ok(Self {
+            directory,
+            sources,
+            archive,
+        })
+    }
+
+    /// All entries in their order; unreadable lines are put aside.
+    pub(crate) fn load(&self) -> Result<Vec<Entry>, ChangeError> {
+        let bytes = self.directory.read(LOG)?.unwrap_or_default();
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut damaged = Vec::new();
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let entry = line
+                .strip_suffix(b"\n")
+                .and_then(|whole| serde_json::from_slice(whole).ok());
+            match entry {
+                Some(entry) => entries.push(entry),
+                None => damaged.extend_from_slice(line),
+            }
+        }
+        if !damaged.is_empty() {
+            damaged.push(b'\n');
+            let mut aside = self.archive.append(DAMAGED)?;
+            aside
+                .write_all(&damaged)
+                .and_then(|()| aside.sync_all())
+                .map_err(|cause| ChangeError::Write { cause })?;
+            self.rewrite(&entries)?;
+        }
+        entries.sort_by_key(|entry| entry.seq);
+        Ok(entries)
+    }
+
+    /// One more start: its number.
+    pub(crate) fn next_epoch(&self, entries: &[Entry]) -> Result<u64, ChangeError> {
+        let stored = self.directory.read(EPOCH)?.unwrap_or_default();
+        let stored: u64 = String::from_utf8_lossy(&stored).trim().parse().unwrap_or(0);
+        let used = entries.iter().map(|entry| entry.epoch).max().unwrap_or(0);
+        let epoch = stored.max(used) + 1;
+        self.directory
+            .write_atomically(EPOCH, format!("{epoch}\n").as_bytes(), PRIVATE_FILE)?;
+        Ok(epoch)
+    }
+
+    /// On the disk when this returns; after an error nothing of it is.
+    pub(crate) fn append(&self, entry: &Entry) -> Result<(), ChangeError> {
+        let mut file = self.directory.append(LOG)?;
+        let length = file
+            .metadata()
+            .map_err(|cause| ChangeError::Write { cause })?
+            .len();
+        let written = file.write_all(&line(entry)).and_then(|()| file.sync_all());
+        written.map_err(|cause| {
+            // The rest of a line would spoil the next one.
+            let _ = file.set_len(length);
+            ChangeError::Write { cause }
+        })
+    }
+
+    pub(crate) fn rewrite(&self, entries: &[Entry]) -> Result<(), ChangeError> {
+        let bytes: Vec<u8> = entries.iter().flat_map(line).collect();
+        Ok(self.directory.write_atomically(LOG, &bytes, PRIVATE_FILE)?)
+    }
+
+    /// Keep a source; answers the name to find it by.
+    pub(crate) fn write_source(&self, seq: u64, role: &str, text: &str) -> Result<String, ChangeError> {
+        let name = format!("{seq}-{role}.bt");
+        self.sources
+            .write_atomically(&name, text.as_bytes(), PRIVATE_FILE)?;
+        Ok(format!("sources/{name}"))
+    }
+
+    pub(crate) fn read_source(&self, reference: Option<&String>) -> Result<Option<String>, ChangeError> {
+        let Some(name) = reference.and_then(|reference| reference.strip_prefix("sources/")) else {
+            return Ok(None);
+        };
+        let bytes = self.sources.read(name)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Move entries out of the log. They are in the archive before they leave it.
+    pub(crate) fn archive(&self, old: &[Entry], kept: &[Entry]) -> Result<(), ChangeError> {
+        let (Some(first), Some(last)) = (old.first(), old.last()) else {
+            return Ok(());
+        };
+        let mut bytes = Vec::new();
+        for entry in old {
+            let archived = Archived {
+                entry,
+                source: self.read_source(entry.source_ref.as_ref())?,
+                prev_source: self.read_source(entry.prev_source_ref.as_ref())?,
+            };
+            bytes.extend(line(&archived));
+        }
+        let name = format!("changes-{}-{}.jsonl", first.seq, last.seq);
+        self.archive.write_atomically(&name, &bytes, PRIVATE_FILE)?;
+        self.rewrite(kept)?;
+        for reference in old
+            .iter()
+            .flat_map(|entry| [&entry.source_ref, &entry.prev_source_ref])
+            .flatten()
+        {
+            if let Some(name) = reference.strip_prefix("sources/") {
+                self.sources.remove(name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn line(entry: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(entry).expect("an entry has only text and numbers");
+    bytes.push(b'\n');
+    bytes
+}
