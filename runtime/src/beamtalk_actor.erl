@@ -350,6 +350,16 @@ handle_cast({cast, Sel, Args, _Context}, State) when is_atom(Sel), is_list(Args)
     perform_logged(Sel, Args, State);
 handle_cast({cast, Sel, Args}, State) when is_atom(Sel), is_list(Args) ->
     perform_logged(Sel, Args, State);
+handle_cast({'$bt_migrate', From, Reference}, #{'$beamtalk_class' := Class} = State) ->
+    {Outcome, NewState} = beamtalk_actor_protocol:migrate_now(persistent_term:get(Class), State),
+    From ! {Reference, self(), Outcome},
+    {noreply, NewState};
+handle_cast({'$bt_observe', true}, State) ->
+    put('$bt_observed', true),
+    {noreply, State};
+handle_cast({'$bt_observe', false}, State) ->
+    erase('$bt_observed'),
+    {noreply, State};
 handle_cast('$bt_stop', State) ->
     {stop, normal, State};
 handle_cast(_, State) ->
@@ -410,6 +420,7 @@ run(Sel, Args, Context, #{'$beamtalk_class' := Class} = Before) ->
     try perform(Table, Self, Sel, Args) of
         Value ->
             After = get('$bt_state'),
+            get('$bt_observed') =:= undefined orelse beamtalk_bridge_events:state_changed(self(), State, After),
             case get('$bt_cells') of
                 undefined ->
                     leave(),

@@ -3,7 +3,7 @@
 %% state to a redefined class.
 -module(beamtalk_actor_protocol).
 
--export([is_local/1, is_base_method/1, is_delegate/2, has_terminate/1, migrate/2]).
+-export([is_local/1, is_base_method/1, is_delegate/2, has_terminate/1, migrate/2, migrate_now/2]).
 
 %% Selectors of ProtoObject, Object and Actor that mean the same wherever they
 %% are evaluated. They are answered in the sender's process unless the actor's
@@ -79,35 +79,39 @@ has_terminate(Class) ->
         Method -> not is_base_method(Method)
     end.
 
-%% Bring the state of an actor to the shape its class has now.
+%% Bring the state of an actor to the shape its class has now, before a message. Where a
+%% default fails the old slots stay and the new ones are nil.
 -spec migrate(map(), map()) -> map().
-migrate(#{'$info' := #{version := Version} = Info}, State) ->
+migrate(#{'$info' := #{version := Version}} = Table, State) ->
     case get('$bt_version') of
         Version -> State;
         _ ->
-            put('$bt_version', Version),
-            reshape(Info, State)
+            {Outcome, NewState} = migrate_now(Table, State),
+            log(Table, Outcome),
+            NewState
     end;
 migrate(_, State) -> State.
 
-reshape(#{name := Class, fields := Fields}, State) ->
-    Old = maps:keys(State) -- ['$beamtalk_class'],
-    Added = Fields -- Old,
-    Removed = Old -- Fields,
-    [logger:warning("~ts: slot ~ts was removed, its value is dropped", [Class, Slot],
-                    #{domain => [beamtalk]}) || Slot <- Removed],
-    Defaults = case Added of
-        [] -> #{};
-        _ -> added_defaults(Class, Added)
-    end,
-    maps:merge(maps:without(Removed, State), Defaults).
+log(_, {migrated, []}) -> ok;
+log(#{'$info' := #{name := Class}}, {migrated, Dropped}) ->
+    beamtalk_migration:log_dropped(Class, Dropped, 1);
+log(#{'$info' := #{name := Class}}, {failed, Text}) ->
+    logger:warning("~ts: the default of a new slot failed: ~ts", [Class, Text], #{domain => [beamtalk, runtime]}).
 
-added_defaults(Class, Added) ->
+%% The same at once; answers the slots whose values were dropped, or why it failed.
+-spec migrate_now(map(), map()) -> {{migrated, [atom()]} | {failed, binary()}, map()}.
+migrate_now(#{'$info' := #{name := Class, fields := Fields, version := Version}}, State) ->
+    put('$bt_version', Version),
+    Old = maps:keys(State) -- ['$beamtalk_class'],
+    Removed = Old -- Fields,
+    Added = Fields -- Old,
     Nils = maps:from_list([{Slot, nil} || Slot <- Added]),
-    try maps:merge(Nils, maps:with(Added, beamtalk_value:defaults(Class)))
+    try defaults(Class, Added) of
+        Defaults -> {{migrated, Removed}, maps:merge(maps:without(Removed, State), maps:merge(Nils, Defaults))}
     catch Kind:Reason:Stack ->
-        Exception = beamtalk_error:from_caught(Kind, Reason, Stack),
-        logger:warning("~ts: the default of a new slot failed: ~ts",
-                       [Class, beamtalk_display:exception(Exception)], #{domain => [beamtalk]}),
-        Nils
+        Text = beamtalk_display:exception(beamtalk_error:from_caught(Kind, Reason, Stack)),
+        {{failed, Text}, maps:merge(Nils, State)}
     end.
+
+defaults(_, []) -> #{};
+defaults(Class, Added) -> maps:with(Added, beamtalk_value:defaults(Class)).

@@ -12,7 +12,7 @@
          'announceAndWait:timeout:'/3, 'unsubscribe:'/2, subscriptions/1, 'subscribersOf:'/2,
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
--export([system_event/2, actor_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2,
+-export([system_event/2, watch_actors/0, actor_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2,
          flush_completed/1, ensure_started/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
@@ -224,6 +224,7 @@ announcer(#{bus := Bus}) -> #{'$beamtalk_class' => 'Announcer', bus => Bus}.
 %% Announces an event of the given class; cheap when nobody has subscribed.
 -spec system_event(atom(), map()) -> ok.
 system_event(Class, Fields) ->
+    beamtalk_bridge_events:announced(Class, Fields),
     case ets:whereis(?MODULE) =/= undefined andalso matching(system, Class) of
         [_ | _] = Subscriptions ->
             Event = beamtalk_cell:freeze(Fields#{'$beamtalk_class' => Class}),
@@ -296,6 +297,12 @@ binding_changed(Name, Value) ->
 flush_completed(Files) ->
     system_event('FlushCompleted', #{files => Files}).
 
+%% From now on announce every actor.
+-spec watch_actors() -> ok.
+watch_actors() ->
+    ensure_started(),
+    gen_server:cast(?MODULE, watch_actors).
+
 %% Called by an actor that ends in an orderly way.
 -spec actor_ends() -> ok.
 actor_ends() ->
@@ -366,6 +373,11 @@ watch_all(Monitors) ->
 
 %% Monitors of actors are kept by reference, those of subscribers by process.
 -spec handle_cast(term(), map()) -> {noreply, map()}.
+handle_cast(watch_actors, Monitors) ->
+    {noreply, case persistent_term:get(?WATCHED, false) of
+                  true -> Monitors;
+                  false -> watch_all(Monitors)
+              end};
 handle_cast({actor, Actor, Pid}, Monitors) ->
     {noreply, Monitors#{monitor(process, Pid) => Actor}};
 handle_cast(_, Monitors) ->

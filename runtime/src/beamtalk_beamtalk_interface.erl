@@ -1,46 +1,44 @@
-%% Primitives of BeamtalkInterface: classes by name, help, and the level of the log.
+%% Primitives of BeamtalkInterface: classes, their documentation, and logging.
 -module(beamtalk_beamtalk_interface).
 
--export(['class current'/1, 'class current:'/2]).
--export([version/1, allClasses/1, 'classNamed:'/2, globals/1]).
+-export(['class current'/1, 'class current:'/2, 'classNamed:'/2, globals/1, version/1]).
 -export(['help:'/2, 'help:selector:'/3, 'erlangHelp:'/2, 'erlangHelp:selector:'/3]).
--export([logLevel/1, 'logLevel:'/2]).
+-export([logLevel/1, 'logLevel:'/2, logFormat/1, 'logFormat:'/2, loggerInfo/1]).
+-export([debugTargets/1, 'enableDebug:'/2, 'disableDebug:'/2, activeDebugTargets/1, disableAllDebug/1]).
 
 -define(CLASS, 'BeamtalkInterface').
--define(LEVELS, [emergency, alert, critical, error, warning, notice, info, debug]).
 
--spec 'class current'(term()) -> term().
+-spec 'class current'(term()) -> map() | nil.
 'class current'(_Class) ->
-    case beamtalk_workspace:is_live() of
-        true -> persistent_term:get(?MODULE, #{'$beamtalk_class' => ?CLASS});
+    Otherwise = case beamtalk_workspace:is_live() of
+        true -> #{'$beamtalk_class' => ?CLASS};
         false -> nil
-    end.
+    end,
+    persistent_term:get(?MODULE, Otherwise).
 
 -spec 'class current:'(term(), term()) -> term().
 'class current:'(_Class, Interface) ->
     persistent_term:put(?MODULE, Interface),
     Interface.
 
-%%% Classes
-
--spec version(term()) -> binary().
-version(_Self) ->
-    #{version := Version} = beamtalk_package:find(<<"stdlib">>),
-    Version.
-
--spec allClasses(term()) -> [tuple()].
-allClasses(_Self) -> [beamtalk_class:named(Name) || Name <- beamtalk_class:all()].
-
--spec 'classNamed:'(term(), term()) -> tuple() | nil.
-'classNamed:'(_Self, Name) ->
-    beamtalk_argument:symbol(Name, ?CLASS, 'classNamed:'),
+-spec 'classNamed:'(map(), term()) -> tuple() | nil.
+'classNamed:'(_Self, Name) when is_atom(Name) ->
     case beamtalk_class:find(Name) of
         {ok, Class} -> Class;
         none -> nil
-    end.
+    end;
+'classNamed:'(_Self, _) -> type_error('classNamed:', <<"The name of a class is a Symbol">>).
 
--spec globals(term()) -> #{atom() => tuple()}.
+-spec globals(map()) -> map().
 globals(_Self) -> maps:from_list([{Name, beamtalk_class:named(Name)} || Name <- beamtalk_class:all()]).
+
+-spec version(map()) -> binary().
+version(_Self) ->
+    _ = application:load(beamtalk),
+    case application:get_key(beamtalk, vsn) of
+        {ok, Version} -> list_to_binary(Version);
+        undefined -> <<"0.1.0">>
+    end.
 
 %%% Help
 
@@ -107,21 +105,74 @@ module(Name, Selector) ->
 not_found(Selector, Message) ->
     beamtalk_error:raise(not_found, ?CLASS, Selector, iolist_to_binary(Message), nil, #{}).
 
-%%% The log
+%%% Logging
 
--spec logLevel(term()) -> atom().
-logLevel(_Self) ->
-    #{level := Level} = logger:get_primary_config(),
-    Level.
+-spec logLevel(map()) -> atom().
+logLevel(_Self) -> beamtalk_log:level().
 
--spec 'logLevel:'(term(), term()) -> nil.
-'logLevel:'(_Self, Level) ->
-    beamtalk_argument:symbol(Level, ?CLASS, 'logLevel:'),
-    case lists:member(Level, ?LEVELS) of
+-spec 'logLevel:'(map(), term()) -> nil.
+'logLevel:'(_Self, Level) -> set(Level, beamtalk_log:levels() ++ [all, none], fun beamtalk_log:set_level/1, 'logLevel:').
+
+-spec logFormat(map()) -> atom().
+logFormat(_Self) -> beamtalk_log:format().
+
+-spec 'logFormat:'(map(), term()) -> nil.
+'logFormat:'(_Self, Format) -> set(Format, [text, json], fun beamtalk_log:set_format/1, 'logFormat:').
+
+set(Value, Known, Set, Selector) when is_atom(Value) ->
+    case lists:member(Value, Known) of
         true ->
-            ok = logger:set_primary_config(level, Level),
+            ok = Set(Value),
             nil;
         false ->
-            Levels = lists:join(", ", [atom_to_binary(Known) || Known <- ?LEVELS]),
-            beamtalk_error:raise(argument_error, ?CLASS, 'logLevel:', iolist_to_binary(["Levels are ", Levels]))
+            beamtalk_error:raise(argument_error, ?CLASS, Selector, iolist_to_binary(["Use one of ", symbols(Known)]))
+    end;
+set(_, Known, _, Selector) -> type_error(Selector, iolist_to_binary(["Use one of ", symbols(Known)])).
+
+symbols(Names) -> lists:join(" ", [beamtalk_display:symbol(Name) || Name <- Names]).
+
+-spec debugTargets(map()) -> [atom()].
+debugTargets(_Self) -> beamtalk_log:targets().
+
+-spec 'enableDebug:'(map(), term()) -> nil.
+'enableDebug:'(_Self, Target) ->
+    ok = beamtalk_log:enable(target(Target, 'enableDebug:')),
+    nil.
+
+-spec 'disableDebug:'(map(), term()) -> nil.
+'disableDebug:'(_Self, Target) ->
+    ok = beamtalk_log:disable(target(Target, 'disableDebug:')),
+    nil.
+
+target({beamtalk_object, _, _, Class}, _) when is_atom(Class) -> {class, Class};
+target({beamtalk_object, _, _, Place}, _) -> {pid, beamtalk_actor:resolve(Place)};
+target(Target, Selector) ->
+    case lists:member(Target, beamtalk_log:targets()) of
+        true -> Target;
+        false -> type_error(Selector, iolist_to_binary(["Give a class, an actor, or one of ",
+                                                        symbols(beamtalk_log:targets())]))
     end.
+
+-spec activeDebugTargets(map()) -> [term()].
+activeDebugTargets(_Self) -> [shown(Target) || Target <- beamtalk_log:active()].
+
+shown({class, Class}) -> Class;
+shown({pid, Pid}) -> binary_to_atom(list_to_binary(pid_to_list(Pid)));
+shown(Target) -> Target.
+
+-spec disableAllDebug(map()) -> nil.
+disableAllDebug(_Self) ->
+    ok = beamtalk_log:disable_all(),
+    nil.
+
+-spec loggerInfo(map()) -> binary().
+loggerInfo(Self) ->
+    iolist_to_binary(["level: ", beamtalk_display:symbol(logLevel(Self)),
+                      ", format: ", beamtalk_display:symbol(logFormat(Self)),
+                      ", debug: ", case activeDebugTargets(Self) of
+                                       [] -> "none";
+                                       Active -> symbols(Active)
+                                   end]).
+
+-spec type_error(atom(), binary()) -> no_return().
+type_error(Selector, Hint) -> beamtalk_error:type_error(?CLASS, Selector, Hint).

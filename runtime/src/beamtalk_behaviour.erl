@@ -9,7 +9,7 @@
 -export([doc/1, 'doc:'/2, 'setDocForMethod:to:'/3, 'docForMethod:'/2]).
 -export(['conformsTo:'/2, protocols/1, sourceFile/1]).
 -export([reload/1, 'compile:source:'/3, 'tryCompile:source:'/3, 'precheckCompile:source:'/3]).
--export(['removeSelector:'/2, 'removeSelector:ifAbsent:'/3, removeFromSystem/1, forget/1]).
+-export(['removeSelector:'/2, 'removeSelector:ifAbsent:'/3, removeFromSystem/1, stop_actor/1]).
 -export([printString/1, metaclass/1, thisClass/1, classMethods/1, localClassMethods/1, packageName/1,
          isMeta/1]).
 
@@ -232,32 +232,46 @@ compile(Self, Operation, Mode, Selector, Source) ->
 'removeSelector:ifAbsent:'(Self, Selector, Absent) ->
     check_symbol(Self, 'removeSelector:ifAbsent:', Selector),
     {Side, Name} = beamtalk_reflect:target(Self),
-    case beamtalk_class:remove_method(Name, Side, Selector) of
-        ok ->
-            beamtalk_compiler_port:notify({removed, Name, Side, Selector}),
-            Self;
+    case remove_method(Name, Side, Selector) of
+        ok -> Self;
         not_found -> beamtalk_block:call(Absent, [])
+    end.
+
+%% In a workspace every change goes through the daemon, which logs it.
+remove_method(Name, Side, Selector) ->
+    case beamtalk_workspace:is_live() of
+        true ->
+            case beamtalk_class:has_own(Name, Side, Selector) of
+                true ->
+                    _ = beamtalk_compiler_port:request(Name, 'removeSelector:', {remove, Name, Side, Selector}),
+                    ok;
+                false -> not_found
+            end;
+        false ->
+            Removed = beamtalk_class:remove_method(Name, Side, Selector),
+            Removed =:= ok andalso beamtalk_compiler_port:notify({removed, Name, Side, Selector}),
+            Removed
     end.
 
 -spec removeFromSystem(behaviour()) -> nil.
 removeFromSystem({_, _, _, Name}) ->
-    forget(Name),
-    beamtalk_compiler_port:notify({class_removed, Name}),
-    nil.
-
-%% Remove a class that nothing else needs, with its actors.
--spec forget(atom()) -> ok.
-forget(Name) ->
     Refuse = fun(Why) ->
         beamtalk_error:raise(runtime_error, Name, removeFromSystem,
             <<(atom_to_binary(Name))/binary, " cannot be removed: ", Why/binary>>, nil, #{})
     end,
     beamtalk_class:is_library(Name) andalso Refuse(<<"it belongs to the standard library">>),
     beamtalk_class:subclasses(Name) =:= [] orelse Refuse(<<"it has subclasses">>),
-    [stop_actor(Actor) || Actor <- beamtalk_actor_class:instances(Name)],
-    beamtalk_class:remove_class(Name).
+    case beamtalk_workspace:is_live() of
+        true -> beamtalk_compiler_port:request(Name, removeFromSystem, {remove_class, Name});
+        false ->
+            [stop_actor(Actor) || Actor <- beamtalk_actor_class:instances(Name)],
+            beamtalk_class:remove_class(Name),
+            beamtalk_compiler_port:notify({class_removed, Name})
+    end,
+    nil.
 
 %% An actor that does not stop in time is killed.
+-spec stop_actor(beamtalk_actor:handle()) -> term().
 stop_actor(Actor) ->
     try beamtalk_actor_class:stop(Actor)
     catch error:#{error := _} -> beamtalk_actor_class:kill(Actor)

@@ -25,6 +25,7 @@ start(Image) ->
     persistent_term:put(?MODULE, Port),
     case beamtalk_class:boot(Image) of
         ok ->
+            beamtalk_log:start(),
             beamtalk_workspace:start(),
             event(<<"workspace">>, <<"node_started">>,
                   #{<<"otp">> => list_to_binary(erlang:system_info(otp_release))}),
@@ -144,11 +145,19 @@ handle({req, Id, Session, Op, Args}) ->
     end;
 handle({ctl, credit, #{<<"id">> := Id, <<"bytes">> := Bytes}}) ->
     beamtalk_session_keeper:credit(Id, Bytes);
-handle({ctl, subscribe, #{<<"channels">> := Channels}}) ->
+handle({ctl, boot, Settings}) -> beamtalk_workspace:configure(Settings);
+handle({ctl, subscribe, #{<<"channels">> := Channels} = Args}) ->
     persistent_term:put('$bt_channels', maps:from_list([{Channel, true} || Channel <- Channels])),
-    beamtalk_workspace:channels_changed();
+    %% Changing handlers of the logger takes a while.
+    spawn(fun() -> beamtalk_workspace:watched(maps:get(<<"actors">>, Args, [])) end);
+handle({ctl, flushed, #{<<"files">> := Files}}) ->
+    spawn(fun() -> beamtalk_announcer:flush_completed([Name || Name <- [file_name(File) || File <- Files], Name =/= nil]) end);
 handle({ctl, stop, _}) -> spawn(fun stop/0);
 handle(_) -> ok.
+
+file_name(#{<<"file">> := Name}) -> Name;
+file_name(Name) when is_binary(Name) -> Name;
+file_name(_) -> nil.
 
 %%% The end
 

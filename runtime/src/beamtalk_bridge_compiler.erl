@@ -18,14 +18,17 @@ handle({compile, Mode, Class, Side, Selector, Source}) ->
     end;
 handle({reload, Class, _File}) ->
     answer(beamtalk_bridge:ask(<<"reload">>, #{<<"class">> => name(Class)}));
-handle({removed, Class, Side, Selector}) ->
-    _ = beamtalk_bridge:ask(<<"removed-method">>, #{<<"class">> => name(Class), <<"side">> => name(Side),
-                                                    <<"selector">> => name(Selector)}),
-    ok;
-handle({class_removed, Class}) ->
-    _ = beamtalk_bridge:ask(<<"removed-class">>, #{<<"class">> => name(Class)}),
-    ok;
-handle(_) ->
+handle({remove, Class, Side, Selector}) ->
+    answer(beamtalk_bridge:ask(<<"remove-method">>, #{<<"class">> => name(Class), <<"side">> => name(Side),
+                                                      <<"selector">> => name(Selector)}));
+handle({remove_class, Class}) ->
+    answer(beamtalk_bridge:ask(<<"remove-class">>, #{<<"class">> => name(Class)}));
+handle({evaluate, _Source, _Self}) ->
+    unsupported();
+handle(_Notice) ->
+    ok.
+
+unsupported() ->
     {error, beamtalk_error:new(unsupported, nil, nil, <<"the workspace cannot do this yet">>, nil, #{})}.
 
 answer({ok, _}) -> {ok, nil};

@@ -5,20 +5,6 @@
 -export([perform/2]).
 
 -spec perform(binary(), map()) -> {ok, map()} | unknown.
-%% Take a method out of the tables; the daemon then compiles the class without it.
-perform(<<"drop-method">>, #{<<"class">> := Class, <<"selector">> := Selector, <<"side">> := Side}) ->
-    Name = class(Class, 'removeSelector:'),
-    case existing(Selector) of
-        {ok, Known} ->
-            case beamtalk_class:remove_method(Name, side(Side), Known) of
-                ok -> {ok, #{}};
-                not_found -> no_selector(Name, Selector)
-            end;
-        none -> no_selector(Name, Selector)
-    end;
-perform(<<"drop-class">>, #{<<"class">> := Class}) ->
-    beamtalk_behaviour:forget(class(Class, removeFromSystem)),
-    {ok, #{}};
 %% Start the supervisor of the project's application, unless it runs.
 perform(<<"start-application">>, #{<<"class">> := Class}) ->
     Name = class(Class, supervise),
@@ -55,16 +41,8 @@ class(Text, Selector) ->
 no_class(Text, Selector) ->
     beamtalk_error:raise(class_not_found, nil, Selector, <<"there is no class '", Text/binary, "'">>, nil, #{}).
 
--spec no_selector(atom(), binary()) -> no_return().
-no_selector(Class, Selector) ->
-    Message = <<(atom_to_binary(Class))/binary, " has no method '", Selector/binary, "'">>,
-    beamtalk_error:raise(selector_not_found, Class, nil, Message, nil, #{}).
-
 existing(Text) ->
     try {ok, binary_to_existing_atom(Text)} catch error:badarg -> none end.
-
-side(<<"class">>) -> class;
-side(_) -> instance.
 
 %%% Generated code
 

@@ -15,16 +15,20 @@ load(Units, Args) ->
             {error, beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(exit, Reason, []))}
     end.
 
-perform(Units, _Args) ->
+perform(Units, Args) ->
+    %% Native code and applications that the modules call.
+    code:add_pathsa([binary_to_list(Path) || Path <- maps:get(<<"paths">>, Args, [])]),
+    [application:ensure_all_started(binary_to_atom(Name)) || Name <- maps:get(<<"applications">>, Args, [])],
     case read(Units) of
         {ok, Modules} -> install(Modules);
         {error, Error} -> {error, Error}
     end.
 
 install(Modules) ->
+    Classes = [Class || {_, _, #{class := Class}} <- Modules],
+    Shapes = beamtalk_migration:shapes(Classes ++ late(Modules)),
     case try_load(Modules) of
-        ok -> {ok, #{<<"classes">> => [atom_to_binary(Class) || {Module, _} <- Modules,
-                                                                {ok, Class} <- [class_of(Module)]]}};
+        ok -> {ok, maps:merge(#{<<"classes">> => names(Modules, Classes)}, migrated(Shapes, Modules))};
         {error, #{error := _} = Exception} -> {error, beamtalk_bridge_error:of_exception(Exception)};
         {error, Reason} ->
             {error, beamtalk_bridge_error:new(<<"reload_failed">>, "the code could not be loaded",
@@ -32,15 +36,41 @@ install(Modules) ->
     end.
 
 try_load(Modules) ->
-    try beamtalk_class:load_all(Modules)
+    try beamtalk_class:load_compiled(Modules)
     catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
     end.
 
-class_of(Module) ->
-    case [Name || {_, #{module := M, name := Name}} <- ets:tab2list(beamtalk_classes), M =:= Module] of
-        [Name | _] -> {ok, Name};
-        [] -> none
+names(Modules, Known) ->
+    [atom_to_binary(Class) || Class <- lists:usort(Known ++ late(Modules))].
+
+%% Classes of modules from disk, whose metadata shows only when they are loaded.
+late(Modules) ->
+    case [Module || {Module, _, unknown} <- Modules] of
+        [] -> [];
+        Unknown -> [Class || {Class, #{module := Module}} <- ets:tab2list(beamtalk_classes),
+                             lists:member(Module, Unknown)]
     end.
+
+%% Classes that are new have no actors; nor has a class changed for them when only a method of it was replaced.
+%% Looking for actors costs a walk over all processes.
+migrated(Shapes, Modules) ->
+    Existing = [Shape || {_, Fields} = Shape <- Shapes, Fields =/= none],
+    IsReplacement = lists:all(fun({_, _, Meta}) -> is_replacement(Meta) end, Modules),
+    case Existing =/= [] andalso (not IsReplacement orelse has_changed(Existing)) of
+        false -> #{};
+        true ->
+            #{affected := Count, failures := Failures} = beamtalk_migration:run(Existing),
+            #{<<"affected_actors">> => Count,
+              <<"migration_failures">> => [#{<<"actor">> => list_to_binary(pid_to_list(Pid)), <<"reason">> => Text}
+                                           || {Pid, Text} <- Failures]}
+    end.
+
+%% One method compiled by itself has no class's metadata; a class compiled again for one says so.
+is_replacement(#{is_replacement := IsReplacement}) -> IsReplacement;
+is_replacement(_) -> true.
+
+has_changed(Shapes) ->
+    beamtalk_migration:shapes([Class || {Class, _} <- Shapes]) =/= lists:sort(Shapes).
 
 %%% Compiling
 
@@ -59,13 +89,22 @@ limit(What) ->
 
 module({forms, Binary}) ->
     case beamtalk_forms:compile(Binary) of
-        {ok, Module, Beam} -> {Module, Beam};
+        {ok, Module, Beam} -> {Module, Beam, metadata(binary_to_term(Binary))};
         {error, Text} -> exit({refused, beamtalk_bridge_error:new(<<"compile_failed">>, Text)})
     end;
 module({beam, Path}) ->
     case file:read_file(Path) of
-        {ok, Beam} -> {binary_to_atom(filename:basename(Path, <<".beam">>)), Beam};
+        {ok, Beam} -> {binary_to_atom(filename:basename(Path, <<".beam">>)), Beam, unknown};
         {error, Reason} ->
             Text = ["cannot read ", Path, ": ", file:format_error(Reason)],
             exit({refused, beamtalk_bridge_error:new(<<"read_error">>, Text)})
     end.
+
+metadata(Forms) ->
+    case beamtalk_code:metadata(Forms) of
+        unknown -> unknown;
+        Meta -> Meta#{is_replacement => lists:any(fun is_replaced/1, Forms)}
+    end.
+
+is_replaced({function, _, '__beamtalk_replaced', 0, _}) -> true;
+is_replaced(_) -> false.

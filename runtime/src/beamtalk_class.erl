@@ -6,11 +6,11 @@
 %% time under the lock `registry'; readers never wait.
 -module(beamtalk_class).
 
--export([load/2, load_all/1, load_forms/1, register_module/1, register_all/1]).
+-export([load/2, load_all/1, load_compiled/1, load_forms/1, register_module/1, register_all/1]).
 -export([boot/1, write_image/2]).
 -export([named/1, find/1, record/1, meta/1, exists/1, all/0, of_module/1, inherits/2,
          subclasses/1, all_subclasses/1, class_object/1]).
--export([remove_class/1, remove_method/3, change/2, locked/1, recompute/1, reconstitute/1]).
+-export([remove_class/1, remove_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
 -export([is_library/1, register_record/1]).
 
 -type name() :: atom().
@@ -30,6 +30,11 @@ load(Module, Beam) ->
 -spec load_all([{module(), binary()}]) -> ok | {error, term()}.
 load_all(Modules) ->
     load_units(Modules, fun({Module, Beam}) -> beamtalk_code:prepare_beam(Module, Beam) end).
+
+%% The same for code whose metadata is known, so that a refusal leaves even the code as it was.
+-spec load_compiled([beamtalk_code:prepared()]) -> ok | {error, term()}.
+load_compiled(Modules) ->
+    load_units(Modules, fun beamtalk_code:prepare_compiled/1).
 
 %% Compile, load and register one module, or several, given as abstract forms.
 -spec load_forms([term()] | [[term()]]) -> ok | {error, term()}.
@@ -92,6 +97,7 @@ register_units(Units) ->
     case checked(ordered(Records), [E || {_, _, _, Extensions} <- Units, E <- Extensions], Records) of
         {error, _} = Error -> Error;
         Ordered ->
+            Known = [Name || #{name := Name} <- Ordered, exists(Name)],
             [beamtalk_protocol:register(P) || P <- Protocols],
             Patched = lists:append([patch_code(record(Name)) || #{name := Name} <- Ordered]),
             [store(Record) || Record <- Ordered],
@@ -101,6 +107,9 @@ register_units(Units) ->
             [beamtalk_code:unload(Code) || Code <- Patched -- Still],
             [beamtalk_class_state:initialize(Record) || Record <- Ordered],
             [beamtalk_announcer:system_event('ClassLoaded', #{className => Name}) || #{name := Name} <- Ordered],
+            [beamtalk_bridge_events:class_registered(Name, not lists:member(Name, Known))
+             || #{name := Name} <- Ordered],
+            [beamtalk_bridge_events:class_registered(Name, false) || Names <- Extended, Name <- Names],
             ok
     end.
 
@@ -198,10 +207,20 @@ ordered(Records) ->
         [] -> order(Records, [], [])
     end.
 
-problems(#{name := Name, superclass := Super, package := Package}, Names) ->
+problems(#{name := Name, superclass := Super, package := Package, kind := Kind}, Names) ->
     [shadowing(Name) || is_library(Name), Package =/= <<"stdlib">>]
+        ++ [incompatible(Name, Known, Kind) || #{kind := Known} <- [record(Name)], is_other_kind(Known, Kind)]
         ++ [beamtalk_error:new(class_not_found, Super, Name, undefined, nil, #{})
             || Super =/= nil, not lists:member(Super, Names), not exists(Super)].
+
+%% An actor is a process and anything else is a value: what exists of one cannot become the other.
+is_other_kind(Known, Kind) -> (Known =:= actor) =/= (Kind =:= actor).
+
+incompatible(Name, Known, Kind) ->
+    Text = [atom_to_binary(Name), " is of kind ", atom_to_binary(Known), " and cannot become one of kind ",
+            atom_to_binary(Kind)],
+    beamtalk_error:new(incompatible_reload, Name, nil, iolist_to_binary(Text),
+                       <<"Remove the class first, or give the new one another name">>, #{}).
 
 shadowing(Name) ->
     beamtalk_error:new(stdlib_shadowing, Name, nil, undefined, nil, #{}).
@@ -365,11 +384,7 @@ change(Name, Change) ->
 remove_method(Name, Side, Sel) ->
     locked(fun() ->
         #{patches := Patches, removed := Removed} = Record = record(Name),
-        Own = case Side of
-            instance -> beamtalk_table:instance_methods(Record);
-            class -> beamtalk_table:class_methods(Record)
-        end,
-        case {Own, ets:member(beamtalk_extensions, {Name, Side, Sel})} of
+        case {own(Record, Side), ets:member(beamtalk_extensions, {Name, Side, Sel})} of
             {#{Sel := _}, _} ->
                 store(Record#{patches := maps:remove({Side, Sel}, Patches),
                               removed := [{Side, Sel} | Removed]}),
@@ -382,6 +397,14 @@ remove_method(Name, Side, Sel) ->
             _ -> not_found
         end
     end).
+
+own(Record, instance) -> beamtalk_table:instance_methods(Record);
+own(Record, class) -> beamtalk_table:class_methods(Record).
+
+%% Would removing the method find something?
+-spec has_own(name(), instance | class, atom()) -> boolean().
+has_own(Name, Side, Sel) ->
+    is_map_key(Sel, own(record(Name), Side)) orelse ets:member(beamtalk_extensions, {Name, Side, Sel}).
 
 %% Forget a class and its code. The caller has stopped its actors.
 -spec remove_class(name()) -> ok.

@@ -8,7 +8,7 @@
 %% names as there are versions still running.
 -module(beamtalk_code).
 
--export([prepare_beam/2, prepare_forms/1, load/1, compile_forms/1, unload/1, slot/2, pin/1]).
+-export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, load/1, compile_forms/1, unload/1, slot/2, pin/1]).
 
 -export_type([prepared/0]).
 
@@ -31,6 +31,19 @@ prepare_beam(Module, Beam) ->
         _ -> none
     end,
     case free_slot(Module, 0, Avoided) of
+        Module -> {ok, {Module, Beam, Meta}};
+        Slot ->
+            case renamed(Slot, Beam) of
+                {ok, Renamed} -> {ok, {Slot, Renamed, Meta}};
+                {error, _} = Error -> Error
+            end
+    end.
+
+%% Code compiled here, whose metadata was read from its forms.
+-spec prepare_compiled(prepared()) -> {ok, prepared()} | {error, term()}.
+prepare_compiled({Module, Beam, unknown}) -> prepare_beam(Module, Beam);
+prepare_compiled({Module, Beam, Meta}) ->
+    case free_slot(Module, 0, none) of
         Module -> {ok, {Module, Beam, Meta}};
         Slot ->
             case renamed(Slot, Beam) of
@@ -81,6 +94,7 @@ prepare_as(Slot, Forms) ->
     end.
 
 %% The metadata function is a literal, so it can be read without loading.
+-spec metadata([term()]) -> map() | unknown.
 metadata(Forms) ->
     case [Body || {function, _, '__beamtalk_meta', 0, [{clause, _, [], [], Body}]} <- Forms] of
         [Body] ->

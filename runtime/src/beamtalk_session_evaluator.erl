@@ -12,7 +12,7 @@
 init(Keeper, Session, Table) ->
     group_leader(Keeper, self()),
     beamtalk_cell:start_session(Session),
-    Saved = maps:from_list([restore(Entry) || Entry <- ets:tab2list(Table)]),
+    Saved = maps:from_list([restore(Entry) || {Name, _} = Entry <- ets:tab2list(Table), is_atom(Name)]),
     idle(Keeper, Table, Saved).
 
 restore({Name, Value}) ->
@@ -35,7 +35,8 @@ evaluate(Id, Args, Keeper, Table, Saved) ->
         {ok, Answer} -> {res, Id, Answer};
         {error, Error} -> {err, Id, Error}
     end,
-    {NewSaved, IsNew} = save(Table, Saved),
+    beamtalk_session_variables:apply_pending(Table),
+    {NewSaved, IsNew} = save(get('$bt_session'), Table, Saved),
     erase('$bt_chain'),
     Keeper ! {evaluated, Id, with_names(IsNew, NewSaved, Frame)},
     idle(Keeper, Table, NewSaved).
@@ -47,21 +48,22 @@ limit_heap(Words) ->
 %%% The copy of the variables
 
 %% Entries of the dictionary are tuples made by each assignment, so the very same tuple means that the
-%% variable was not assigned, however large its value.
-save(Table, Saved) ->
-    Now = maps:from_list([Entry || {{'$bt_session', _}, {value, _}} = Entry <- get()]),
+%% variable was not assigned, however large its value. The last value and the last error are not copied.
+save(Session, Table, Saved) ->
+    Now = maps:from_list([Entry || {{'$bt_session', Name}, {value, _}} = Entry <- get(),
+                                   beamtalk_session_keeper:is_visible(Name)]),
     Changed = [{Name, Value} || {{_, Name} = Key, {value, Value} = Entry} <- maps:to_list(Now),
                                 not is_same(Entry, maps:get(Key, Saved, none))],
     Gone = [Name || {_, Name} = Key <- maps:keys(Saved), not is_map_key(Key, Now)],
     Changed =:= [] orelse ets:insert(Table, Changed),
     [ets:delete(Table, Name) || Name <- Gone],
-    IsNew = Gone =/= [] orelse map_size(Now) =/= map_size(Saved),
-    {Now, IsNew}.
+    {Changed, Gone} =:= {[], []} orelse beamtalk_workspace:bindings_changed(Session),
+    {Now, Gone =/= [] orelse map_size(Now) =/= map_size(Saved)}.
 
 is_same(A, B) -> erts_debug:same(A, B).
 
 with_names(true, Saved, {Tag, Id, Map}) ->
-    Names = [atom_to_binary(Name) || {_, Name} <- maps:keys(Saved), Name =/= '_', Name =/= '_error'],
+    Names = [atom_to_binary(Name) || {_, Name} <- maps:keys(Saved)],
     {Tag, Id, Map#{<<"names">> => lists:sort(Names)}};
 with_names(false, _, Frame) -> Frame.
 

@@ -6,7 +6,7 @@
 -module(beamtalk_session_keeper).
 
 -export([request/4, credit/2, start/3]).
--export([variables/1, variable/2, names/1, write/2]).
+-export([all/0, describe/1, variables/1, variable/2, pend/3, is_visible/1, write/2]).
 
 -record(state, {id :: binary(),
                 kind :: binary(),
@@ -82,13 +82,25 @@ start(Session, Kind, Info) ->
     end.
 
 %% The variables of a session, read from outside: as its last evaluation left them.
+-spec all() -> [binary()].
+all() -> lists:sort([Session || [Session] <- ets:match(?SESSIONS, {'$1', '_', '_', '_'})]).
+
+-spec describe(binary()) -> {ok, Kind :: binary(), Info :: map()} | none.
+describe(Session) ->
+    case beamtalk_workspace:is_live() andalso ets:lookup(?SESSIONS, Session) of
+        [{_, _, _, {Kind, Info}}] -> {ok, Kind, Info};
+        _ -> none
+    end.
+
 -spec variables(binary()) -> {ok, [{atom(), term()}]} | none.
 variables(Session) ->
     case ets:lookup(?SESSIONS, Session) of
         [{_, _, Table, _}] ->
-            try {ok, lists:sort(ets:tab2list(Table))} catch error:badarg -> none end;
+            try {ok, contents(Table)} catch error:badarg -> none end;
         [] -> none
     end.
+
+contents(Table) -> lists:sort([Variable || {Name, _} = Variable <- ets:tab2list(Table), is_atom(Name)]).
 
 %% One variable of a session, or one that all sessions see.
 -spec variable(binary() | nil, atom()) -> {ok, term()} | none.
@@ -100,6 +112,13 @@ variable(Session, Name) ->
         [{_, Value}] -> {ok, Value};
         [] -> beamtalk_workspace:global(Name)
     end.
+
+%% A change of a variable that waits for the end of the evaluation.
+-spec pend(binary(), atom(), term()) -> ok.
+pend(Session, Name, Change) ->
+    [{_, _, Table, _}] = ets:lookup(?SESSIONS, Session),
+    ets:insert(Table, {{pending, Name}, Change}),
+    ok.
 
 %% Output of the running evaluation, by a process that works for it. Answers the evaluation's request, or
 %% nil when none runs.
@@ -115,14 +134,14 @@ write(Keeper, Text) ->
     Running =:= nil orelse io:put_chars(Keeper, Text),
     Running.
 
--spec names(ets:tid()) -> [atom()].
 names(Table) ->
     lists:sort([Name || [Name] <- ets:match(Table, {'$1', '_'}), is_visible(Name)]).
 
 %% `_' and `_error' are the session's own.
+-spec is_visible(term()) -> boolean().
 is_visible('_') -> false;
 is_visible('_error') -> false;
-is_visible(_) -> true.
+is_visible(Name) -> is_atom(Name).
 
 %%% The keeper's process
 
@@ -130,9 +149,15 @@ init(Starter, Session, Kind, Info) ->
     process_flag(trap_exit, true),
     beamtalk_workspace:adopt(self()),
     Table = ets:new(beamtalk_variables, [set, public]),
-    ets:insert(?SESSIONS, {Session, self(), Table, Info}),
+    ets:insert(?SESSIONS, {Session, self(), Table, {Kind, info(Info)}}),
     Starter ! {self(), ready},
     loop(#state{id = Session, kind = Kind, table = Table, evaluator = none}).
+
+%% What the daemon knows about the client.
+info(Info) ->
+    maps:from_list([{Name, Value} || {Key, Name} <- [{<<"peer">>, peer}, {<<"node">>, node}, {<<"user">>, user},
+                                                     {<<"connected_at">>, connected_at}],
+                                     Value <- [maps:get(Key, Info, nil)], Value =/= nil]).
 
 loop(State) ->
     receive
@@ -205,7 +230,7 @@ perform(<<"variables">>, Id, _, #state{table = Table} = State) ->
 perform(<<"clone">>, Id, #{<<"session">> := New} = Args, #state{table = Table, kind = Kind} = State) ->
     _ = start(New, maps:get(<<"kind">>, Args, Kind), Args),
     [{_, _, Copy, _}] = ets:lookup(?SESSIONS, New),
-    ets:insert(Copy, ets:tab2list(Table)),
+    ets:insert(Copy, contents(Table)),
     beamtalk_bridge:respond(Id, #{<<"session">> => New,
                                   <<"names">> => [atom_to_binary(Name) || Name <- names(Table)]}),
     loop(State);

@@ -7,12 +7,12 @@
 -module(beamtalk_transcript_stream).
 -behaviour(gen_server).
 
--export([start_link/1, start/0, append/2]).
+-export([start_link/1, start/0, append/2, limit/1]).
 -export(['class current'/1, 'class current:'/2, 'class resetCurrent'/1]).
 -export(['show:'/2, 'showLine:'/2, cr/1, subscribe/1, unsubscribe/1, recent/1, clear/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
--define(LIMIT, 1000).
+-define(LIMIT, '$bt_transcript_limit').
 -define(CURRENT, beamtalk_transcript).
 
 -record(state, {entries = queue:new() :: queue:queue(binary()),
@@ -41,6 +41,10 @@ append(Text, For) ->
         {beamtalk_object, _, _, Target} -> gen_server:cast(beamtalk_actor:resolve(Target), {write, Text, For});
         _ -> ok
     end.
+
+%% How many entries are kept from now on.
+-spec limit(pos_integer()) -> ok.
+limit(Entries) -> persistent_term:put(?LIMIT, Entries).
 
 %%% Class side
 
@@ -159,10 +163,14 @@ announce(Text, For) ->
         _ -> ok
     end.
 
-add(Text, #state{entries = Entries, size = ?LIMIT} = State) ->
-    State#state{entries = queue:in(Text, queue:drop(Entries))};
 add(Text, #state{entries = Entries, size = Size} = State) ->
-    State#state{entries = queue:in(Text, Entries), size = Size + 1}.
+    shortened(State#state{entries = queue:in(Text, Entries), size = Size + 1}).
+
+shortened(#state{entries = Entries, size = Size} = State) ->
+    case Size > persistent_term:get(?LIMIT, 1000) of
+        true -> shortened(State#state{entries = queue:drop(Entries), size = Size - 1});
+        false -> State
+    end.
 
 drop(Pid, #state{subscribers = Subscribers} = State) ->
     case maps:take(Pid, Subscribers) of

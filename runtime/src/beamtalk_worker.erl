@@ -156,7 +156,7 @@ serve({ping}) ->
     send({pong, Printed, [unicode:characters_to_binary(io_lib:format("~p", [Port])) || Port <- Listening]});
 %% One input of a terminal session.
 serve({eval, Input}) ->
-    send({evaluated, beamtalk_session:evaluate(Input)}).
+    send({evaluated, beamtalk_terminal_session:evaluate(Input)}).
 
 jobs(0) -> erlang:system_info(schedulers_online);
 jobs(Jobs) -> Jobs.

@@ -4,11 +4,13 @@
 
 -export([start/0, stop/0, is_live/0]).
 -export([adopt/1, leave/1, current_session/0, keeper_of_caller/0, belongs_to_evaluation/0]).
--export([write/1, bindings_changed/1, channels_changed/0]).
--export([global/1]).
+-export([write/1, bindings_changed/1, capability_refused/3, configure/1, watched/1]).
+-export([global/1, global_names/0, bind/2, unbind/1]).
+-export([supervisors/0, start_supervisor/1, stop_supervisor/1]).
 
 -define(KEEPERS, beamtalk_keepers).
 -define(GLOBALS, beamtalk_globals).
+-define(SUPERVISORS, beamtalk_attached_supervisors).
 
 %% Make this node a workspace. The caller's processes write where the workspace says.
 -spec start() -> ok.
@@ -24,21 +26,24 @@ start() ->
     {ok, Transcript} = beamtalk_transcript_stream:start(),
     Class = beamtalk_class:named('TranscriptStream'),
     beamtalk_transcript_stream:'class current:'(Class, beamtalk_actor:reference('TranscriptStream', Transcript)),
+    persistent_term:put({beamtalk_capability, refused}, fun ?MODULE:capability_refused/3),
     beamtalk_compiler_port:attach(fun beamtalk_bridge_compiler:handle/1),
     ok.
 
 -spec is_live() -> boolean().
 is_live() -> persistent_term:get(?MODULE, false).
 
-%% Stop what is supervised, in order.
+%% Stop what is supervised, the latest first.
 -spec stop() -> ok.
 stop() ->
+    [beamtalk_supervisor:stop(Supervisor) || Supervisor <- lists:reverse(supervisors())],
     ok.
 
 init(Starter) ->
     register(?MODULE, self()),
     [ets:new(Name, [named_table, public, set, {read_concurrency, true}])
      || Name <- [beamtalk_sessions, beamtalk_running, ?KEEPERS, ?GLOBALS]],
+    ets:new(?SUPERVISORS, [named_table, public, ordered_set]),
     Starter ! {self(), ready},
     loop().
 
@@ -134,8 +139,44 @@ write(Text) ->
 bindings_changed(Session) ->
     beamtalk_bridge:event(<<"bindings">>, <<"changed">>, #{<<"session">> => Session}).
 
--spec channels_changed() -> ok.
-channels_changed() -> ok.
+%% The daemon audits what a capability that is switched off refused.
+-spec capability_refused(atom(), atom(), atom()) -> ok.
+capability_refused(Capability, Class, Selector) ->
+    Detail = <<(atom_to_binary(Class))/binary, ">>", (atom_to_binary(Selector))/binary>>,
+    beamtalk_bridge:event(<<"workspace">>, <<"capability_disabled">>,
+                          #{<<"what">> => atom_to_binary(Capability), <<"detail">> => Detail}).
+
+%% Settings of this start: the level of the log, the length of the transcript.
+-spec configure(map()) -> ok.
+configure(Settings) ->
+    case Settings of
+        #{<<"log_level">> := Level} ->
+            [beamtalk_log:set_level(Known) || Known <- beamtalk_log:levels(), atom_to_binary(Known) =:= Level];
+        _ -> ok
+    end,
+    case Settings of
+        #{<<"transcript">> := Limit} when is_integer(Limit), Limit > 0 -> beamtalk_transcript_stream:limit(Limit);
+        _ -> ok
+    end,
+    ok.
+
+%% The daemon watches other channels than before, and these actors.
+-spec watched([binary()]) -> ok.
+watched(Actors) ->
+    beamtalk_log:watch(beamtalk_bridge:is_watched(<<"logs">>)),
+    beamtalk_bridge_events:watch_supervision(beamtalk_bridge:is_watched(<<"supervision">>)),
+    beamtalk_bridge:is_watched(<<"actors">>) andalso beamtalk_announcer:watch_actors(),
+    Before = persistent_term:get('$bt_observed', []),
+    persistent_term:put('$bt_observed', Actors),
+    [observe(Actor, true) || Actor <- Actors -- Before],
+    [observe(Actor, false) || Actor <- Before -- Actors],
+    ok.
+
+observe(Actor, IsOn) ->
+    Text = "<" ++ string:trim(binary_to_list(Actor), both, "<>") ++ ">",
+    try gen_server:cast(list_to_pid(Text), {'$bt_observe', IsOn})
+    catch error:badarg -> ok
+    end.
 
 %%% Names every session sees
 
@@ -155,4 +196,71 @@ global(Name) ->
     end.
 
 singleton('Transcript') -> {ok, beamtalk_transcript_stream:'class current'(nil)};
+singleton('Workspace') -> {ok, beamtalk_workspace_interface:'class current'(nil)};
+singleton('Beamtalk') -> {ok, beamtalk_beamtalk_interface:'class current'(nil)};
 singleton(_) -> none.
+
+-spec global_names() -> [atom()].
+global_names() ->
+    lists:usort(['Transcript', 'Workspace', 'Beamtalk'] ++ bound_names()).
+
+bound_names() -> [Name || [Name] <- ets:match(?GLOBALS, {'$1', '_'})].
+
+-spec bind(atom(), term()) -> ok.
+bind(Name, Value) ->
+    case singleton(Name) =/= none orelse beamtalk_class:exists(Name) of
+        true ->
+            beamtalk_error:raise(name_conflict, 'WorkspaceInterface', 'bind:as:',
+                                 <<"'", (atom_to_binary(Name))/binary, "' cannot be bound again">>,
+                                 <<"Choose another name">>, #{});
+        false ->
+            Frozen = beamtalk_cell:freeze(Value),
+            beamtalk_code:pin(Frozen),
+            ets:insert(?GLOBALS, {Name, Frozen}),
+            globals_changed(Name, Frozen)
+    end.
+
+-spec unbind(atom()) -> ok | none.
+unbind(Name) ->
+    case ets:take(?GLOBALS, Name) of
+        [_] -> globals_changed(Name, nil);
+        [] -> none
+    end.
+
+%% The daemon has to know the names, for the compiler.
+globals_changed(Name, Value) ->
+    Names = [atom_to_binary(Bound) || Bound <- lists:sort(bound_names())],
+    beamtalk_bridge:event(<<"workspace">>, <<"globals">>, #{<<"names">> => Names}),
+    beamtalk_announcer:system_event('BindingChanged', #{name => Name, value => Value, sessionId => nil}).
+
+%%% Supervisors of the application
+
+%% In the order they were started, those that still run.
+-spec supervisors() -> [tuple()].
+supervisors() ->
+    [Handle || {_, _, {_, _, _, Pid} = Handle} <- ets:tab2list(?SUPERVISORS), is_process_alive(Pid)].
+
+-spec start_supervisor(tuple()) -> {ok, tuple()} | {error, map()}.
+start_supervisor({_, _, _, Name} = Class) ->
+    case [Handle || {_, Known, Handle} <- ets:tab2list(?SUPERVISORS), Known =:= Name,
+                    is_process_alive(element(4, Handle))] of
+        [Handle | _] -> {ok, Handle};
+        [] ->
+            case beamtalk_dispatch:send(Class, supervise) of
+                #{isOk := true, okValue := Handle} ->
+                    ets:insert(?SUPERVISORS, {erlang:unique_integer([monotonic]), Name, Handle}),
+                    {ok, Handle};
+                #{errReason := Exception} -> {error, beamtalk_error:wrap_reason(Exception)}
+            end
+    end.
+
+-spec stop_supervisor(atom()) -> ok | none.
+stop_supervisor(Name) ->
+    Running = [Row || {_, Known, _} = Row <- ets:tab2list(?SUPERVISORS), Known =:= Name],
+    [ets:delete(?SUPERVISORS, Key) || {Key, _, _} <- Running],
+    case [Handle || {_, _, Handle} <- Running, is_process_alive(element(4, Handle))] of
+        [] -> none;
+        Living ->
+            [beamtalk_supervisor:stop(Handle) || Handle <- Living],
+            ok
+    end.

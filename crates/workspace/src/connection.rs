@@ -56,7 +56,6 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
                 session: session.clone(),
                 role,
                 connection: Some(connection),
-                is_image: false,
             };
             match admit(&workspace, &session, &open, &text) {
                 Ok(request) => {
@@ -84,7 +83,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
         }
     }
     workspace.connections.borrow_mut().remove(&connection);
-    workspace.sessions.leave(&session, connection);
+    session.leave(connection);
     workspace.tell_node_channels();
 }
 
@@ -134,7 +133,7 @@ async fn answer(
         text = cut(&request, &session, message);
     }
     // A client that left does not need its answer.
-    drop(outgoing.send(text).await);
+    let _ = outgoing.send(text).await;
 }
 
 /// An answer that is too long keeps its short fields and says so.

@@ -4,6 +4,7 @@ mod life;
 mod node;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -268,7 +269,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         project: RefCell::new(None),
         loaded: RefCell::new(FxHashMap::default()),
         findings: RefCell::new(FxHashMap::default()),
-        connections: RefCell::new(FxHashMap::default()),
+        connections: RefCell::new(BTreeMap::new()),
         next_connection: Cell::new(1),
         started: Instant::now(),
         last_use: Cell::new(Instant::now()),

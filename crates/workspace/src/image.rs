@@ -28,7 +28,7 @@ const PAUSES: [Duration; 3] = [
 const WINDOW: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     Starting,
     Up,
     Down,
@@ -36,7 +36,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Starting => "starting",
             Self::Up => "up",
@@ -47,7 +47,7 @@ impl Phase {
 }
 
 /// What every start of the node needs.
-pub struct NodeSetup {
+pub(crate) struct NodeSetup {
     pub erlang: Erlang,
     pub runtime: Runtime,
     pub directory: PathBuf,
@@ -58,7 +58,7 @@ pub struct NodeSetup {
     pub transcript: u64,
 }
 
-pub struct Image {
+pub(crate) struct Image {
     setup: NodeSetup,
     link: RefCell<Option<NodeLink>>,
     phase: Cell<Phase>,
@@ -70,7 +70,7 @@ pub struct Image {
 }
 
 impl Image {
-    pub fn new(setup: NodeSetup) -> Self {
+    pub(crate) fn new(setup: NodeSetup) -> Self {
         Self {
             setup,
             link: RefCell::new(None),
@@ -83,7 +83,7 @@ impl Image {
     }
 
     /// Start the node; it boots while the caller goes on.
-    pub fn start(&self) -> Result<UnboundedReceiver<NodeMessage>, ErrorBody> {
+    pub(crate) fn start(&self) -> Result<UnboundedReceiver<NodeMessage>, ErrorBody> {
         let failed = |cause: String| ErrorBody::new("node_down", format!("the node did not start: {cause}"));
         let log = self.log_pipe().map_err(|cause| failed(cause.to_string()))?;
         let options = NodeOptions {
@@ -127,19 +127,19 @@ impl Image {
     }
 
     /// Open the log again, after it was moved away.
-    pub fn reopen_log(&self) -> Result<(), beamtalk_storage::StorageError> {
+    pub(crate) fn reopen_log(&self) -> Result<(), beamtalk_storage::StorageError> {
         self.setup.log.borrow_mut().reopen()
     }
 
     /// The project is loaded: requests are welcome.
-    pub fn ready(&self) {
+    pub(crate) fn ready(&self) {
         if self.phase.get() == Phase::Starting {
             self.phase.set(Phase::Up);
         }
     }
 
     /// Note an exit; how long to wait before the next start, or `None` to give up.
-    pub fn ended(&self, reason: String) -> Option<Duration> {
+    pub(crate) fn ended(&self, reason: String) -> Option<Duration> {
         self.link.borrow_mut().take();
         *self.last_error.borrow_mut() = Some(reason);
         let mut exits = self.exits.borrow_mut();
@@ -154,29 +154,29 @@ impl Image {
         pause
     }
 
-    pub fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.phase.get()
     }
 
     /// Counts the starts of the node; a session exists in one of them.
-    pub fn start_number(&self) -> u64 {
+    pub(crate) fn start_number(&self) -> u64 {
         self.starts.get()
     }
 
-    pub fn last_error(&self) -> Option<String> {
+    pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.borrow().clone()
     }
 
-    pub fn pid(&self) -> Option<u32> {
+    pub(crate) fn pid(&self) -> Option<u32> {
         self.link.borrow().as_ref().map(NodeLink::pid)
     }
 
-    pub fn link(&self) -> Option<NodeLink> {
+    pub(crate) fn link(&self) -> Option<NodeLink> {
         self.link.borrow().clone()
     }
 
     /// Why nothing can be asked now.
-    pub fn down(&self) -> ErrorBody {
+    pub(crate) fn down(&self) -> ErrorBody {
         match self.phase.get() {
             Phase::Starting => {
                 ErrorBody::new("node_starting", "the node is starting").hint("try again in a moment")
@@ -192,7 +192,7 @@ impl Image {
     }
 
     /// Ask the node; answers come one after another.
-    pub fn request(&self, session: &str, op: &str, arguments: Term) -> Result<Reply, ErrorBody> {
+    pub(crate) fn request(&self, session: &str, op: &str, arguments: Term) -> Result<Reply, ErrorBody> {
         if self.phase.get() != Phase::Up {
             return Err(self.down());
         }
@@ -207,7 +207,7 @@ impl Image {
     }
 
     /// Ask the node and wait for its one answer.
-    pub async fn call(
+    pub(crate) async fn call(
         &self,
         session: &str,
         op: &str,
@@ -220,12 +220,12 @@ impl Image {
         match reply.outcome().await {
             Ok(answer) => Ok(terms::to_object(&answer)),
             Err(Answer::Failed(error)) => Err(error_body(terms::to_object(&error))),
-            Err(_) => Err(self.gone()),
+            Err(_) => Err(Self::gone()),
         }
     }
 
     /// A request was open when the node ended.
-    pub fn gone(&self) -> ErrorBody {
+    pub(crate) fn gone() -> ErrorBody {
         ErrorBody::new(
             "node_down",
             "the node ended before it answered; it is being restarted",
@@ -234,7 +234,7 @@ impl Image {
     }
 
     /// More output of a request may come.
-    pub fn credit(&self, request: u64, bytes: usize) {
+    pub(crate) fn credit(&self, request: u64, bytes: usize) {
         if let Some(link) = self.link() {
             link.credit(request, bytes);
         }
@@ -242,7 +242,7 @@ impl Image {
 }
 
 /// An error as the node sent it. The node runs user code, so nothing about it is taken for granted.
-pub fn error_body(mut fields: Map<String, Value>) -> ErrorBody {
+pub(crate) fn error_body(mut fields: Map<String, Value>) -> ErrorBody {
     fields.retain(|_, value| !value.is_null());
     let whole = Value::Object(fields.clone());
     serde_json::from_value(whole).unwrap_or_else(|_| {

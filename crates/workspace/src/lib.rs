@@ -2,7 +2,7 @@
 
 pub mod audit;
 pub mod certificates;
-mod changes;
+pub mod changes;
 pub mod compile;
 mod connection;
 mod control;

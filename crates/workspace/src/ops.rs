@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use beamtalk_wire::{ErrorBody, Op, Request, Role};
 
-pub(crate) use edit::notice;
+pub(crate) use edit::of_image;
 pub(crate) use load::{load_image, load_project};
 use serde_json::{Map, Value};
 
@@ -27,17 +27,16 @@ use crate::workspace::Workspace;
 
 /// On whose behalf something is done.
 #[derive(Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     pub session: Rc<Session>,
     pub role: Role,
+    /// `None` when code in the image asks.
     pub connection: Option<ConnectionId>,
-    /// Code in the image asks, inside an evaluation that was audited.
-    pub is_image: bool,
 }
 
 /// Where output of an operation goes while it runs.
 #[derive(Clone)]
-pub enum Sink {
+pub(crate) enum Sink {
     Client {
         outgoing: Outgoing,
         id: String,
@@ -48,22 +47,20 @@ pub enum Sink {
 
 impl Sink {
     /// Waits while the client's queue is full. What nobody wants to read is dropped.
-    pub async fn output(&self, text: &str) {
+    pub(crate) async fn output(&self, text: &str) {
         if let Self::Client {
             outgoing,
             id,
             session,
         } = self
         {
-            drop(
-                outgoing
-                    .send(beamtalk_wire::output(id, session, text).to_string())
-                    .await,
-            );
+            let _ = outgoing
+                .send(beamtalk_wire::output(id, session, text).to_string())
+                .await;
         }
     }
 
-    pub async fn needs_input(&self, prompt: &str) {
+    pub(crate) async fn needs_input(&self, prompt: &str) {
         if let Self::Client {
             outgoing,
             id,
@@ -71,14 +68,14 @@ impl Sink {
         } = self
         {
             let message = beamtalk_wire::needs_input(id, session, prompt);
-            drop(outgoing.send(message.to_string()).await);
+            let _ = outgoing.send(message.to_string()).await;
         }
     }
 }
 
 /// What an operation answers.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub fields: Map<String, Value>,
     pub flags: Vec<&'static str>,
 }
@@ -103,7 +100,7 @@ impl From<Value> for Answer {
 }
 
 /// Perform an operation for a caller.
-pub async fn perform(
+pub(crate) async fn perform(
     workspace: &Rc<Workspace>,
     caller: &Caller,
     request: &Request,

@@ -37,13 +37,17 @@ pub struct ProjectImage {
 
 /// A build that did not work: what the compiler found, and the last word.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BuildFailure {
+pub(crate) struct BuildFailure {
     pub diagnostics: Vec<Value>,
     pub error: ErrorBody,
 }
 
 /// Build the project at `root` with `program`, which is this binary. `None` when there is no project.
-pub async fn build(program: &Path, root: &Path, force: bool) -> Result<Option<ProjectImage>, BuildFailure> {
+pub(crate) async fn build(
+    program: &Path,
+    root: &Path,
+    force: bool,
+) -> Result<Option<ProjectImage>, BuildFailure> {
     let failed = |message: String| BuildFailure {
         diagnostics: Vec::new(),
         error: ErrorBody::new("load_failed", message),

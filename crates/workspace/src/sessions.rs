@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// A number that no two connections of a daemon share.
-pub type ConnectionId = u64;
+pub(crate) type ConnectionId = u64;
 
-pub struct Session {
+pub(crate) struct Session {
     pub id: String,
     pub client: ClientKind,
     pub role: Role,
@@ -34,24 +34,28 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.names.borrow().clone()
     }
 
-    pub fn set_names(&self, names: Vec<String>) {
+    pub(crate) fn set_names(&self, names: Vec<String>) {
         *self.names.borrow_mut() = names;
     }
 
-    pub fn is_busy(&self) -> bool {
+    /// A connection of the session ended; the session stays for the grace time.
+    pub(crate) fn leave(&self, connection: ConnectionId) {
+        if self.connection.get() == Some(connection) {
+            self.connection.set(None);
+            self.left.set(Some(Instant::now()));
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
         self.turn.try_lock().is_err()
     }
 
-    pub fn connection(&self) -> Option<ConnectionId> {
-        self.connection.get()
-    }
-
     /// Wait until no other evaluation of this session runs or came before.
-    pub async fn take_turn(&self) -> Result<MutexGuard<'_, ()>, ErrorBody> {
+    pub(crate) async fn take_turn(&self) -> Result<MutexGuard<'_, ()>, ErrorBody> {
         if let Ok(turn) = self.turn.try_lock() {
             return Ok(turn);
         }
@@ -82,7 +86,7 @@ impl Drop for Counted<'_> {
 }
 
 /// Who wants a session.
-pub struct Newcomer {
+pub(crate) struct Newcomer {
     pub client: ClientKind,
     pub role: Role,
     pub auth: String,
@@ -91,13 +95,17 @@ pub struct Newcomer {
 }
 
 #[derive(Default)]
-pub struct Sessions {
+pub(crate) struct Sessions {
     table: RefCell<Vec<Rc<Session>>>,
 }
 
 impl Sessions {
     /// The session to resume if it lives, is of the same role and has no other connection; else a new one.
-    pub fn enter(&self, resume: Option<&str>, newcomer: Newcomer) -> Result<(Rc<Session>, bool), ErrorBody> {
+    pub(crate) fn enter(
+        &self,
+        resume: Option<&str>,
+        newcomer: Newcomer,
+    ) -> Result<(Rc<Session>, bool), ErrorBody> {
         if let Some(session) = resume.and_then(|id| self.find(id))
             && session.role == newcomer.role
             && session.connection.get().is_none()
@@ -111,7 +119,7 @@ impl Sessions {
         Ok((session, false))
     }
 
-    pub fn add(&self, newcomer: Newcomer) -> Result<Rc<Session>, ErrorBody> {
+    pub(crate) fn add(&self, newcomer: Newcomer) -> Result<Rc<Session>, ErrorBody> {
         let id = loop {
             let bytes = beamtalk_storage::random_bytes::<4>()
                 .map_err(|cause| ErrorBody::new("internal_error", cause.to_string()))?;
@@ -140,7 +148,7 @@ impl Sessions {
     }
 
     /// A session for code that belongs to none, such as an actor that asks for something.
-    pub fn anonymous(&self) -> Result<Rc<Session>, ErrorBody> {
+    pub(crate) fn anonymous(&self) -> Result<Rc<Session>, ErrorBody> {
         let connection = ConnectionId::MAX;
         let session = self.add(Newcomer {
             client: ClientKind::Unknown,
@@ -149,26 +157,18 @@ impl Sessions {
             peer: "image".to_owned(),
             connection,
         })?;
-        self.leave(&session, connection);
+        session.leave(connection);
         Ok(session)
     }
 
-    /// The connection of a session ended; the session stays for the grace time.
-    pub fn leave(&self, session: &Session, connection: ConnectionId) {
-        if session.connection.get() == Some(connection) {
-            session.connection.set(None);
-            session.left.set(Some(Instant::now()));
-        }
-    }
-
-    pub fn remove(&self, id: &str) -> Option<Rc<Session>> {
+    pub(crate) fn remove(&self, id: &str) -> Option<Rc<Session>> {
         let mut table = self.table.borrow_mut();
         let place = table.iter().position(|session| session.id == id)?;
         Some(table.remove(place))
     }
 
     /// Take out the sessions whose grace is over.
-    pub fn expired(&self, grace: Duration) -> Vec<Rc<Session>> {
+    pub(crate) fn expired(&self, grace: Duration) -> Vec<Rc<Session>> {
         let is_over = |session: &Session| session.left.get().is_some_and(|left| left.elapsed() >= grace);
         let mut table = self.table.borrow_mut();
         let (gone, kept): (Vec<_>, Vec<_>) = table.drain(..).partition(|session| is_over(session));
@@ -176,7 +176,7 @@ impl Sessions {
         gone
     }
 
-    pub fn find(&self, id: &str) -> Option<Rc<Session>> {
+    pub(crate) fn find(&self, id: &str) -> Option<Rc<Session>> {
         self.table
             .borrow()
             .iter()
@@ -184,11 +184,11 @@ impl Sessions {
             .cloned()
     }
 
-    pub fn all(&self) -> Vec<Rc<Session>> {
+    pub(crate) fn all(&self) -> Vec<Rc<Session>> {
         self.table.borrow().clone()
     }
 
-    pub fn describe(&self) -> Vec<Value> {
+    pub(crate) fn describe(&self) -> Vec<Value> {
         self.all()
             .iter()
             .map(|session| {
@@ -231,12 +231,12 @@ mod tests {
         assert!(!resumed);
         let (other, resumed) = sessions.enter(Some(&first.id), newcomer(2)).expect("random");
         assert!(!resumed && other.id != first.id, "it is still in use");
-        sessions.leave(&first, 1);
+        first.leave(1);
         let (again, resumed) = sessions.enter(Some(&first.id), newcomer(3)).expect("random");
         assert!(resumed && again.id == first.id);
-        sessions.leave(&again, 1);
+        again.leave(1);
         assert_eq!(
-            again.connection(),
+            again.connection.get(),
             Some(3),
             "an older connection does not end a newer one"
         );
@@ -246,7 +246,7 @@ mod tests {
     fn an_observer_does_not_get_the_owners_session() {
         let sessions = Sessions::default();
         let (first, _) = sessions.enter(None, newcomer(1)).expect("random");
-        sessions.leave(&first, 1);
+        first.leave(1);
         let observer = Newcomer {
             role: Role::Observer,
             ..newcomer(2)
@@ -259,7 +259,7 @@ mod tests {
         let sessions = Sessions::default();
         let (first, _) = sessions.enter(None, newcomer(1)).expect("random");
         sessions.enter(None, newcomer(2)).expect("random");
-        sessions.leave(&first, 1);
+        first.leave(1);
         assert_eq!(sessions.expired(Duration::from_mins(1)).len(), 0);
         assert_eq!(sessions.expired(Duration::ZERO).len(), 1);
         assert_eq!(sessions.all().len(), 1);

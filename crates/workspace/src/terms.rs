@@ -4,7 +4,7 @@ use beamtalk_etf::Term;
 use serde_json::{Map, Number, Value};
 
 /// Text of the node that is no UTF-8 is shown with replacement characters.
-pub fn to_json(term: &Term) -> Value {
+pub(crate) fn to_json(term: &Term) -> Value {
     match term {
         Term::Atom(name) => match name.as_str() {
             "true" => Value::Bool(true),
@@ -32,14 +32,14 @@ pub fn to_json(term: &Term) -> Value {
 }
 
 /// The fields of a map; empty for anything else.
-pub fn to_object(term: &Term) -> Map<String, Value> {
+pub(crate) fn to_object(term: &Term) -> Map<String, Value> {
     match to_json(term) {
         Value::Object(fields) => fields,
         _ => Map::new(),
     }
 }
 
-pub fn from_json(value: &Value) -> Term {
+pub(crate) fn from_json(value: &Value) -> Term {
     match value {
         Value::Null => Term::atom("nil"),
         Value::Bool(true) => Term::atom("true"),
@@ -55,7 +55,7 @@ pub fn from_json(value: &Value) -> Term {
     }
 }
 
-pub fn from_object(fields: &Map<String, Value>) -> Term {
+pub(crate) fn from_object(fields: &Map<String, Value>) -> Term {
     Term::Map(
         fields
             .iter()
@@ -65,7 +65,7 @@ pub fn from_object(fields: &Map<String, Value>) -> Term {
 }
 
 /// A map with binary keys.
-pub fn map<const N: usize>(pairs: [(&str, Term); N]) -> Term {
+pub(crate) fn map<const N: usize>(pairs: [(&str, Term); N]) -> Term {
     Term::Map(
         pairs
             .into_iter()

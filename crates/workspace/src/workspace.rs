@@ -1,7 +1,7 @@
 //! One workspace: what its parts share.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::project::ProjectImage;
 use crate::sessions::{ConnectionId, Session, Sessions};
 use crate::{record, terms};
 
-pub struct Workspace {
+pub(crate) struct Workspace {
     pub info: RefCell<NodeInfo>,
     pub directory: WorkspaceDirectory,
     pub root: PathBuf,
@@ -44,7 +44,7 @@ pub struct Workspace {
     /// Findings of the last checks, by class.
     pub findings: RefCell<FxHashMap<String, Vec<Value>>>,
     pub autoflush: Cell<bool>,
-    pub(crate) connections: RefCell<FxHashMap<ConnectionId, Guest>>,
+    pub(crate) connections: RefCell<BTreeMap<ConnectionId, Guest>>,
     pub(crate) next_connection: Cell<ConnectionId>,
     pub(crate) started: Instant,
     /// When something last happened in the workspace.
@@ -69,7 +69,7 @@ pub(crate) struct Guest {
 
 /// What a connection listens to.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     pub channels: BTreeSet<Channel>,
     /// For `object`.
     pub actors: BTreeSet<String>,
@@ -91,7 +91,7 @@ impl Workspace {
     // Sessions.
 
     /// Make sure that a session exists in the node that runs now.
-    pub async fn enter_node(&self, session: &Session) -> Result<(), ErrorBody> {
+    pub(crate) async fn enter_node(&self, session: &Session) -> Result<(), ErrorBody> {
         self.last_use.set(Instant::now());
         if self.image.phase() != Phase::Up {
             return Err(self.image.down());
@@ -108,7 +108,7 @@ impl Workspace {
     }
 
     /// The names an input of a session may use: its own variables and those of the workspace.
-    pub fn names(&self, session: &Session) -> Vec<String> {
+    pub(crate) fn names(&self, session: &Session) -> Vec<String> {
         let mut names = session.names();
         for name in self.image.globals.borrow().iter() {
             if !names.contains(name) {
@@ -118,7 +118,7 @@ impl Workspace {
         names
     }
 
-    pub async fn end_session(&self, session: &Session) {
+    pub(crate) async fn end_session(&self, session: &Session) {
         self.sessions.remove(&session.id);
         if session.node_start.get() == self.image.start_number() {
             // A node that is gone took the session with it.
@@ -131,14 +131,14 @@ impl Workspace {
 
     // Connections and events.
 
-    pub fn close_connection(&self, connection: ConnectionId, code: u16, reason: &str) {
+    pub(crate) fn close_connection(&self, connection: ConnectionId, code: u16, reason: &str) {
         if let Some(guest) = self.connections.borrow().get(&connection) {
             guest.outgoing.close(code, reason);
         }
     }
 
     /// Change what a connection listens to; answers the channels that are active then.
-    pub fn change_watch(
+    pub(crate) fn change_watch(
         &self,
         connection: ConnectionId,
         change: impl FnOnce(&mut Watch),
@@ -172,7 +172,7 @@ impl Workspace {
     }
 
     /// Send an event to everybody who listens.
-    pub fn publish(&self, channel: Channel, event: &str, data: &Value) {
+    pub(crate) fn publish(&self, channel: Channel, event: &str, data: &Value) {
         let plain = push(channel, event, data.clone()).to_string();
         for guest in self.connections.borrow().values() {
             if !guest.watch.channels.contains(&channel) || !guest.wants(channel, data) {
@@ -189,7 +189,7 @@ impl Workspace {
     // Code.
 
     /// The compiler need not know the class any more.
-    pub fn forget_class(&self, class: &str) {
+    pub(crate) fn forget_class(&self, class: &str) {
         self.findings.borrow_mut().remove(class);
         let header = format!("subclass: {class}");
         self.compiler.known.borrow_mut().forget(|text| {
@@ -205,7 +205,7 @@ impl Workspace {
     // Life.
 
     /// Ask the daemon to stop; it does so after the answer.
-    pub fn stop(&self, is_forced: bool, reason: &'static str) {
+    pub(crate) fn stop(&self, is_forced: bool, reason: &'static str) {
         let mut stopping = self.stopping.borrow_mut();
         match stopping.as_mut() {
             Some(stop) => stop.is_forced |= is_forced,
@@ -215,14 +215,14 @@ impl Workspace {
         self.stop_wanted.notify_one();
     }
 
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.borrow().is_some()
     }
 
     // Audit.
 
     /// With `--audit-required` nothing is done that cannot be recorded.
-    pub fn check_audit(&self, op: Op) -> Result<(), ErrorBody> {
+    pub(crate) fn check_audit(&self, op: Op) -> Result<(), ErrorBody> {
         if op.access() == Access::Read {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl Workspace {
     }
 
     /// Write a record about something a caller did. Fails only with `--audit-required`.
-    pub fn record(&self, caller: &Caller, event: Event) -> Result<(), ErrorBody> {
+    pub(crate) fn record(&self, caller: &Caller, event: Event) -> Result<(), ErrorBody> {
         let session = &caller.session;
         let who = Who {
             peer: Some(session.peer.borrow().clone()),
@@ -249,14 +249,14 @@ impl Workspace {
     }
 
     /// Write a record about something that happened by itself.
-    pub fn record_own(&self, event: Event) {
+    pub(crate) fn record_own(&self, event: Event) {
         if let Err(cause) = self.audit.record(event.by(Who::default())) {
             tracing::error!("the audit log cannot be written: {cause}");
         }
     }
 
     /// The record of an operation, before its answer is sent.
-    pub fn record_operation(
+    pub(crate) fn record_operation(
         &self,
         caller: &Caller,
         request: &Request,
@@ -270,7 +270,7 @@ impl Workspace {
     }
 
     /// What `health` and `status` both tell.
-    pub fn health(&self) -> Map<String, Value> {
+    pub(crate) fn health(&self) -> Map<String, Value> {
         let info = self.info.borrow();
         let connections = self.connections.borrow();
         let dropped: u64 = connections.values().map(|guest| guest.outgoing.dropped()).sum();

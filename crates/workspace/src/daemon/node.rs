@@ -179,9 +179,8 @@ async fn perform(
         session,
         role: Role::Owner,
         connection: None,
-        is_image: true,
     };
-    if let Some(answer) = ops::notice(workspace, &caller, op, args).await {
+    if let Some(answer) = ops::of_image(workspace, op, args) {
         return answer;
     }
     let Some(op) = Op::from_name(op) else {

@@ -105,7 +105,7 @@ fn record(
         .map_err(|cause| {
             ErrorBody::new(
                 "flush_io_error",
-                format!("the change is in the image but not logged: {}", cause),
+                format!("the change is in the image but not logged: {cause}"),
             )
         })?;
     let event = match kind {
@@ -255,7 +255,7 @@ pub(super) async fn remove_method(
             Term::binary(if is_class_side { "class" } else { "instance" }),
         ),
     ]);
-    workspace.image.call("", "drop-method", arguments).await?;
+    workspace.image.call("", "remove-method", arguments).await?;
     let entry = removed_method(workspace, caller, class, selector, is_class_side).await?;
     Ok(json!({"entry": entry}).into())
 }
@@ -299,7 +299,7 @@ pub(super) async fn remove_class(
     let class = request.text("class")?;
     let definition = class_definition(workspace, class).await?;
     let arguments = terms::map([("class", Term::binary(class))]);
-    workspace.image.call("", "drop-class", arguments).await?;
+    workspace.image.call("", "remove-class", arguments).await?;
     let entry = removed_class(workspace, caller, &definition)?;
     Ok(json!({"entry": entry}).into())
 }
@@ -338,35 +338,10 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
     })
 }
 
-/// What the image did by itself and only tells: `removeSelector:`, `removeFromSystem`.
-pub(crate) async fn notice(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    op: &str,
-    args: &Term,
-) -> Option<Result<Value, ErrorBody>> {
+/// What only the image may ask for.
+pub(crate) fn of_image(workspace: &Workspace, op: &str, args: &Term) -> Option<Result<Value, ErrorBody>> {
     let fields = terms::to_object(args);
-    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default();
     match op {
-        "removed-method" => {
-            let is_class_side = text("side") == "class";
-            Some(removed_method(workspace, caller, text("class"), text("selector"), is_class_side).await)
-        }
-        "removed-class" => {
-            let definition = Definition {
-                class: text("class").to_owned(),
-                selector: None,
-                is_class_side: false,
-                source: String::new(),
-                previous: None,
-                file: fields
-                    .get("source_file")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-                package: None,
-            };
-            Some(removed_class(workspace, caller, &definition))
-        }
         "autoflush" => {
             if let Some(Value::Bool(on)) = fields.get("value") {
                 workspace.autoflush.set(*on);
@@ -473,7 +448,7 @@ pub(super) async fn revert(
         _ => super::load::file(workspace, &undo).await,
     };
     let answer = answer.map_err(|mut error| {
-        error.kind = "revert_install_failed".to_owned();
+        "revert_install_failed".clone_into(&mut error.kind);
         error
     })?;
     let entry = answer.fields.get("entry").cloned().unwrap_or_default();

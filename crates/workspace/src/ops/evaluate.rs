@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Answer, Caller, Sink, edit, session_of};
 use crate::compile::Compiled;
 use crate::compile::job::{Expression, Job};
-use crate::image::error_body;
+use crate::image::{Image, error_body};
 use crate::workspace::Workspace;
 use crate::{sessions::Session, terms};
 
@@ -171,7 +171,7 @@ async fn run(
                 learn_names(session, &mut fields);
                 return Err(error_body(fields));
             }
-            Some(NodeAnswer::NodeGone(_)) | None => return Err(workspace.image.gone()),
+            Some(NodeAnswer::NodeGone(_)) | None => return Err(Image::gone()),
         }
     }
 }

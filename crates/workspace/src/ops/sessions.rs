@@ -47,7 +47,7 @@ pub(super) async fn clone(workspace: &Rc<Workspace>, caller: &Caller) -> Result<
         peer: session.peer.borrow().clone(),
         connection,
     })?;
-    workspace.sessions.leave(&copy, connection);
+    copy.leave(connection);
     let arguments = terms::map([
         ("session", Term::binary(&copy.id)),
         ("kind", Term::binary(session.client.name())),
