@@ -57,7 +57,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
     let options = arguments.start.options(StartOptions::default())?;
-    let is_terminal = std::io::stdin().is_terminal();
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !arguments.expressions.is_empty() {
         let source = Source::Expressions(arguments.expressions.into_iter());
         in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
