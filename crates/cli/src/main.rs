@@ -85,6 +85,8 @@ enum Command {
     /// Read and write files of a 9P server.
     #[command(name = "9p")]
     Ninep(commands::ninep::Arguments),
+    /// Make certificates for access from other machines.
+    Tls(commands::tls::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
     /// Serve a workspace; started by other commands.
@@ -157,6 +159,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Loop(arguments) => commands::loop_command::run(arguments),
         Command::Agents(arguments) => commands::agents::run(arguments),
         Command::Ninep(arguments) => commands::ninep::run(&arguments),
+        Command::Tls(arguments) => commands::tls::run(terminal, &arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
         Command::Daemon(arguments) => commands::daemon::run(&arguments),
         Command::CompilerWorker => commands::daemon::run_compiler_worker(),

@@ -60,7 +60,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
     let config = Config::load(terminal)?;
     let options = arguments.start.options(config.start)?;
     let is_ephemeral = arguments.ephemeral || (config.is_ephemeral && !options.persistent);
-    let is_terminal = std::io::stdin().is_terminal();
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !arguments.expressions.is_empty() {
         let source = Source::Expressions(arguments.expressions.into_iter());
         in_workspace(terminal, &options, is_ephemeral, |terminal, link, _| {
