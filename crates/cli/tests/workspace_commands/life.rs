@@ -236,3 +236,31 @@ fn clean_restart_evicts_patch() {
     }
     assert!(desk.project().join("src/Lamp.bt").is_file());
 }
+
+#[test]
+fn an_application_is_started_in_the_workspace() {
+    let desk = Desk::new("app");
+    let refused = desk.run(&["run", "."]).expect(2);
+    assert!(refused.err.contains("[application]"), "{refused:?}");
+    desk.write(
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n[application]\nsupervisor = \"OrbitSup\"\n",
+    );
+    desk.write(
+        "src/OrbitSup.bt",
+        "Supervisor subclass: OrbitSup\n  class children => #()\n",
+    );
+    desk.write(
+        "src/Main.bt",
+        "Object subclass: Main\n  class run => Program exit: 7\n  class greet: names => names size\n",
+    );
+    let started = desk.run(&["run", "."]).expect(0);
+    assert!(started.err.contains("OrbitSup started."), "{started:?}");
+    assert!(started.out.is_empty(), "{started:?}");
+    let again = desk.run(&["run", "."]).expect(0);
+    assert!(again.err.contains("running already"), "{again:?}");
+    desk.run(&["run", "--connect", "Main", "run"]).expect(7);
+    desk.run(&["run", "--connect", "Main", "greet:", "a", "b"])
+        .expect(0);
+    desk.run(&["run", "--connect", "Main", "nothing"]).expect(1);
+}
