@@ -22,7 +22,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use beamtalk_wire::limits;
 
 use super::administration::CREDENTIALS_GONE;
-use super::connection::{self, Visit};
+use super::admission::Visit;
+use super::connection;
 use super::credentials::{self, Keys, Pass};
 use super::doors::{Arrival, Doors, Foreign, NullOrigin, Origin};
 use super::failures::{Failure, Failures, MERGE, Peer, Reason, Record};
