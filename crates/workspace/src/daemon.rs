@@ -262,7 +262,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         workspace_id: id.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         control_socket: run.socket_path()?,
-        pages: &[],
+        pages: gate::LOGIN_PAGES,
         pace: gate::Pace::default(),
     };
     let credentials = Credentials {
