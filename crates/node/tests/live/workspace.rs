@@ -1,15 +1,10 @@
 //! The objects of a workspace, reload on living actors, events and logs, in a real node.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "link/image.rs"]
-mod image;
-
 use std::time::Duration;
 
+use crate::image::{Image, field, text};
 use beamtalk_etf::Term;
 use beamtalk_node::{Answer, NodeMessage};
-use image::{Image, field, text};
 
 fn map<const N: usize>(pairs: [(&str, Term); N]) -> Term {
     Term::Map(
