@@ -160,6 +160,46 @@ async fn living_actors_take_the_new_shape() {
 }
 
 #[tokio::test]
+async fn methods_and_classes_are_taken_out() {
+    let mut image = Image::start();
+    image
+        .eval("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
+        .await
+        .outcome
+        .unwrap();
+    image.eval("lamp := Lamp spawn").await.outcome.unwrap();
+    let method = [
+        ("class", Term::binary("Lamp")),
+        ("selector", Term::binary("toggle")),
+    ];
+    let call = |op, args| image.link.request(None, op, args).outcome();
+    call("remove-method", map(method.clone())).await.unwrap();
+    let again = call("remove-method", map(method)).await;
+    let living = call(
+        "remove-class",
+        map([
+            ("class", Term::binary("Lamp")),
+            ("stop_actors", Term::atom("false")),
+        ]),
+    )
+    .await;
+    let gone = call("remove-class", map([("class", Term::binary("Lamp"))])).await;
+    assert_eq!(field(&gone.unwrap(), "stopped_actors"), Some(Term::Integer(1)));
+    let missing = call("remove-class", map([("class", Term::binary("Lamp"))])).await;
+    for (outcome, kind) in [
+        (again, "selector_not_found"),
+        (living, "actors_exist"),
+        (missing, "class_not_found"),
+    ] {
+        let Err(Answer::Failed(error)) = outcome else {
+            panic!("{kind}: {outcome:?}")
+        };
+        assert_eq!(text(&field(&error, "kind").unwrap()), kind);
+    }
+    assert_eq!(image.eval("lamp isAlive").await.shown(), "false");
+}
+
+#[tokio::test]
 async fn events_come_for_channels_that_are_watched() {
     let mut image = Image::start();
     image
