@@ -16,4 +16,6 @@ pub(crate) mod project_image;
 pub(crate) mod repl;
 pub(crate) mod run;
 pub(crate) mod test;
+pub(crate) mod tls;
+pub(crate) mod web;
 pub(crate) mod workspace;

@@ -2,6 +2,7 @@
 
 mod build;
 mod commands;
+mod config;
 mod exit;
 mod fetch;
 mod files;
@@ -61,6 +62,8 @@ enum Command {
     Eval(commands::repl::EvalArguments),
     /// List, start, stop and look at workspaces.
     Workspace(commands::workspace::Arguments),
+    /// Open the workspace in a browser.
+    Web(commands::web::Arguments),
     /// Bring source files into the standard layout.
     Fmt(commands::fmt::Arguments),
     /// The same as `fmt --check`.
@@ -82,6 +85,8 @@ enum Command {
     /// Read and write files of a 9P server.
     #[command(name = "9p")]
     Ninep(commands::ninep::Arguments),
+    /// Make certificates for access from other machines.
+    Tls(commands::tls::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
     /// Serve a workspace; started by other commands.
@@ -142,7 +147,8 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Run(arguments) => commands::run::run(terminal, &arguments),
         Command::Repl(arguments) => commands::repl::run(terminal, arguments),
         Command::Eval(arguments) => commands::repl::run_eval(terminal, arguments),
-        Command::Workspace(arguments) => commands::workspace::run(terminal, &arguments),
+        Command::Workspace(arguments) => commands::workspace::run(terminal, arguments),
+        Command::Web(arguments) => commands::web::run(terminal, &arguments),
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
@@ -153,6 +159,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Loop(arguments) => commands::loop_command::run(arguments),
         Command::Agents(arguments) => commands::agents::run(arguments),
         Command::Ninep(arguments) => commands::ninep::run(&arguments),
+        Command::Tls(arguments) => commands::tls::run(terminal, &arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),
         Command::Daemon(arguments) => commands::daemon::run(&arguments),
         Command::CompilerWorker => commands::daemon::run_compiler_worker(),
