@@ -23,6 +23,8 @@ start(Image) ->
     register(?MODULE, self()),
     Port = open_port({fd, 3, 4}, [{packet, 4}, binary, eof]),
     persistent_term:put(?MODULE, Port),
+    %% Settings on the command line count once the application is known.
+    _ = application:load(beamtalk),
     case beamtalk_class:boot(Image) of
         ok ->
             beamtalk_log:start(),

@@ -57,7 +57,7 @@ send(Channel, Name, Data) ->
         false -> ok
     end.
 
-pid(Pid) when is_pid(Pid) -> list_to_binary(pid_to_list(Pid));
+pid(Pid) when is_pid(Pid) -> beamtalk_plain:pid(Pid);
 pid(_) -> nil.
 
 name(nil) -> nil;

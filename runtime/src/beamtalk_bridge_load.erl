@@ -61,7 +61,7 @@ migrated(Shapes, Modules) ->
         true ->
             #{affected := Count, failures := Failures} = beamtalk_migration:run(Existing),
             #{<<"affected_actors">> => Count,
-              <<"migration_failures">> => [#{<<"actor">> => list_to_binary(pid_to_list(Pid)), <<"reason">> => Text}
+              <<"migration_failures">> => [#{<<"actor">> => beamtalk_plain:pid(Pid), <<"reason">> => Text}
                                            || {Pid, Text} <- Failures]}
     end.
 

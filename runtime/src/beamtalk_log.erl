@@ -110,6 +110,7 @@ domain(#{beamtalk_class := Class}) ->
         true -> "stdlib";
         false -> "user"
     end;
+domain(#{beamtalk := _}) -> "user";
 domain(#{domain := [beamtalk | _]}) -> "runtime";
 domain(#{domain := [otp | _]}) -> "otp";
 domain(#{mfa := {Module, _, _}}) ->

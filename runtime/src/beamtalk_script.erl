@@ -6,6 +6,8 @@
 
 -export([start/2, program/1]).
 
+-define(HEAP_WORDS, 131072).
+
 -spec start(file:filename(), file:filename()) -> no_return().
 start(Image, File) ->
     {ok, Binary} = file:read_file(File),
@@ -77,7 +79,9 @@ settle(Files) ->
 %% The program runs in a process of its own, which traps no exits and may be killed by its links.
 -spec program(map()) -> byte().
 program(#{class := Class, selector := Selector, arguments := Arguments}) ->
-    {_, Monitor} = spawn_monitor(fun() -> exit({status, send(Class, Selector, Arguments)}) end),
+    %% There is one such process: with room from the start it does not collect garbage every few hundred messages.
+    {_, Monitor} = spawn_opt(fun() -> exit({status, send(Class, Selector, Arguments)}) end,
+                             [monitor, {min_heap_size, ?HEAP_WORDS}]),
     receive
         {'DOWN', Monitor, process, _, {status, Status}} -> Status;
         {'DOWN', Monitor, process, _, Reason} ->

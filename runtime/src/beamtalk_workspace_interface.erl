@@ -25,7 +25,7 @@ actors(_Self) -> [Actor || {_, Class, _, _} = Actor <- beamtalk_actor_class:all(
 'actorAt:'(_Self, Text) when is_binary(Text) ->
     Wanted = string:trim(Text, both, "<>"),
     case [Actor || {_, _, _, Pid} = Actor <- beamtalk_actor_class:all(), is_pid(Pid),
-                   string:trim(list_to_binary(pid_to_list(Pid)), both, "<>") =:= Wanted] of
+                   beamtalk_plain:pid(Pid) =:= Wanted] of
         [Actor | _] -> Actor;
         [] -> nil
     end;

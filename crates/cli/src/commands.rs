@@ -17,4 +17,5 @@ pub(crate) mod repl;
 pub(crate) mod run;
 pub(crate) mod test;
 pub(crate) mod tls;
+pub(crate) mod web;
 pub(crate) mod workspace;

@@ -2,6 +2,7 @@
 
 mod build;
 mod commands;
+mod config;
 mod exit;
 mod fetch;
 mod files;
@@ -61,6 +62,8 @@ enum Command {
     Eval(commands::repl::EvalArguments),
     /// List, start, stop and look at workspaces.
     Workspace(commands::workspace::Arguments),
+    /// Open the workspace in a browser.
+    Web(commands::web::Arguments),
     /// Bring source files into the standard layout.
     Fmt(commands::fmt::Arguments),
     /// The same as `fmt --check`.
@@ -144,7 +147,8 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Run(arguments) => commands::run::run(terminal, &arguments),
         Command::Repl(arguments) => commands::repl::run(terminal, arguments),
         Command::Eval(arguments) => commands::repl::run_eval(terminal, arguments),
-        Command::Workspace(arguments) => commands::workspace::run(terminal, &arguments),
+        Command::Workspace(arguments) => commands::workspace::run(terminal, arguments),
+        Command::Web(arguments) => commands::web::run(terminal, &arguments),
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),

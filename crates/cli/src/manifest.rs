@@ -177,9 +177,25 @@ impl Reader<'_> {
             }
         }
         if let Some(table) = self.table(root, "workspace")? {
-            self.check_keys(table, WORKSPACE_KEYS, "key")?;
+            self.check_workspace(table)?;
         }
         Ok(manifest)
+    }
+
+    /// What a project may narrow. The daemon reads the values when it starts; here they are checked.
+    fn check_workspace(&self, table: &dyn TableLike) -> Result<(), Fault> {
+        self.check_keys(table, WORKSPACE_KEYS, "key")?;
+        for (key, item) in table.iter() {
+            if key.starts_with("eval-") {
+                if item.as_integer().is_none_or(|number| number < 0) {
+                    let message = format!("'{key}' must be a whole number, 0 or more");
+                    return Err(self.fault(key_span(table, key), message));
+                }
+            } else {
+                self.boolean(table, key)?;
+            }
+        }
+        Ok(())
     }
 
     fn package(&self, package: &dyn TableLike, root: &Table, manifest: &mut Manifest) -> Result<(), Fault> {

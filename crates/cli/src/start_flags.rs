@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use beamtalk_workspace::StartOptions;
 use clap::Args;
 
+use crate::config::LOG_LEVELS;
 use crate::exit::Fault;
 
 #[derive(Args, Clone, Debug, Default)]
@@ -25,13 +26,13 @@ pub(crate) struct StartFlags {
     #[arg(long)]
     tls: bool,
     /// Ask clients for a certificate of the workspace's CA.
-    #[arg(long, requires = "tls")]
+    #[arg(long)]
     tls_client_auth: bool,
     /// Serve TLS with this certificate.
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
     /// The key of the certificate.
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Allow a reachable address without TLS.
     #[arg(long)]
@@ -76,7 +77,7 @@ pub(crate) struct StartFlags {
     #[arg(long)]
     audit_required: bool,
     /// Level of the node's log.
-    #[arg(long, value_name = "LEVEL", value_parser = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"])]
+    #[arg(long, value_name = "LEVEL", value_parser = LOG_LEVELS)]
     log_level: Option<String>,
 }
 
@@ -97,13 +98,13 @@ impl StartFlags {
         cover(&mut options.confirm_network, self.confirm_network);
         cover(&mut options.tls, self.tls);
         cover(&mut options.tls_client_auth, self.tls_client_auth);
-        if self.cert.is_some() {
+        if self.cert.is_some() || self.key.is_some() {
             options.certificate.clone_from(&self.cert);
             options.key.clone_from(&self.key);
         }
         cover(&mut options.insecure_no_tls, self.insecure_no_tls);
-        options.allow_hosts.extend(self.allow_host.iter().cloned());
-        options.allow_origins.extend(self.allow_origin.iter().cloned());
+        add(&mut options.allow_hosts, &self.allow_host);
+        add(&mut options.allow_origins, &self.allow_origin);
         cover(&mut options.persistent, self.persistent);
         if let Some(seconds) = self.idle_timeout {
             options.idle_timeout_s = seconds;
@@ -128,8 +129,31 @@ impl StartFlags {
             from_environment("BEAMTALK_COMPILER_MEM_MB", options.compiler_memory_mb)?;
         options.compiler_timeout_s =
             from_environment("BEAMTALK_COMPILER_TIMEOUT", options.compiler_timeout_s)?;
+        check(&options)?;
         Ok(options)
     }
+}
+
+fn add(names: &mut Vec<String>, more: &[String]) {
+    for name in more {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+}
+
+/// Settings that make no sense together, whether they come from flags or from the file.
+fn check(options: &StartOptions) -> Result<(), Fault> {
+    let refusal = if options.certificate.is_some() && options.key.is_none() {
+        "--cert needs --key: a certificate serves only with its key"
+    } else if options.key.is_some() && options.certificate.is_none() {
+        "--key needs --cert: a key serves only with its certificate"
+    } else if options.tls_client_auth && !options.tls {
+        "--tls-client-auth needs --tls: certificates of clients are part of TLS"
+    } else {
+        return Ok(());
+    };
+    Err(Fault::usage("refused_flags", refusal))
 }
 
 fn from_environment(name: &str, default: u64) -> Result<u64, Fault> {

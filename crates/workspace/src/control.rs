@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use beamtalk_storage::RunDirectory;
 use beamtalk_wire::{Channel, ClientKind, ErrorBody, PROTOCOL, Role};
 use serde_json::{Map, Value, json};
 
@@ -58,6 +59,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
             let (token, seconds) = gate.login_token().map_err(internal)?;
+            remove_login_pages_after(workspace, seconds);
             record(Event::Login {
                 action: "created".to_owned(),
             });
@@ -137,6 +139,21 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             ))
         }
     }
+}
+
+/// A page that nobody opened goes when its token does; one that was made later has its own time.
+fn remove_login_pages_after(workspace: &Rc<Workspace>, lifetime: Duration) {
+    let number = workspace.login_pages.get() + 1;
+    workspace.login_pages.set(number);
+    let workspace = Rc::downgrade(workspace);
+    tokio::task::spawn_local(async move {
+        tokio::time::sleep(lifetime).await;
+        if let Some(workspace) = workspace.upgrade()
+            && workspace.login_pages.get() == number
+        {
+            remove_login_pages(&workspace.run);
+        }
+    });
 }
 
 fn stopping() -> ErrorBody {
@@ -234,11 +251,14 @@ async fn compile(workspace: &Rc<Workspace>, request: &Value) -> Result<Value, Er
 }
 
 /// Writes what the gate sees into the audit trail.
-pub(crate) struct GateAudit(Arc<Audit>);
+pub(crate) struct GateAudit {
+    audit: Arc<Audit>,
+    run: RunDirectory,
+}
 
 impl GateAudit {
-    pub(crate) fn new(audit: Arc<Audit>) -> Self {
-        Self(audit)
+    pub(crate) fn new(audit: Arc<Audit>, run: RunDirectory) -> Self {
+        Self { audit, run }
     }
 }
 
@@ -275,15 +295,25 @@ impl AuditSink for GateAudit {
             }
             .by(who(&peer, Some(client), Some(auth))),
             GateEvent::Login { peer, action } => {
+                if action == "used" {
+                    remove_login_pages(&self.run);
+                }
                 let event = Event::Login {
                     action: action.to_owned(),
                 };
                 event.by(who(&peer, None, None))
             }
         };
-        if let Err(error) = self.0.record(entry) {
+        if let Err(error) = self.audit.record(entry) {
             tracing::error!("the audit log cannot be written: {error}");
         }
+    }
+}
+
+/// A page that logs a browser in is of no use any more.
+fn remove_login_pages(run: &RunDirectory) {
+    if let Err(error) = run.remove_login_pages() {
+        tracing::error!("{error}");
     }
 }
 

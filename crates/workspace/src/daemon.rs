@@ -40,6 +40,10 @@ pub struct StartOrder {
     pub session: String,
     pub root: PathBuf,
     pub options: StartOptions,
+    /// Trust nothing that code in the image could have left: new cookie, no tokens, no build output, no pending
+    /// changes.
+    #[serde(default)]
+    pub clean: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -68,14 +72,24 @@ impl StartError {
     /// The exit code of §7.1 and a stable name.
     pub fn class(&self) -> (u8, &'static str) {
         match self {
-            Self::Storage(_)
-            | Self::Audit(_)
+            Self::Storage(error) => (error.class().exit_code(), error.kind()),
+            Self::Audit(_)
             | Self::Changes(_)
             | Self::Gate(GateError::Storage(_) | GateError::Tls(TlsError::Key(_))) => (5, "storage"),
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
             Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
             Self::Failed(_) | Self::Io(_) => (70, "internal_error"),
+        }
+    }
+}
+
+impl StartError {
+    fn repair(&self) -> Option<String> {
+        match self {
+            Self::Storage(error) => error.repair(),
+            Self::Failed(error) => error.hint.clone(),
+            _ => None,
         }
     }
 }
@@ -94,6 +108,8 @@ pub struct StartReport {
 pub struct StartFailure {
     pub kind: String,
     pub message: String,
+    /// What repairs it.
+    pub hint: Option<String>,
     pub exit: u8,
 }
 
@@ -128,6 +144,7 @@ pub fn run(order: StartOrder, report: impl FnOnce(StartReport)) -> Result<(), St
                     error: Some(StartFailure {
                         kind: kind.to_owned(),
                         message: error.to_string(),
+                        hint: error.repair(),
                         exit,
                     }),
                 });
@@ -153,12 +170,18 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     let lock = state.lock_workspace(&id)?.ok_or(StartError::Taken)?;
     let directory = state.create_workspace(&id)?;
     directory.clear_stale(&lock)?;
-    let mut options = order.options;
-    let (metadata, is_first) = match directory.metadata()? {
-        Some(metadata) => (metadata, false),
-        None => (Metadata::new(&id, &order.root.display().to_string(), now()), true),
+    let asked = order.options;
+    let mut options = asked.clone();
+    let metadata = match directory.metadata()? {
+        Some(metadata) => metadata,
+        None => Metadata::new(&id, &order.root.display().to_string(), now()),
     };
-    let cookie = match directory.cookie()? {
+    if order.clean {
+        evict(&directory, &order.root)?;
+    }
+    let found = directory.cookie()?;
+    let is_first = found.is_none();
+    let cookie = match found {
         Some(cookie) => cookie,
         None => directory.create_cookie()?,
     };
@@ -185,8 +208,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
             async move { project::build(&program, &root, false).await }
         }))
     };
-    let manifest = crate::narrow::disabled_by_manifest(&root);
-    options.narrow(&manifest);
+    crate::narrow::read(&root).apply(&mut options);
     let compiler = CompilerPool::new(
         program.clone(),
         root.clone(),
@@ -229,7 +251,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         tokens,
         store: Arc::new(state.create_workspace(&id)?),
     };
-    let sink = Arc::new(control::GateAudit::new(audit.clone()));
+    let sink = Arc::new(control::GateAudit::new(audit.clone(), run.clone()));
     let (gate, admissions, calls) = Gate::open(gate_config, credentials, sink).await?;
     if let Some(warning) = gate::exposure_warning(gate.address) {
         tracing::warn!("{warning}");
@@ -251,11 +273,16 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: options.capabilities(),
     };
-    let changes = ChangeLog::open(directory.changes()?, &root)?;
-    remember(&directory, metadata.clone(), &options)?;
+    let mut changes = ChangeLog::open(directory.changes()?, &root)?;
+    if order.clean {
+        changes.archive_all()?;
+    }
+    remember(&directory, metadata.clone(), &asked, &options)?;
     let workspace = Rc::new(Workspace {
         info: RefCell::new(info),
         directory,
+        run: run.clone(),
+        login_pages: Cell::new(0),
         root,
         program,
         autoflush: Cell::new(metadata.settings.autoflush),
@@ -306,6 +333,11 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         tls: info.tls,
         capabilities: info.capabilities,
     });
+    if order.clean {
+        workspace.record_own(Event::Rotate {
+            action: "clean restart".to_owned(),
+        });
+    }
     Ok(Daemon {
         workspace,
         run,
@@ -344,15 +376,26 @@ fn disabled(options: &StartOptions) -> Vec<String> {
         .collect()
 }
 
-/// Keep the flags of this start for `restart`.
+/// Keep the flags of this start for `restart`: what was asked for, not what the project narrowed it to.
 fn remember(
     directory: &WorkspaceDirectory,
     mut metadata: Metadata,
+    asked: &StartOptions,
     options: &StartOptions,
 ) -> Result<(), StartError> {
     metadata.capabilities = options.capabilities();
-    if let Ok(Value::Object(start)) = serde_json::to_value(options) {
+    if let Ok(Value::Object(start)) = serde_json::to_value(asked) {
         metadata.start = start;
     }
     Ok(directory.write_metadata(&metadata)?)
+}
+
+/// Remove what somebody who ran code in the workspace could have left there to come back with.
+fn evict(directory: &WorkspaceDirectory, root: &std::path::Path) -> Result<(), StartError> {
+    directory.rotate_cookie()?;
+    directory.write_tokens(&Tokens::default().to_json())?;
+    match std::fs::remove_dir_all(root.join("_build")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }

@@ -1,53 +1,105 @@
-//! What a project may say about the workspace it is opened in: switch capabilities off, nothing else.
+//! What a project may say about the workspace it is opened in: switch capabilities off and lower limits, nothing else.
 
 use std::path::Path;
 
-/// Names of the capabilities that the manifest's `[workspace]` table switches off. A manifest that cannot be read is
-/// reported by the build.
-pub(crate) fn disabled_by_manifest(root: &Path) -> Vec<String> {
-    let Ok(text) = std::fs::read_to_string(root.join("beamtalk.toml")) else {
-        return Vec::new();
-    };
-    disabled(&text)
+use crate::options::StartOptions;
+
+/// The manifest's `[workspace]` table, as far as it narrows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Narrowing {
+    no_subprocess: bool,
+    no_ffi: bool,
+    no_http: bool,
+    read_only_fs: bool,
+    eval_max_heap_mb: Option<u64>,
+    eval_timeout_s: Option<u64>,
 }
 
-fn disabled(text: &str) -> Vec<String> {
-    let Ok(manifest) = text.parse::<toml::Table>() else {
-        return Vec::new();
-    };
+/// What the manifest at `root` says. One that cannot be read is reported by the build.
+pub(crate) fn read(root: &Path) -> Narrowing {
+    let text = std::fs::read_to_string(root.join("beamtalk.toml"));
+    text.map_or_else(|_| Narrowing::default(), |text| parse(&text))
+}
+
+fn parse(text: &str) -> Narrowing {
+    let manifest = text.parse::<toml::Table>().unwrap_or_default();
     let Some(workspace) = manifest.get("workspace").and_then(toml::Value::as_table) else {
-        return Vec::new();
+        return Narrowing::default();
     };
-    let is_off = |name: &str, off: &toml::Value| workspace.get(name).is_some_and(|value| value == off);
-    [
-        ("subprocess", toml::Value::Boolean(false)),
-        ("ffi", toml::Value::Boolean(false)),
-        ("http", toml::Value::Boolean(false)),
-        ("fs", toml::Value::String("ro".to_owned())),
-    ]
-    .iter()
-    .filter(|(name, off)| is_off(name, off))
-    .map(|(name, _)| (*name).to_owned())
-    .collect()
+    let is_set = |key: &str| workspace.get(key).and_then(toml::Value::as_bool) == Some(true);
+    let number = |key: &str| {
+        let number = workspace.get(key).and_then(toml::Value::as_integer);
+        number.and_then(|number| u64::try_from(number).ok())
+    };
+    Narrowing {
+        no_subprocess: is_set("no-subprocess"),
+        no_ffi: is_set("no-ffi"),
+        no_http: is_set("no-http"),
+        read_only_fs: is_set("read-only-fs"),
+        eval_max_heap_mb: number("eval-max-heap-mb"),
+        eval_timeout_s: number("eval-timeout"),
+    }
+}
+
+impl Narrowing {
+    /// A project switches capabilities off, never on, and lowers limits, never raises them.
+    pub(crate) fn apply(self, options: &mut StartOptions) {
+        options.no_subprocess |= self.no_subprocess;
+        options.no_ffi |= self.no_ffi;
+        options.no_http |= self.no_http;
+        options.read_only_fs |= self.read_only_fs;
+        lower(&mut options.eval_max_heap_mb, self.eval_max_heap_mb);
+        lower(&mut options.eval_timeout_s, self.eval_timeout_s);
+    }
+}
+
+/// 0 is no limit, which every other one is below.
+fn lower(limit: &mut u64, wanted: Option<u64>) {
+    match wanted {
+        Some(wanted) if wanted > 0 && (*limit == 0 || wanted < *limit) => *limit = wanted,
+        _ => {}
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::disabled;
+    use super::parse;
     use crate::options::StartOptions;
 
     #[test]
     fn manifest_cannot_bind() {
-        let text = "[package]\nname = \"x\"\n[workspace]\nbind = \"0.0.0.0\"\nsubprocess = false\nhttp = true\nfs = \"ro\"\n";
-        let off = disabled(text);
-        assert_eq!(off, ["subprocess", "fs"]);
+        let text = "[package]\nname = \"x\"\n[workspace]\nbind = \"0.0.0.0\"\nremote = true\nport = 80\n\
+                    insecure-no-tls = true\nallow-host = [\"evil\"]\nno-subprocess = true\nno-http = false\n\
+                    read-only-fs = true\n";
         let mut options = StartOptions {
             no_http: true,
             ..StartOptions::default()
         };
-        options.narrow(&off);
-        assert!(options.no_http, "a project switches nothing on");
-        assert_eq!(options.bind, None);
+        let before = options.clone();
+        parse(text).apply(&mut options);
         assert!(options.no_subprocess && options.read_only_fs);
+        assert!(options.no_http, "a project switches nothing on");
+        options.no_subprocess = false;
+        options.read_only_fs = false;
+        assert_eq!(options, before, "a project changes nothing else");
+    }
+
+    #[test]
+    fn limits_are_only_lowered() {
+        let lowered = |heap: u64, text: &str| {
+            let mut options = StartOptions {
+                eval_max_heap_mb: heap,
+                ..StartOptions::default()
+            };
+            parse(text).apply(&mut options);
+            options.eval_max_heap_mb
+        };
+        let wants = |megabytes: &str| format!("[workspace]\neval-max-heap-mb = {megabytes}\n");
+        assert_eq!(lowered(512, &wants("256")), 256);
+        assert_eq!(lowered(512, &wants("1024")), 512);
+        assert_eq!(lowered(512, &wants("0")), 512);
+        assert_eq!(lowered(0, &wants("256")), 256);
+        assert_eq!(lowered(512, &wants("-1")), 512);
+        assert_eq!(lowered(512, "not a manifest"), 512);
     }
 }

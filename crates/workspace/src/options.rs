@@ -39,6 +39,8 @@ pub struct StartOptions {
     pub compiler_timeout_s: u64,
     pub session_grace_s: u64,
     pub transcript: u64,
+    /// How long whoever starts the workspace waits for it.
+    pub start_timeout_s: u64,
 }
 
 impl Default for StartOptions {
@@ -71,6 +73,7 @@ impl Default for StartOptions {
             compiler_timeout_s: limits::COMPILER_TIME.as_secs(),
             session_grace_s: limits::SESSION_GRACE.as_secs(),
             transcript: 1_000,
+            start_timeout_s: 30,
         }
     }
 }
@@ -86,19 +89,6 @@ impl StartOptions {
             } else {
                 FileAccess::ReadWrite
             },
-        }
-    }
-
-    /// A project may switch capabilities off, never on.
-    pub fn narrow(&mut self, disabled: &[String]) {
-        for name in disabled {
-            match name.as_str() {
-                "subprocess" => self.no_subprocess = true,
-                "ffi" => self.no_ffi = true,
-                "http" => self.no_http = true,
-                "fs" => self.read_only_fs = true,
-                _ => {}
-            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use beamtalk_etf::Term;
-use beamtalk_storage::{NodeInfo, WorkspaceDirectory};
+use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
 use beamtalk_wire::{Access, Channel, ErrorBody, Op, Request, push};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -28,6 +28,9 @@ use crate::{record, terms};
 pub(crate) struct Workspace {
     pub info: RefCell<NodeInfo>,
     pub directory: WorkspaceDirectory,
+    pub(crate) run: RunDirectory,
+    /// How many invitations of browsers were made.
+    pub(crate) login_pages: Cell<u64>,
     pub root: PathBuf,
     /// This binary.
     pub program: PathBuf,

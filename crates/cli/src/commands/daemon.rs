@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let order: StartOrder = serde_json::from_str(&arguments.order)?;
     // A terminal that closes does not end the daemon. It may lead a session already, under an init system.
-    drop(rustix::process::setsid());
+    let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     match beamtalk_workspace::run(order, report) {
         Ok(()) => Ok(Exit::Success),
@@ -30,7 +30,7 @@ fn report(report: StartReport) {
     drop(std::io::stdout().write_all(line.as_bytes()));
     drop(std::io::stdout().flush());
     if let Ok(nothing) = OpenOptions::new().write(true).open("/dev/null") {
-        drop(rustix::stdio::dup2_stdout(&nothing));
+        let _ = rustix::stdio::dup2_stdout(&nothing);
     }
 }
 

@@ -9,6 +9,7 @@ use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
 use serde_json::json;
 
+use crate::config::Config;
 use crate::exit::Exit;
 use crate::repl::batch::{self, Source};
 use crate::repl::greeting::{About, Project};
@@ -56,24 +57,26 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
-    let options = arguments.start.options(StartOptions::default())?;
-    let is_terminal = std::io::stdin().is_terminal();
+    let config = Config::load(terminal)?;
+    let options = arguments.start.options(config.start)?;
+    let is_ephemeral = arguments.ephemeral || (config.is_ephemeral && !options.persistent);
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !arguments.expressions.is_empty() {
         let source = Source::Expressions(arguments.expressions.into_iter());
-        in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
+        in_workspace(terminal, &options, is_ephemeral, |terminal, link, _| {
             batch::run(link, screen(terminal), source, None)
         })
     } else if is_terminal && !terminal.is_json() {
-        in_workspace(terminal, &options, arguments.ephemeral, at_terminal)
+        in_workspace(terminal, &options, is_ephemeral, at_terminal)
     } else {
-        in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
+        in_workspace(terminal, &options, is_ephemeral, |terminal, link, _| {
             batch::run(link, screen(terminal), Source::Stream, None)
         })
     }
 }
 
 pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> anyhow::Result<Exit> {
-    let options = StartFlags::default().options(StartOptions::default())?;
+    let options = StartFlags::default().options(Config::load(terminal)?.start)?;
     let source = Source::Expressions(vec![arguments.expression].into_iter());
     in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
         batch::run(link, screen(terminal), source, arguments.timeout)
@@ -127,7 +130,7 @@ fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow
     interactive::run(terminal, palette, link, &about, started.is_none(), history)
 }
 
-fn palette(terminal: &Terminal) -> Palette {
+pub(crate) fn palette(terminal: &Terminal) -> Palette {
     if terminal.paints_output() {
         Palette::Colored
     } else {
@@ -135,7 +138,7 @@ fn palette(terminal: &Terminal) -> Palette {
     }
 }
 
-fn screen(terminal: &Terminal) -> Screen {
+pub(crate) fn screen(terminal: &Terminal) -> Screen {
     Screen::new(palette(terminal), terminal.is_json())
 }
 

@@ -89,10 +89,10 @@ impl Console {
         })
     }
 
-    /// A printer for lines above the prompt.
-    pub(crate) fn printer(&mut self) -> anyhow::Result<Printer> {
-        let mut printer = self.editor.create_external_printer()?;
-        Ok(Box::new(move |line| drop(printer.print(line))))
+    /// A printer for lines above the prompt; `None` for a terminal that cannot do that, such as `TERM=dumb`.
+    pub(crate) fn printer(&mut self) -> Option<Printer> {
+        let mut printer = self.editor.create_external_printer().ok()?;
+        Some(Box::new(move |line| drop(printer.print(line))))
     }
 
     pub(crate) fn attach(&mut self, notices: Arc<Notices>, asker: Option<Asker>) {

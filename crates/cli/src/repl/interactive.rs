@@ -26,7 +26,7 @@ pub(crate) fn run(
     history: (History, Vec<String>),
 ) -> anyhow::Result<Exit> {
     let mut console = Console::new(palette, history)?;
-    let notices = Arc::new(Notices::start(console.printer()?)?);
+    let notices = Arc::new(Notices::start(console.printer())?);
     let actors = if is_attached {
         link.ask("actors", Map::new())
             .map(|answer| actor_lines(&answer, LISTED_ACTORS))

@@ -17,7 +17,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    pub(crate) fn start(mut printer: Printer) -> std::io::Result<Self> {
+    pub(crate) fn start(mut printer: Option<Printer>) -> std::io::Result<Self> {
         let (lines, received) = mpsc::channel::<String>();
         let at_prompt = std::sync::Arc::new(AtomicBool::new(false));
         let is_at_prompt = at_prompt.clone();
@@ -25,10 +25,9 @@ impl Notices {
             .name("notices".to_owned())
             .spawn(move || {
                 for line in received {
-                    if is_at_prompt.load(Ordering::SeqCst) {
-                        printer(line);
-                    } else {
-                        drop(std::io::stderr().lock().write_all(line.as_bytes()));
+                    match &mut printer {
+                        Some(printer) if is_at_prompt.load(Ordering::SeqCst) => printer(line),
+                        _ => drop(std::io::stderr().lock().write_all(line.as_bytes())),
                     }
                 }
             })?;

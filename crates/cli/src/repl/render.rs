@@ -116,6 +116,9 @@ pub(crate) fn method_name(entry: &Map<String, Value>) -> String {
 pub(crate) fn note(entry: &Map<String, Value>) -> String {
     let file = text(entry, "source_file");
     if entry.get("flushable") == Some(&Value::Bool(true)) && !file.is_empty() {
+        if text(entry, "kind") == "remove-class" {
+            return format!("(pending, :flush-destructive deletes {file})");
+        }
         return format!("(pending, :flush writes {file})");
     }
     match text(entry, "not_flushable_reason") {

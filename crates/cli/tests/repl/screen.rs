@@ -21,7 +21,8 @@ impl Screen {
         let name = format!("tmux{}", OPENED.fetch_add(1, Ordering::Relaxed));
         let socket = place.directory().with_file_name(name);
         let screen = Self { socket };
-        let script = format!("{command}; echo \"[exit $?]\"; cat");
+        // Ctrl-C reaches the shell too, which must live on to tell the exit code.
+        let script = format!("trap : INT; {command}; echo \"[exit $?]\"; cat");
         let status = Command::new("tmux")
             .arg("-S")
             .arg(&screen.socket)

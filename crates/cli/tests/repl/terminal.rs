@@ -74,7 +74,7 @@ fn a_class_is_typed_over_several_lines_and_patched() {
     );
     screen.evaluate("lamp isOn", "\n\"patched\"\n");
     screen.evaluate(":changes", "Lamp>>isOn (pending, :flush writes src/Lamp.bt)\n");
-    screen.evaluate(":diff Lamp", "+  isOn => \"patched\"\n");
+    screen.evaluate(":diff Lamp", "+isOn => \"patched\"\n");
     screen.evaluate(":flush", "\nflushed 1 method across 1 file\n");
     assert_eq!(
         place.read("src/Lamp.bt"),
@@ -235,6 +235,26 @@ fn colours_are_used_unless_refused() {
         screen.wait_for("3\n");
         assert!(!screen.painted().contains("\x1b[33m"), "{refusal}");
     }
+    place.stop();
+}
+
+#[test]
+fn a_plain_terminal_is_enough() {
+    let place = Place::new();
+    let screen = Screen::open(&place, "TERM=dumb beamtalk repl");
+    screen.wait_for_last("> ");
+    screen.line("#(1,");
+    screen.wait_for_last("..> ");
+    screen.line("2) size");
+    screen.wait_for("2) size\n2\n>");
+    screen.line("[true] whileTrue: [1]");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    screen.keys(&["C-c"]);
+    screen.wait_for("Interrupted\n>");
+    assert!(!screen.painted().contains("\x1b[33m"));
+    screen.keys(&["C-d"]);
+    screen.wait_for("[exit 0]");
+    drop(screen);
     place.stop();
 }
 

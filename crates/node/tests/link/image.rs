@@ -16,7 +16,7 @@ pub(crate) struct Image {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) limits: Vec<(Term, Term)>,
     table: ClassTable,
-    bound: Vec<ecow::EcoString>,
+    pub(crate) bound: Vec<ecow::EcoString>,
 }
 
 /// Output and outcome of one evaluation.

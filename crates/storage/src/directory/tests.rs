@@ -43,8 +43,13 @@ fn run_alone(test: &str, user: Option<u32>) {
     let directory = tempfile::tempdir().unwrap();
     set_mode(directory.path(), 0o755);
     let program = directory.path().join("tests");
-    // The build directory may be closed to the other user.
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // The build directory may be closed to the other user. Copied by another program: were the file
+    // open for writing here, a child that another test starts meanwhile would keep it busy.
+    let copied = Command::new("cp")
+        .arg(std::env::current_exe().unwrap())
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
     let mut command = Command::new(program);
     command.args(["--exact", &format!("directory::tests::{test}"), "--ignored"]);
     if let Some(user) = user {

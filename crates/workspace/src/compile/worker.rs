@@ -24,6 +24,9 @@ use super::job::{
     Variable,
 };
 
+/// Longer forms are compiled like a loop: the interpreter's time grows with the cube of the number of statements.
+const INTERPRETED: usize = 8 * 1024;
+
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) knowledge: Knowledge,
@@ -413,11 +416,12 @@ impl Answer<'_> {
     }
 
     fn expression(&mut self, expression: beamtalk_compiler::CompiledExpression) -> Expression {
+        let is_long = expression.forms.len() > INTERPRETED;
         Expression {
             forms: self.blob(expression.forms),
             is_cast: expression.is_cast,
             is_character: expression.is_character,
-            has_loop: expression.has_loop,
+            has_loop: expression.has_loop || is_long,
         }
     }
 

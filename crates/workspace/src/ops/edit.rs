@@ -15,7 +15,8 @@ use crate::compile::job::{Definition, Job, Shape};
 use crate::terms;
 use crate::workspace::Workspace;
 
-/// Note what an input or a request defined: the compiler knows it, the change log has it, listeners hear of it.
+/// Note what an input or a request defined: the compiler knows it and the change log has it. Listeners
+/// hear of it from the node, as of every class that is loaded.
 pub(super) fn defined(
     workspace: &Rc<Workspace>,
     caller: &Caller,
@@ -108,13 +109,6 @@ fn record(
                 format!("the change is in the image but not logged: {cause}"),
             )
         })?;
-    let event = match kind {
-        Kind::RemoveClass => "removed",
-        Kind::NewClass => "loaded",
-        _ => "changed",
-    };
-    let data = json!({"class": definition.class, "source_file": definition.file});
-    workspace.publish(Channel::Classes, event, &data);
     if workspace.autoflush.get() && intent == Intent::Durable {
         autoflush(workspace, caller, &definition.class);
     }

@@ -177,7 +177,10 @@ pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Resu
     let class = request.text("class")?;
     let path = source_file_of(workspace, class).await?;
     let mut fields = load_files(workspace, &[path]).await?;
-    for field in ["affected_actors", "migration_failures", "findings"] {
+    fields
+        .entry("affected_actors".to_owned())
+        .or_insert_with(|| json!(0));
+    for field in ["migration_failures", "findings"] {
         fields.entry(field.to_owned()).or_insert_with(|| json!([]));
     }
     Ok(fields.into())

@@ -17,7 +17,10 @@ pub(super) fn subscribe(
     if caller.role == Role::Observer && channels.contains(&Channel::Logs) {
         return Err(ErrorBody::new("forbidden", "observers do not see the logs"));
     }
-    let actor = request.optional_text("actor")?.map(str::to_owned);
+    // Clients write `<0.187.0>` or, as the node does, `0.187.0`.
+    let actor = request
+        .optional_text("actor")?
+        .map(|actor| actor.trim_matches(['<', '>']).to_owned());
     if channels.contains(&Channel::Object) && actor.is_none() {
         return Err(ErrorBody::new(
             "missing_parameter",

@@ -1,21 +1,71 @@
-//! Starting, stopping, and what a workspace says of itself.
+//! Making, starting and stopping workspaces.
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use beamtalk_storage::Metadata;
+use beamtalk_workspace::{StartOptions, StartReport};
+use serde_json::{Value, json};
 
-use crate::exit::Exit;
+use crate::config::Config;
+use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, control_answer};
+use crate::workspace_link::{Place, Trust, control_answer, open_state, refused};
 
 /// How long a workspace may take to stop: evaluations, supervisors, and a little more.
 const STOP_TIME: Duration = Duration::from_secs(20);
 
+pub(super) fn create(
+    terminal: &mut Terminal,
+    name: &str,
+    starts: bool,
+    flags: &StartFlags,
+) -> anyhow::Result<Exit> {
+    let place = Place::find(terminal, Some(name))?;
+    if place.directory()?.is_some() {
+        let message = format!("there is a workspace '{name}' already");
+        let hint = format!("beamtalk workspace start {name}");
+        return Err(Fault::usage("workspace_exists", message).with_hint(hint).into());
+    }
+    let options = flags.options(Config::of(&place.state)?.start)?;
+    let directory = place.state.create_workspace(&place.id).map_err(refused)?;
+    let created_at = beamtalk_storage::time::now_seconds();
+    let mut metadata = Metadata::new(&place.id, &place.root.display().to_string(), created_at);
+    metadata.capabilities = options.capabilities();
+    if let Value::Object(start) = serde_json::to_value(&options)? {
+        metadata.start = start;
+    }
+    directory.write_metadata(&metadata).map_err(refused)?;
+    if starts {
+        return start_at(terminal, &place, &options, flags);
+    }
+    if terminal.is_json() {
+        terminal.print(json!({"workspace_id": place.id.as_str(), "project_path": place.root}))?;
+    } else {
+        terminal.print(format_args!(
+            "Workspace {name} created for {}.",
+            place.root.display()
+        ))?;
+    }
+    Ok(Exit::Success)
+}
+
 pub(super) fn start(terminal: &mut Terminal, name: Option<&str>, flags: &StartFlags) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, name)?;
-    let options = flags.options(beamtalk_workspace::StartOptions::default())?;
-    let found = place.find_or_start(terminal, &options)?;
+    let options = flags.options(defaults(&place)?)?;
+    start_at(terminal, &place, &options, flags)
+}
+
+fn start_at(
+    terminal: &mut Terminal,
+    place: &Place,
+    options: &StartOptions,
+    flags: &StartFlags,
+) -> anyhow::Result<Exit> {
+    let found = place.find_or_start(terminal, options)?;
+    if found.started.is_none() {
+        warn_without_effect(terminal, place, flags)?;
+    }
     let port = found.info.port;
     if terminal.is_json() {
         terminal.print(json!(found.info))?;
@@ -30,28 +80,142 @@ pub(super) fn start(terminal: &mut Terminal, name: Option<&str>, flags: &StartFl
     Ok(Exit::Success)
 }
 
-pub(super) fn status(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Exit> {
+/// Flags belong to a start: say so when the workspace runs with others.
+pub(crate) fn warn_without_effect(
+    terminal: &mut Terminal,
+    place: &Place,
+    flags: &StartFlags,
+) -> anyhow::Result<()> {
+    let Some(running) = flags_of_last_start(place)? else {
+        return Ok(());
+    };
+    if flags.options(running.clone())? != running {
+        terminal.error(format_args!(
+            "warning: workspace {} runs with other flags; those given have no effect until it is restarted",
+            place.id
+        ));
+    }
+    Ok(())
+}
+
+/// The flags of the last start, or those it was created with.
+pub(super) fn flags_of_last_start(place: &Place) -> anyhow::Result<Option<StartOptions>> {
+    let Some(metadata) = place.metadata()?.filter(|metadata| !metadata.start.is_empty()) else {
+        return Ok(None);
+    };
+    let options = serde_json::from_value(Value::Object(metadata.start));
+    Ok(Some(options.map_err(|cause| {
+        Fault::usage("corrupt_state", format!("the flags of the last start: {cause}"))
+    })?))
+}
+
+/// What flags are laid over: the configuration, or for the first start what `create` was told.
+fn defaults(place: &Place) -> anyhow::Result<StartOptions> {
+    let was_started = match place.directory()? {
+        Some(directory) => directory.startup_log_path().exists(),
+        None => false,
+    };
+    if !was_started && let Some(created_with) = flags_of_last_start(place)? {
+        return Ok(created_with);
+    }
+    Ok(Config::of(&place.state)?.start)
+}
+
+/// Be the daemon, in this process and this session.
+pub(super) fn start_in_foreground(
+    terminal: &mut Terminal,
+    name: Option<&str>,
+    flags: &StartFlags,
+) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, name)?;
-    let (mut control, _) = place.require_control()?;
-    let status = control_answer(control.call(&json!({"op": "status"}))?)?;
-    terminal.print(serde_json::to_string_pretty(&status)?)?;
-    Ok(Exit::Success)
+    let options = flags.options(defaults(&place)?)?;
+    if place.control()?.is_some() {
+        warn_without_effect(terminal, &place, flags)?;
+        terminal.status(format_args!("Workspace {} runs already.", place.id));
+        return Ok(Exit::Success);
+    }
+    let directory = place.state.create_workspace(&place.id).map_err(refused)?;
+    directory.create_startup_log().map_err(refused)?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    std::env::set_current_dir(&place.root)?;
+    let mut failure = None;
+    let ended = beamtalk_workspace::run(place.order(&options, Trust::Everything), |report| {
+        failure = tell(terminal, &place, report);
+    });
+    match (ended, failure) {
+        (Ok(()), _) => Ok(Exit::Success),
+        (Err(_), Some(fault)) => Err(fault.into()),
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
+fn tell(terminal: &mut Terminal, place: &Place, report: StartReport) -> Option<Fault> {
+    for notice in &report.notices {
+        terminal.error(format_args!("{notice}"));
+    }
+    if let Some(info) = report.info {
+        terminal.status(format_args!("Workspace {} runs on port {}.", place.id, info.port));
+    }
+    report.error.map(|error| Fault {
+        exit: Exit::Code(error.exit),
+        kind: "start_failed",
+        message: error.message,
+        hint: error.hint,
+    })
 }
 
 pub(super) fn stop(terminal: &mut Terminal, name: Option<&str>, force: bool) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, name)?;
-    let Some((mut control, _)) = place.control()? else {
+    let was_running = stop_at(&place, "stop", force)?;
+    report_stop(terminal, &place, was_running)
+}
+
+fn report_stop(terminal: &mut Terminal, place: &Place, was_running: bool) -> anyhow::Result<Exit> {
+    if terminal.is_json() {
+        terminal.print(json!({"workspace_id": place.id.as_str(), "was_running": was_running}))?;
+    } else if was_running {
+        terminal.status(format_args!("Workspace {} stopped.", place.id));
+    } else {
         terminal.status(format_args!("Workspace {} is not running.", place.id));
-        return Ok(Exit::Success);
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn stop_all(terminal: &mut Terminal, force: bool) -> anyhow::Result<Exit> {
+    let state = open_state(terminal)?;
+    let mut is_any = false;
+    for id in state.workspaces().map_err(refused)? {
+        let place = Place::of(&state, id);
+        if stop_at(&place, "stop", force)? {
+            is_any = true;
+            report_stop(terminal, &place, true)?;
+        }
+    }
+    if !is_any {
+        terminal.status("No workspace is running.");
+    }
+    Ok(Exit::Success)
+}
+
+/// Stop a workspace and wait for its end; false if it did not run.
+pub(super) fn stop_at(place: &Place, op: &str, force: bool) -> anyhow::Result<bool> {
+    let Some((mut control, _)) = place.control()? else {
+        return Ok(false);
     };
-    control_answer(control.call(&json!({"op": "stop", "force": force}))?)?;
+    control_answer(control.call(&json!({"op": op, "force": force}))?)?;
+    let Some(directory) = place.directory()? else {
+        return Ok(true);
+    };
     let deadline = Instant::now() + STOP_TIME;
     while Instant::now() < deadline {
-        if place.running()?.is_none() {
-            terminal.status(format_args!("Workspace {} stopped.", place.id));
-            return Ok(Exit::Success);
+        // Only a free lock proves that it has ended: the records go a moment earlier.
+        if directory.lock().map_err(refused)?.is_some() {
+            return Ok(true);
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    anyhow::bail!("workspace {} does not stop; try --force", place.id)
+    let message = format!("workspace {} does not stop", place.id);
+    Err(Fault::failure("does_not_stop", message)
+        .with_hint("beamtalk workspace stop --force")
+        .into())
 }

@@ -109,10 +109,11 @@ fn changes_are_listed() {
         {"seq": 7, "kind": "instance", "class": "Lamp", "selector": "isOn", "side": "instance",
          "flushable": true, "source_file": "src/Lamp.bt"},
         {"seq": 12, "kind": "remove-class", "class": "Fan", "selector": null, "flushable": false,
-         "not_flushable_reason": "dependency:fans"}]}));
+         "not_flushable_reason": "dependency:fans"},
+        {"seq": 13, "kind": "remove-class", "class": "Lamp", "flushable": true, "source_file": "src/Lamp.bt"}]}));
     assert_eq!(
         entries(&answer).out,
-        "   7  Lamp>>isOn (pending, :flush writes src/Lamp.bt)\n  12  Fan remove-class (dependency fans, not flushable)\n"
+        "   7  Lamp>>isOn (pending, :flush writes src/Lamp.bt)\n  12  Fan remove-class (dependency fans, not flushable)\n  13  Lamp remove-class (pending, :flush-destructive deletes src/Lamp.bt)\n"
     );
     assert_eq!(entries(&Object::new()).out, "No changes\n");
     assert_eq!(

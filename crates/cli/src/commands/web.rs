@@ -1,0 +1,90 @@
+//! `beamtalk web`: open the workspace in a browser. The one-time token goes through a private file, so that it appears
+//! in no process list and no history of addresses.
+
+use std::process::{Command, Stdio};
+
+use beamtalk_storage::SessionName;
+use serde_json::json;
+
+use crate::config::Config;
+use crate::exit::{Exit, Fault};
+use crate::start_flags::StartFlags;
+use crate::terminal::Terminal;
+use crate::workspace_link::{Place, control_answer, refused};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Print the file to open instead of opening it.
+    #[arg(long)]
+    no_open: bool,
+    /// Print an address with a one-time login, for a machine without a browser.
+    #[arg(long, conflicts_with = "no_open")]
+    print_url: bool,
+}
+
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let place = Place::find(terminal, None)?;
+    let options = StartFlags::default().options(Config::of(&place.state)?.start)?;
+    place.find_or_start(terminal, &options)?;
+    let (mut control, info) = place.require_control()?;
+    let answer = control_answer(control.call(&json!({"op": "login-token"}))?)?;
+    let token = answer["token"].as_str().unwrap_or_default();
+    let scheme = if info.tls { "https" } else { "http" };
+    let host = match info.bind_addr.as_str() {
+        "0.0.0.0" => "127.0.0.1".to_owned(),
+        "::" => "[::1]".to_owned(),
+        address if address.contains(':') => format!("[{address}]"),
+        address => address.to_owned(),
+    };
+    let site = format!("{scheme}://{host}:{}", info.port);
+    if arguments.print_url {
+        terminal.status("Use it within 60 s; it works once.");
+        terminal.print(format_args!("{site}/#login={token}"))?;
+        return Ok(Exit::Success);
+    }
+    let session = SessionName::parse(&info.session).map_err(refused)?;
+    let run = place.state.create_run_directory(&session).map_err(refused)?;
+    // Whatever earlier page is still there was used, or is too old.
+    run.remove_login_pages().map_err(refused)?;
+    let file = run
+        .write_login_page(page(&site, token).as_bytes())
+        .map_err(refused)?;
+    if arguments.no_open {
+        terminal.status("Open this file in a browser within 60 s; it works once.");
+        terminal.print(file.display())?;
+        return Ok(Exit::Success);
+    }
+    let opener = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let opened = Command::new(opener)
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match opened {
+        Ok(status) if status.success() => {
+            terminal.status(format_args!("Opened {site}/ in a browser."));
+            Ok(Exit::Success)
+        }
+        _ => {
+            run.remove_login_pages().map_err(refused)?;
+            Err(Fault::failure("no_browser", "no browser could be opened")
+                .with_hint("beamtalk web --print-url, or --no-open and open the file yourself")
+                .into())
+        }
+    }
+}
+
+/// A form that posts the token; it holds nothing from outside that could be markup.
+fn page(site: &str, token: &str) -> String {
+    format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>Beamtalk</title>\n<form method=\"post\" action=\"{site}/login\">\n\
+         <input type=\"hidden\" name=\"token\" value=\"{token}\">\n\
+         <button>Open the workspace</button>\n</form>\n<script>document.forms[0].submit()</script>\n"
+    )
+}

@@ -1,0 +1,200 @@
+//! `workspace logs`: the node's log, running or not.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use beamtalk_storage::{Directory, RotatingLog};
+use serde_json::{Value, json};
+
+use crate::config::LOG_LEVELS;
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+use crate::workspace_link::{Place, refused};
+
+const FILE: &str = "workspace.log";
+/// How often a log that is followed is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    which: super::Which,
+    /// Go on with what is written from now on.
+    #[arg(short, long)]
+    follow: bool,
+    /// Only this level and graver ones.
+    #[arg(long, value_name = "LEVEL", value_parser = LOG_LEVELS)]
+    level: Option<String>,
+    /// Print where the log is.
+    #[arg(long)]
+    path: bool,
+    /// How many lines.
+    #[arg(short, value_name = "N", default_value_t = 50)]
+    number: usize,
+}
+
+pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let place = Place::find(terminal, arguments.which.name.as_deref())?;
+    let workspace = place.require_directory()?;
+    if arguments.path {
+        terminal.print(workspace.log_path().display())?;
+        return Ok(Exit::Success);
+    }
+    let directory = workspace.directory();
+    let mut filter = Levels::new(arguments.level.as_deref());
+    let mut lines = Vec::new();
+    let mut current = None;
+    for name in RotatingLog::files(directory, FILE).map_err(refused)? {
+        let Some(file) = directory.open(&name).map_err(refused)? else {
+            continue;
+        };
+        let mut reader = BufReader::new(file);
+        while let Some(line) = next_line(&mut reader)? {
+            if filter.accepts(&line) {
+                lines.push(line);
+            }
+        }
+        current = Some(reader);
+    }
+    let first = lines.len().saturating_sub(arguments.number);
+    for line in lines.drain(first..) {
+        show(terminal, &line)?;
+    }
+    if arguments.follow {
+        follow(terminal, directory, &mut filter, current)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn follow(
+    terminal: &mut Terminal,
+    directory: &Directory,
+    filter: &mut Levels,
+    mut current: Option<BufReader<File>>,
+) -> anyhow::Result<()> {
+    loop {
+        if let Some(reader) = &mut current {
+            while let Some(line) = next_line(reader)? {
+                if filter.accepts(&line) {
+                    show(terminal, &line)?;
+                }
+            }
+        }
+        std::thread::sleep(PAUSE);
+        let Some(file) = directory.open(FILE).map_err(refused)? else {
+            continue;
+        };
+        // After a rotation the rest of the old file was read above; the new one is read from its beginning.
+        let is_same = current
+            .as_ref()
+            .is_some_and(|reader| identity(reader.get_ref()) == identity(&file));
+        if !is_same {
+            if let Some(reader) = &mut current {
+                while let Some(line) = next_line(reader)? {
+                    show(terminal, &line)?;
+                }
+            }
+            current = Some(BufReader::new(file));
+        }
+    }
+}
+
+fn identity(file: &File) -> Option<(u64, u64)> {
+    let found = file.metadata().ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+fn next_line(reader: &mut BufReader<File>) -> anyhow::Result<Option<String>> {
+    let mut line = Vec::new();
+    if reader.read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    }
+    Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+}
+
+fn show(terminal: &mut Terminal, line: &str) -> anyhow::Result<()> {
+    if !terminal.is_json() {
+        terminal.print(line)?;
+    } else if serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object()) {
+        // The workspace writes JSON itself.
+        terminal.print(line)?;
+    } else {
+        terminal.print(object(line))?;
+    }
+    Ok(())
+}
+
+/// `TIME [level] [domain] message`; another line is a message alone.
+fn object(line: &str) -> Value {
+    let parts = || {
+        let (time, rest) = line.split_once(" [")?;
+        let (level, rest) = rest.split_once("] [")?;
+        let (domain, message) = rest.split_once("] ")?;
+        Some(json!({"time": time, "level": level, "domain": domain, "msg": message}))
+    };
+    parts().unwrap_or_else(|| json!({"msg": line}))
+}
+
+/// Lines of a level and graver ones. A line without a level belongs to the one before.
+struct Levels {
+    wanted: usize,
+    is_wanted: bool,
+}
+
+impl Levels {
+    fn new(level: Option<&str>) -> Self {
+        let wanted = LOG_LEVELS.iter().position(|name| Some(*name) == level);
+        Self {
+            wanted: wanted.unwrap_or(LOG_LEVELS.len()),
+            is_wanted: true,
+        }
+    }
+
+    fn accepts(&mut self, line: &str) -> bool {
+        let has = |level: &str| {
+            line.contains(&format!(" [{level}] [")) || line.contains(&format!("\"level\":\"{level}\""))
+        };
+        if let Some(level) = LOG_LEVELS.iter().position(|level| has(level)) {
+            self.is_wanted = level <= self.wanted;
+        }
+        self.is_wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Levels, object};
+
+    const LINE: &str = "2026-01-05T09:14:07.221Z [info] [user] Lamp>>toggle switched on";
+
+    #[test]
+    fn continued_lines_go_with_their_first() {
+        let mut levels = Levels::new(Some("error"));
+        let found: Vec<bool> = [
+            LINE,
+            "  more of it",
+            "2026-01-05T09:14:07.221Z [error] [otp] crash",
+            "  with a stack",
+            "{\"level\":\"debug\",\"msg\":\"x\"}",
+        ]
+        .iter()
+        .map(|line| levels.accepts(line))
+        .collect();
+        assert_eq!(found, [false, false, true, true, false]);
+        assert!(Levels::new(None).accepts("anything"));
+    }
+
+    #[test]
+    fn a_line_becomes_an_object() {
+        let found = object(LINE);
+        assert_eq!(found["level"], "info");
+        assert_eq!(found["domain"], "user");
+        assert_eq!(found["msg"], "Lamp>>toggle switched on");
+        assert_eq!(object("plain")["msg"], "plain");
+    }
+}

@@ -1,0 +1,84 @@
+//! `workspace transcript`: what was written to the Transcript, and what is being written.
+
+use std::time::Duration;
+
+use beamtalk_client::Greeting;
+use serde_json::{Map, Value, json};
+
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+use crate::workspace_link::{Place, connect, connection_fault, not_running};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    which: super::Which,
+    /// How many of the last entries.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    recent: usize,
+    /// Go on with what is written from now on.
+    #[arg(short, long)]
+    follow: bool,
+}
+
+pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let place = Place::find(terminal, arguments.which.name.as_deref())?;
+    let info = place
+        .running()?
+        .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let greeting = Greeting {
+            client: "attach",
+            resume: None,
+        };
+        let (connection, mut events) = connect(&place, &info, greeting).await?;
+        if arguments.follow {
+            let fields = Map::from_iter([("channels".to_owned(), json!(["transcript"]))]);
+            connection
+                .call("subscribe", fields)
+                .await
+                .map_err(|error| connection_fault(&error))?;
+        }
+        let fields = Map::from_iter([("code".to_owned(), "Transcript recent".into())]);
+        let answer = connection
+            .call("eval", fields)
+            .await
+            .map_err(|error| connection_fault(&error))?;
+        let entries = answer.get("value").and_then(Value::as_array);
+        let entries = entries.map_or(&[][..], Vec::as_slice);
+        for entry in entries
+            .iter()
+            .skip(entries.len().saturating_sub(arguments.recent))
+        {
+            show(terminal, entry.as_str().unwrap_or_default())?;
+        }
+        if arguments.follow {
+            while let Some(event) = events.recv().await {
+                if event["channel"] == "transcript" {
+                    show(terminal, event["data"]["text"].as_str().unwrap_or_default())?;
+                }
+            }
+            return Err(not_running("the workspace ended".to_owned()).into());
+        }
+        // Say goodbye: what the workspace closes then ends the events.
+        drop(connection);
+        let farewell = async { while events.recv().await.is_some() {} };
+        drop(tokio::time::timeout(Duration::from_secs(1), farewell).await);
+        Ok(Exit::Success)
+    })
+}
+
+fn show(terminal: &mut Terminal, text: &str) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        terminal.print(json!({"text": text}))?;
+    } else {
+        use std::io::Write;
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,340 @@
+//! `$H/config.toml`: the user's defaults. Flags and variables win over it; what it does not know is an error.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use beamtalk_storage::StateDirectory;
+use beamtalk_workspace::StartOptions;
+use toml_edit::{Document, Item, Table, TableLike};
+
+use crate::exit::Fault;
+use crate::nearest::nearest;
+use crate::terminal::Terminal;
+use crate::workspace_link::{open_state, refused};
+
+const FILE_NAME: &str = "config.toml";
+
+/// What the file says, over what is built in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) start: StartOptions,
+    /// `[repl] ephemeral`.
+    pub(crate) is_ephemeral: bool,
+}
+
+/// The keys of each table.
+const TABLES: &[(&str, &[&str])] = &[
+    (
+        "workspace",
+        &[
+            "port",
+            "bind",
+            "confirm-network",
+            "remote",
+            "tls",
+            "tls-client-auth",
+            "cert",
+            "key",
+            "insecure-no-tls",
+            "allow-host",
+            "allow-origin",
+            "persistent",
+            "idle-timeout",
+            "no-load",
+            "no-subprocess",
+            "no-ffi",
+            "no-http",
+            "read-only-fs",
+            "log-level",
+        ],
+    ),
+    (
+        "limits",
+        &[
+            "eval-max-heap-mb",
+            "eval-timeout",
+            "compiler-mem-mb",
+            "compiler-timeout",
+            "session-grace",
+            "start-timeout",
+            "transcript",
+        ],
+    ),
+    ("audit", &["audit-text", "audit-required"]),
+    ("repl", &["ephemeral"]),
+    ("mcp", &["policy", "start", "allow-outside-project"]),
+];
+
+/// Levels of the node's log, the gravest first.
+pub(crate) const LOG_LEVELS: [&str; 8] = [
+    "emergency",
+    "alert",
+    "critical",
+    "error",
+    "warning",
+    "notice",
+    "info",
+    "debug",
+];
+const POLICIES: [&str; 3] = ["read-only", "edit", "full"];
+
+impl Config {
+    /// The configuration of this user; without a file, what is built in.
+    pub(crate) fn load(terminal: &mut Terminal) -> anyhow::Result<Self> {
+        Ok(Self::of(&open_state(terminal)?)?)
+    }
+
+    pub(crate) fn of(state: &StateDirectory) -> Result<Self, Fault> {
+        let Some(bytes) = state.root().read(FILE_NAME).map_err(refused)? else {
+            return Ok(Self::default());
+        };
+        let path = state.root().path_of(FILE_NAME).display().to_string();
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::parse(&text, &path),
+            Err(_) => Err(Fault::usage("bad_config", format!("{path}: not UTF-8"))),
+        }
+    }
+
+    fn parse(text: &str, path: &str) -> Result<Self, Fault> {
+        let reader = Reader { text, path };
+        let document = Document::parse(text).map_err(|error| {
+            let message = error.message().lines().next().unwrap_or("not valid TOML");
+            reader.fault(error.span(), message)
+        })?;
+        reader.config(document.as_table())
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a str,
+}
+
+impl Reader<'_> {
+    fn config(&self, root: &Table) -> Result<Config, Fault> {
+        let mut config = Config::default();
+        let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+        for (name, item) in root {
+            let Some((_, known)) = TABLES.iter().find(|(table, _)| *table == name) else {
+                return Err(self.unknown(root, name, &names, "table"));
+            };
+            let Some(table) = item.as_table_like() else {
+                let message = format!("'{name}' must be a table: [{name}]");
+                return Err(self.fault(key_span(root, name), message));
+            };
+            for (key, item) in table.iter() {
+                if !known.contains(&key) {
+                    return Err(self.unknown(table, key, known, "key"));
+                }
+                let value = Value {
+                    reader: self,
+                    table,
+                    key,
+                    item,
+                };
+                set(&mut config, &value)?;
+            }
+        }
+        Ok(config)
+    }
+
+    fn fault(&self, span: Option<Range<usize>>, message: impl std::fmt::Display) -> Fault {
+        let start = span.map_or(0, |span| span.start);
+        let before = self.text.as_bytes().iter().take(start);
+        let line = before.filter(|byte| **byte == b'\n').count() + 1;
+        Fault::usage("bad_config", format!("{}:{line}: {message}", self.path))
+    }
+
+    fn unknown(&self, table: &dyn TableLike, key: &str, known: &[&str], what: &str) -> Fault {
+        let fault = self.fault(key_span(table, key), format!("unknown {what} '{key}'"));
+        match nearest(key, known.iter().copied(), 1).first() {
+            Some(close) => fault.with_hint(format!("did you mean '{close}'?")),
+            None => fault.with_hint(format!("known: {}", known.join(", "))),
+        }
+    }
+}
+
+/// One entry of the file.
+struct Value<'a> {
+    reader: &'a Reader<'a>,
+    table: &'a dyn TableLike,
+    key: &'a str,
+    item: &'a Item,
+}
+
+impl Value<'_> {
+    fn wrong(&self, wanted: &str) -> Fault {
+        let message = format!("'{}' must be {wanted}", self.key);
+        self.reader.fault(key_span(self.table, self.key), message)
+    }
+
+    fn boolean(&self) -> Result<bool, Fault> {
+        self.item.as_bool().ok_or_else(|| self.wrong("true or false"))
+    }
+
+    fn number(&self) -> Result<u64, Fault> {
+        let number = self.item.as_integer().and_then(|number| number.try_into().ok());
+        number.ok_or_else(|| self.wrong("a whole number, 0 or more"))
+    }
+
+    fn text(&self) -> Result<String, Fault> {
+        let text = self.item.as_str().map(str::to_owned);
+        text.ok_or_else(|| self.wrong("a string"))
+    }
+
+    fn one_of(&self, names: &[&str]) -> Result<String, Fault> {
+        let text = self.item.as_str().filter(|text| names.contains(text));
+        text.map(str::to_owned)
+            .ok_or_else(|| self.wrong(&format!("one of {}", names.join(", "))))
+    }
+
+    /// A flag that may be repeated is a list; one value may stand alone.
+    fn texts(&self) -> Result<Vec<String>, Fault> {
+        if let Some(text) = self.item.as_str() {
+            return Ok(vec![text.to_owned()]);
+        }
+        let wrong = || self.wrong("a string or a list of strings");
+        let values = self.item.as_array().ok_or_else(wrong)?.iter();
+        values
+            .map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong))
+            .collect()
+    }
+}
+
+fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
+    let start = &mut config.start;
+    match value.key {
+        "port" => {
+            let port = value.number()?.try_into();
+            start.port = port.map_err(|_| value.wrong("a port, at most 65535"))?;
+        }
+        "bind" => start.bind = Some(value.text()?),
+        "confirm-network" => start.confirm_network |= value.boolean()?,
+        "remote" if !value.boolean()? => {}
+        "remote" if value.table.contains_key("bind") => {
+            return Err(value.wrong("left out where 'bind' is given"));
+        }
+        "remote" => {
+            start.bind = Some("0.0.0.0".to_owned());
+            start.confirm_network = true;
+        }
+        "tls" => start.tls = value.boolean()?,
+        "tls-client-auth" => start.tls_client_auth = value.boolean()?,
+        "cert" => start.certificate = Some(PathBuf::from(value.text()?)),
+        "key" => start.key = Some(PathBuf::from(value.text()?)),
+        "insecure-no-tls" => start.insecure_no_tls = value.boolean()?,
+        "allow-host" => start.allow_hosts = value.texts()?,
+        "allow-origin" => start.allow_origins = value.texts()?,
+        "persistent" => start.persistent = value.boolean()?,
+        "idle-timeout" => start.idle_timeout_s = value.number()?,
+        "no-load" => start.no_load = value.boolean()?,
+        "no-subprocess" => start.no_subprocess = value.boolean()?,
+        "no-ffi" => start.no_ffi = value.boolean()?,
+        "no-http" => start.no_http = value.boolean()?,
+        "read-only-fs" => start.read_only_fs = value.boolean()?,
+        "log-level" => start.log_level = value.one_of(&LOG_LEVELS)?,
+        "eval-max-heap-mb" => start.eval_max_heap_mb = value.number()?,
+        "eval-timeout" => start.eval_timeout_s = value.number()?,
+        "compiler-mem-mb" => start.compiler_memory_mb = value.number()?,
+        "compiler-timeout" => start.compiler_timeout_s = value.number()?,
+        "session-grace" => start.session_grace_s = value.number()?,
+        "start-timeout" => start.start_timeout_s = value.number()?,
+        "transcript" => start.transcript = value.number()?,
+        "audit-text" => start.audit_text = value.boolean()?,
+        "audit-required" => start.audit_required = value.boolean()?,
+        "ephemeral" => config.is_ephemeral = value.boolean()?,
+        // Read by `beamtalk mcp`; checked here, so that a mistake shows at once.
+        "policy" => drop(value.one_of(&POLICIES)?),
+        "start" | "allow-outside-project" => {
+            value.boolean()?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
+    table
+        .get_key_value(key)
+        .and_then(|(key, item)| key.span().or_else(|| item.span()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, TABLES};
+
+    fn refusal(text: &str) -> (String, Option<String>) {
+        let fault = Config::parse(text, "/h/config.toml").unwrap_err();
+        assert_eq!(fault.exit.code(), 2);
+        (fault.message, fault.hint)
+    }
+
+    #[test]
+    fn the_file_changes_what_is_built_in() {
+        let text = "[workspace]\nport = 4000\nallow-host = [\"a\", \"b\"]\nno-http = true\n\
+                    [limits]\neval-max-heap-mb = 256\nstart-timeout = 5\n[audit]\naudit-required = true\n\
+                    [repl]\nephemeral = true\n[mcp]\npolicy = \"edit\"\n";
+        let config = Config::parse(text, "x").unwrap();
+        assert_eq!(config.start.port, 4000);
+        assert_eq!(config.start.allow_hosts, ["a", "b"]);
+        assert_eq!(config.start.eval_max_heap_mb, 256);
+        assert_eq!(config.start.start_timeout_s, 5);
+        assert!(config.start.no_http && config.start.audit_required && config.is_ephemeral);
+        assert!(!config.start.no_ffi);
+        assert_eq!(Config::parse("", "x").unwrap(), Config::default());
+    }
+
+    #[test]
+    fn unknown_names_are_errors_with_their_line() {
+        let (message, hint) = refusal("[workspace]\nport = 1\nno_http = true\n");
+        assert_eq!(message, "/h/config.toml:3: unknown key 'no_http'");
+        assert_eq!(hint.as_deref(), Some("did you mean 'no-http'?"));
+        let (message, _) = refusal("\n[limit]\neval-timeout = 1\n");
+        assert_eq!(message, "/h/config.toml:2: unknown table 'limit'");
+        // A key of another table is unknown here.
+        let (message, _) = refusal("[audit]\nport = 1\n");
+        assert_eq!(message, "/h/config.toml:2: unknown key 'port'");
+        let (message, _) = refusal("workspace = 1\n");
+        assert_eq!(
+            message,
+            "/h/config.toml:1: 'workspace' must be a table: [workspace]"
+        );
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_are_errors_with_their_line() {
+        for (text, message) in [
+            (
+                "[workspace]\nport = 70000\n",
+                "'port' must be a port, at most 65535",
+            ),
+            ("[workspace]\ntls = 1\n", "'tls' must be true or false"),
+            (
+                "[limits]\neval-timeout = -1\n",
+                "'eval-timeout' must be a whole number, 0 or more",
+            ),
+            (
+                "[mcp]\npolicy = \"all\"\n",
+                "'policy' must be one of read-only, edit, full",
+            ),
+            (
+                "[workspace]\nremote = true\nbind = \"10.0.0.7\"\n",
+                "'remote' must be left out where 'bind' is given",
+            ),
+        ] {
+            assert_eq!(refusal(text).0, format!("/h/config.toml:2: {message}"));
+        }
+        assert!(refusal("[workspace\n").0.starts_with("/h/config.toml:1: "));
+    }
+
+    #[test]
+    fn every_key_is_documented() {
+        let page = include_str!("../../../docs/config.md");
+        for (table, keys) in TABLES {
+            assert!(page.contains(&format!("`[{table}]`")), "{table}");
+            for key in *keys {
+                assert!(page.contains(&format!("`{key}`")), "{key}");
+            }
+        }
+    }
+}
