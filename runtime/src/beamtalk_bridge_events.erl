@@ -1,7 +1,7 @@
 %% What happens in the image, as events for the daemon. Channels nobody watches cost a look-up.
 -module(beamtalk_bridge_events).
 
--export([announced/2, class_registered/2, state_changed/3, watch_supervision/1, log/2]).
+-export([announced/2, class_registered/2, class_removed/2, state_changed/3, watch_supervision/1, log/2]).
 
 %% An announcement on the system's bus.
 -spec announced(atom(), map()) -> ok.
@@ -14,8 +14,6 @@ announced('ActorStopped', #{actorClass := Class, pid := Pid, reason := Reason}) 
     send(<<"actors">>, <<"stopped">>, fun() ->
         #{<<"pid">> => pid(Pid), <<"class">> => atom_to_binary(Class), <<"reason">> => ending(Reason)}
     end);
-announced('ClassRemoved', #{className := Class}) ->
-    send(<<"classes">>, <<"removed">>, fun() -> #{<<"class">> => atom_to_binary(Class), <<"source_file">> => nil} end);
 announced('SupervisionChildAdded', #{supervisor := Supervisor} = Fields) ->
     send(<<"supervision">>, <<"child_added">>, fun() ->
         #{<<"supervisor">> => name(Supervisor), <<"child">> => name(maps:get(childClass, Fields, nil)),
@@ -41,6 +39,10 @@ class_registered(Class, IsNew) ->
         #{<<"class">> => atom_to_binary(Class), <<"source_file">> => File}
     end).
 
+-spec class_removed(atom(), binary() | nil) -> ok.
+class_removed(Class, File) ->
+    send(<<"classes">>, <<"removed">>, fun() -> #{<<"class">> => atom_to_binary(Class), <<"source_file">> => File} end).
+
 %% An actor that is observed changed slots.
 -spec state_changed(pid(), map(), map()) -> ok.
 state_changed(Pid, Before, After) ->
@@ -57,6 +59,7 @@ send(Channel, Name, Data) ->
         false -> ok
     end.
 
+%% The way every op writes them.
 pid(Pid) when is_pid(Pid) -> beamtalk_plain:pid(Pid);
 pid(_) -> nil.
 
@@ -79,10 +82,22 @@ log(#{msg := {report, #{label := {supervisor, Label}, report := Report}}}, _) wh
     report(Label, Report);
 log(_, _) -> ok.
 
-report(child_terminated, Report) -> supervision(<<"child_crashed">>, Report, offender);
+%% Handlers run in the supervisor's own process, which so remembers the children that ended.
+report(child_terminated, Report) ->
+    put({?MODULE, child(Report, offender)}, ended),
+    supervision(<<"child_crashed">>, Report, offender);
 report(shutdown, Report) -> supervision(<<"gave_up">>, Report, offender);
-report(progress, Report) -> supervision(<<"child_restarted">>, Report, started);
+report(progress, Report) ->
+    case erase({?MODULE, child(Report, started)}) of
+        ended -> supervision(<<"child_restarted">>, Report, started);
+        %% A child that somebody asks for is announced.
+        undefined -> is_dynamic(Report) orelse supervision(<<"child_added">>, Report, started)
+    end;
 report(_, _) -> ok.
+
+child(Report, Part) -> proplists:get_value(id, proplists:get_value(Part, Report, []), nil).
+
+is_dynamic(Report) -> child(Report, started) =:= undefined.
 
 supervision(Event, Report, Part) ->
     Child = proplists:get_value(Part, Report, []),
@@ -93,7 +108,12 @@ supervision(Event, Report, Part) ->
           <<"reason">> => reason(proplists:get_value(reason, Report, nil))}
     end).
 
-supervisor({local, Name}) -> name(Name);
+%% Supervisors are registered under the names of their classes.
+supervisor({local, Name}) ->
+    case atom_to_binary(Name) of
+        <<"beamtalk_supervisor_", Class/binary>> -> Class;
+        Other -> Other
+    end;
 supervisor({Pid, _}) when is_pid(Pid) -> pid(Pid);
 supervisor(Pid) when is_pid(Pid) -> pid(Pid);
 supervisor(Other) -> name(Other).

@@ -16,6 +16,10 @@ serve(Id, Session, Op, Args) ->
 
 perform(<<"load">>, #{<<"modules">> := Units} = Args, _Session) ->
     beamtalk_bridge_load:load(Units, Args);
+perform(<<"remove-method">>, #{<<"class">> := _, <<"selector">> := _} = Args, _) ->
+    beamtalk_bridge_change:remove_method(Args);
+perform(<<"remove-class">>, #{<<"class">> := _} = Args, _) ->
+    beamtalk_bridge_change:remove_class(Args);
 perform(<<"ping">>, _, _) ->
     {ok, #{}};
 perform(Op, Args, Session) ->

@@ -418,7 +418,8 @@ remove_class(Name) ->
         beamtalk_class_state:forget(Name),
         beamtalk_table:retract(Name),
         [beamtalk_code:unload(Old) || Old <- [Code | patch_code(Record)]],
-        beamtalk_announcer:system_event('ClassRemoved', #{className => Name})
+        beamtalk_announcer:system_event('ClassRemoved', #{className => Name}),
+        beamtalk_bridge_events:class_removed(Name, maps:get(source_file, Record, nil))
     end).
 
 %% Run a change under the registry's lock; nested calls pass through.

@@ -148,9 +148,9 @@ window(Entries, Skipped) ->
 pid_stats(Fields) ->
     {Pid, _} = process(Fields),
     case process_info(Pid, [message_queue_len, memory, reductions, status, current_function]) of
-        undefined -> #{status => dead};
+        undefined -> #{state => dead};
         [{_, Length}, {_, Memory}, {_, Reductions}, {_, Status}, {_, Function}] ->
-            #{queue_len => Length, memory => Memory, reductions => Reductions, status => Status,
+            #{queue_len => Length, memory => Memory, reductions => Reductions, state => Status,
               current_function => function(Function)}
     end.
 

@@ -9,7 +9,8 @@ pub fn answer(id: &str, session: Option<&str>, mut fields: Map<String, Value>, f
     let mut status = vec!["done"];
     status.extend(flags);
     fields.insert("id".to_owned(), id.into());
-    if let Some(session) = session {
+    // `clone` answers the session it made.
+    if let (Some(session), false) = (session, fields.contains_key("session")) {
         fields.insert("session".to_owned(), session.into());
     }
     fields.insert("status".to_owned(), json!(status));

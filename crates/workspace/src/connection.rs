@@ -134,6 +134,9 @@ async fn answer(
     }
     // A client that left does not need its answer.
     let _ = outgoing.send(text).await;
+    if request.op == beamtalk_wire::Op::Close {
+        outgoing.close(1000, "session closed");
+    }
 }
 
 /// An answer that is too long keeps its short fields and says so.

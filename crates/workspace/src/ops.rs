@@ -120,6 +120,7 @@ pub(crate) async fn perform(
             format!("an observer may not use '{}'", request.op.name()),
         ));
     }
+    session_of(workspace, caller, request)?;
     workspace.check_audit(request.op)?;
     let started = Instant::now();
     let answer = dispatch(workspace, caller, request, sink).await;

@@ -134,12 +134,6 @@ impl Workspace {
 
     // Connections and events.
 
-    pub(crate) fn close_connection(&self, connection: ConnectionId, code: u16, reason: &str) {
-        if let Some(guest) = self.connections.borrow().get(&connection) {
-            guest.outgoing.close(code, reason);
-        }
-    }
-
     /// Change what a connection listens to; answers the channels that are active then.
     pub(crate) fn change_watch(
         &self,

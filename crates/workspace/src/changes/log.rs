@@ -57,7 +57,8 @@ impl ChangeLog {
         self
     }
 
-    pub fn epoch(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 

@@ -109,6 +109,11 @@ fn record(
                 format!("the change is in the image but not logged: {cause}"),
             )
         })?;
+    // The node tells of classes it loads and forgets; of a method it drops it does not.
+    if kind == Kind::RemoveMethod {
+        let data = json!({"class": definition.class, "source_file": definition.file});
+        workspace.publish(Channel::Classes, "changed", &data);
+    }
     if workspace.autoflush.get() && intent == Intent::Durable {
         autoflush(workspace, caller, &definition.class);
     }
@@ -445,8 +450,36 @@ pub(super) async fn revert(
         "revert_install_failed".clone_into(&mut error.kind);
         error
     })?;
-    let entry = answer.fields.get("entry").cloned().unwrap_or_default();
+    let entry = match &answer.fields {
+        fields if fields.contains_key("entry") => fields["entry"].clone(),
+        fields if fields.contains_key("entries") => fields["entries"][0].clone(),
+        _ => installed_again(workspace, caller, request)?,
+    };
     Ok(json!({"entry": entry}).into())
+}
+
+/// A class that was removed is back from its file: the removal is not pending any more.
+fn installed_again(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Value, ErrorBody> {
+    let (class, file, source) = {
+        let log = workspace.changes.borrow();
+        let entry = log.entry(seq(request)?).map_err(failed)?;
+        let source = log.previous_source(entry).map_err(failed)?;
+        (entry.class.clone(), entry.source_file.clone(), source)
+    };
+    let definition = Definition {
+        class,
+        selector: None,
+        is_class_side: false,
+        source: source.unwrap_or_default(),
+        previous: None,
+        file,
+        package: None,
+    };
+    log(workspace, caller, &definition, Intent::Durable)
 }
 
 pub(super) fn clear(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {

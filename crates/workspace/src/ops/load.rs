@@ -140,6 +140,10 @@ pub(crate) async fn load_image(
         .declare(image.sources.clone());
     let total = image.modules.len();
     let unchanged = total - count;
+    let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
+        let is_gone = |module: &&PathBuf| !image.modules.contains(module);
+        before.modules.iter().filter(is_gone).count()
+    });
     let mut summary = format!("Reloaded {count} of {total} files");
     if unchanged > 0 {
         summary.push_str(&format!(" ({unchanged} unchanged)"));
@@ -148,6 +152,9 @@ pub(crate) async fn load_image(
     fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
     fields.insert("errors".to_owned(), json!([]));
     fields.insert("summary".to_owned(), summary.into());
+    fields.insert("changed_count".to_owned(), count.into());
+    fields.insert("unchanged_count".to_owned(), unchanged.into());
+    fields.insert("deleted_count".to_owned(), deleted.into());
     Ok(fields)
 }
 
@@ -158,7 +165,7 @@ fn path_term(path: &Path) -> Term {
 fn load_error(found: &Value) -> Value {
     json!({
         "path": found["file"], "line": found["line"], "message": found["message"],
-        "hint": found["hint"], "kind": found["category"],
+        "hint": found["hint"], "kind": found["category"].as_str().unwrap_or("compile_failed"),
     })
 }
 
@@ -177,12 +184,10 @@ pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Resu
     let class = request.text("class")?;
     let path = source_file_of(workspace, class).await?;
     let mut fields = load_files(workspace, &[path]).await?;
-    fields
-        .entry("affected_actors".to_owned())
-        .or_insert_with(|| json!(0));
-    for field in ["migration_failures", "findings"] {
-        fields.entry(field.to_owned()).or_insert_with(|| json!([]));
-    }
+    let findings = super::edit::check_callers(workspace, class, None).await;
+    fields.insert("findings".to_owned(), findings.into());
+    fields.entry("affected_actors").or_insert_with(|| json!(0));
+    fields.entry("migration_failures").or_insert_with(|| json!([]));
     Ok(fields.into())
 }
 

@@ -58,11 +58,8 @@ pub(super) async fn clone(workspace: &Rc<Workspace>, caller: &Caller) -> Result<
     Ok(json!({"session": copy.id}).into())
 }
 
-/// End the session now; its connection goes on with a fresh one at its next request that needs one.
+/// End the session now; its connection is closed after the answer.
 pub(super) async fn close(workspace: &Rc<Workspace>, caller: &Caller) -> Result<Answer, ErrorBody> {
     workspace.end_session(&caller.session).await;
-    if let Some(connection) = caller.connection {
-        workspace.close_connection(connection, 1000, "session closed");
-    }
     Ok(Answer::default())
 }

@@ -17,7 +17,7 @@ pub(super) fn subscribe(
     if caller.role == Role::Observer && channels.contains(&Channel::Logs) {
         return Err(ErrorBody::new("forbidden", "observers do not see the logs"));
     }
-    // Clients write `<0.187.0>` or, as the node does, `0.187.0`.
+    // Events name actors without brackets.
     let actor = request
         .optional_text("actor")?
         .map(|actor| actor.trim_matches(['<', '>']).to_owned());

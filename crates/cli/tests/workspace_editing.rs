@@ -1,0 +1,531 @@
+//! Live editing, through the real binary: the image changes at once, files change when asked, and nothing else does.
+
+#[path = "workspace_support/home.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod home;
+#[path = "workspace_support/project.rs"]
+mod project;
+
+use std::time::Duration;
+
+use home::{Home, block_on, kill, wait_until};
+use project::{Client, LAMP, exists, read, started, write};
+use serde_json::{Value, json};
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn the_project_is_loaded_and_loaded_again_as_far_as_it_changed() {
+    let home = started("load", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        assert_eq!(client.value("Lamp sourceFile").await, "src/lamp.bt");
+        assert_eq!(client.value("Room size").await, 4, "classes of a dependency");
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!(answer["summary"], "Reloaded 0 of 5 files (5 unchanged)");
+        client.text("lamp := Lamp spawn").await;
+        write(
+            &home,
+            "src/room.bt",
+            "Object subclass: Room\n  class light => 5\n",
+        );
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!(answer["summary"], "Reloaded 1 of 5 files (4 unchanged)");
+        assert_eq!(answer["classes"], json!(["Room"]));
+        assert_eq!(client.value("Room light").await, 5);
+        let answer = client.good("load-project", json!({"force": true})).await;
+        assert_eq!(answer["summary"], "Reloaded 5 of 5 files");
+        // What does not build is listed; the old code stays.
+        write(
+            &home,
+            "src/room.bt",
+            "Object subclass: Room\n  class light => ((\n",
+        );
+        write(&home, "src/lamp.bt", &LAMP.replace("=>   self.on", "=> 7"));
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!(answer["errors"][0]["path"], "src/room.bt");
+        assert_eq!(answer["errors"][0]["line"], 2);
+        assert_eq!(
+            (client.value("Room light").await, client.value("lamp isOn").await),
+            (json!(5), json!(false))
+        );
+        assert_eq!(
+            client.refused("load-project", json!({"path": "src"})).await,
+            "file_not_found"
+        );
+    });
+}
+
+#[test]
+fn a_project_that_does_not_build_does_not_keep_the_workspace_from_starting() {
+    let home = Home::new("broken");
+    write(
+        &home,
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.3.0\"\n",
+    );
+    write(&home, "src/lamp.bt", "Object subclass: Lamp\n  class a => ((\n");
+    home.start(&[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        assert_eq!(client.error("Lamp a").await, "class_not_found");
+        write(&home, "src/lamp.bt", "Object subclass: Lamp\n  class a => 3\n");
+        let summary = client.value("(Workspace sync) at: #summary").await;
+        assert_eq!(summary, "Reloaded 1 of 1 files");
+        assert_eq!(client.value("Lamp a").await, 3);
+    });
+}
+
+#[test]
+fn a_changed_method_is_live_at_once_and_flush_writes_it_and_nothing_else() {
+    let home = started("method", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.text("lamp := Lamp spawn").await;
+        client.text("Lamp >> isOn => 7").await;
+        assert_eq!(client.value("lamp isOn").await, 7, "a running actor");
+        assert_eq!(client.pending().await, ["Lamp isOn"]);
+        let dirty = client.good("dirty", json!({})).await;
+        assert_eq!(dirty["dirty"], json!({"Lamp": ["isOn"]}));
+        let diff = client.good("diff", json!({"seq": 1})).await;
+        let diff = diff["diff"].as_str().expect("a text");
+        assert!(
+            diff.contains("-isOn   =>   self.on") && diff.contains("+isOn => 7"),
+            "{diff}"
+        );
+        client.save("Lamp", "last", "last => 100").await;
+        client.save("Lamp", "fresh", "fresh =>\n  self.count").await;
+        let make = json!({"class": "Lamp", "selector": "make", "side": "class", "source": "make => 3"});
+        client.good("save-method", make).await;
+        assert_eq!(
+            (client.value("lamp last").await, client.value("Lamp make").await),
+            (json!(100), json!(3))
+        );
+        assert_eq!(read(&home, "src/lamp.bt"), LAMP, "the file only on request");
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(
+            (&report["flushed"], &report["files"]),
+            (&json!(4), &json!([{"file": "src/lamp.bt", "kind": "changed"}]))
+        );
+        let expected = LAMP
+            .replace("isOn   =>   self.on", "isOn => 7")
+            .replace("class   make => Lamp spawn", "class   make => 3")
+            .replace("last => 99\n", "last => 100\n\n  fresh =>\n    self.count\n");
+        assert_eq!(read(&home, "src/lamp.bt"), expected);
+        assert_eq!(client.pending().await, NOTHING);
+        // Taking one out.
+        client
+            .good("remove-method", json!({"class": "Lamp", "selector": "last"}))
+            .await;
+        assert_eq!(client.error("lamp last").await, "does_not_understand");
+        client.good("flush", json!({})).await;
+        assert_eq!(
+            read(&home, "src/lamp.bt"),
+            expected.replace("  last => 100\n\n", "")
+        );
+        let nope = json!({"class": "Lamp", "selector": "nope"});
+        assert_eq!(client.refused("remove-method", nope).await, "selector_not_found");
+        // A load of what was flushed changes nothing that can be seen.
+        client.good("load-project", json!({})).await;
+        assert_eq!(client.value("lamp isOn").await, 7);
+    });
+}
+
+#[test]
+fn what_does_not_compile_changes_nothing_anywhere() {
+    let home = started("failed", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.text("lamp := Lamp spawn").await;
+        for code in [
+            "Lamp >> isOn => ((",
+            "Lamp compile: #isOn source: \"isOn => ((\"",
+            "Lamp compile: #other source: \"isOn => 3\"",
+            "Actor subclass: Lamp\n  state: on = ((",
+            "Workspace newClass: \"Object subclass: Fan\n  class a => ((\" at: \"src/fan.bt\"",
+        ] {
+            assert_eq!(client.error(code).await, "compile_failed", "{code}");
+        }
+        let save = json!({"class": "Lamp", "selector": "isOn", "source": "isOn => undefinedThing"});
+        assert_eq!(client.refused("save-method", save).await, "compile_failed");
+        let unknown = json!({"class": "Nope", "selector": "a", "source": "a => 1"});
+        assert_eq!(client.refused("save-method", unknown).await, "class_not_found");
+        write(&home, "src/lamp.bt", "Actor subclass: Lamp\n  state: on = ((\n");
+        assert_eq!(
+            client.refused("reload", json!({"class": "Lamp"})).await,
+            "compile_failed"
+        );
+        assert_eq!(client.value("lamp isOn").await, false);
+        assert_eq!(client.value("Lamp spawn last").await, 99);
+        assert_eq!(client.pending().await, NOTHING);
+        assert!(!exists(&home, "src/fan.bt"));
+    });
+}
+
+#[test]
+fn conflicts_are_found_and_the_entries_stay() {
+    let home = started("conflict", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let reason = |report: &serde_json::Map<String, Value>| report["conflicts"][0]["reason"].clone();
+        client.save("Lamp", "isOn", "isOn => 7").await;
+        let edited = format!("// moved down\n{LAMP}");
+        write(&home, "src/lamp.bt", &edited);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(
+            (reason(&report), &report["flushed"]),
+            (json!("external_edit"), &json!(0))
+        );
+        assert_eq!(read(&home, "src/lamp.bt"), edited);
+        assert_eq!(client.pending().await, ["Lamp isOn"]);
+        client.good("flush", json!({"force_file": "src/lamp.bt"})).await;
+        let spliced = edited.replace("isOn   =>   self.on", "isOn => 7");
+        assert_eq!(read(&home, "src/lamp.bt"), spliced);
+        // Gone, and back.
+        client.save("Lamp", "isOn", "isOn => 8").await;
+        std::fs::remove_file(home.project().join("src/lamp.bt")).expect("removed");
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(reason(&report), "file_missing");
+        write(&home, "src/lamp.bt", &spliced);
+        client.good("flush", json!({})).await;
+        assert_eq!(
+            read(&home, "src/lamp.bt"),
+            spliced.replace("isOn => 7", "isOn => 8")
+        );
+        // Another file is flushed although one is in conflict.
+        client.save("Lamp", "isOn", "isOn => 9").await;
+        let side = json!({"class": "Room", "selector": "light", "side": "class", "source": "light => 1"});
+        client.good("save-method", side).await;
+        write(&home, "src/lamp.bt", LAMP);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(
+            (reason(&report), &report["files"][0]["file"]),
+            (json!("external_edit"), &json!("src/room.bt"))
+        );
+    });
+}
+
+#[test]
+fn changes_are_undone_by_changes() {
+    let home = started("revert", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.text("lamp := Lamp spawn").await;
+        let modification = client.save("Lamp", "isOn", "isOn => 9").await;
+        client.good("revert", json!({"seq": modification})).await;
+        assert_eq!(client.value("lamp isOn").await, false);
+        let addition = client.save("Lamp", "brandNew", "brandNew => 9").await;
+        client.good("revert", json!({"seq": addition})).await;
+        assert_eq!(client.error("lamp brandNew").await, "does_not_understand");
+        let removed = client
+            .good("remove-method", json!({"class": "Lamp", "selector": "last"}))
+            .await;
+        client
+            .good("revert", json!({"seq": removed["entry"]["seq"]}))
+            .await;
+        assert_eq!(client.value("lamp last").await, 99);
+        let removed = client.good("remove-class", json!({"class": "Room"})).await;
+        assert_eq!(client.error("Room size").await, "class_not_found");
+        let back = client
+            .good("revert", json!({"seq": removed["entry"]["seq"]}))
+            .await;
+        assert!(back["entry"].is_object());
+        assert_eq!(client.value("Room size").await, 4);
+        assert_eq!(client.pending().await, NOTHING);
+        client.good("flush", json!({"confirm_destructive": true})).await;
+        assert_eq!(read(&home, "src/lamp.bt"), LAMP);
+        assert!(
+            exists(&home, "src/room.bt"),
+            "nobody deletes the file of a living class"
+        );
+        // Written ones are the version control system's task.
+        let written = client.save("Lamp", "isOn", "isOn => 9").await;
+        client.good("flush", json!({})).await;
+        assert_eq!(
+            client.refused("revert", json!({"seq": written})).await,
+            "revert_not_possible"
+        );
+        // A class of the prompt gets its previous definition back.
+        client.text("Object subclass: Pad\n  class a => 1").await;
+        let again = client
+            .good("eval", json!({"code": "Object subclass: Pad\n  class a => 2"}))
+            .await;
+        client
+            .good("revert", json!({"seq": again["entries"][0]["seq"]}))
+            .await;
+        assert_eq!(client.value("Pad a").await, 1);
+        client.save("Lamp", "isOn", "isOn => 10").await;
+        client.good("clear-changes", json!({})).await;
+        assert_eq!(client.pending().await, NOTHING);
+        assert_eq!(client.value("lamp isOn").await, 10, "the image keeps the code");
+    });
+}
+
+#[test]
+fn classes_are_made_and_removed_with_their_files() {
+    let home = started("classes", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let fan = "Object subclass: Fan\n  class speed => 3\n";
+        let save = |source: &str, path: &str| json!({"source": source, "path": path});
+        let other = fan.replace("Fan", "Ventilator");
+        for (source, path, expected) in [
+            (other.as_str(), "src/lamp.bt", "target_exists"),
+            (&other, "../ventilator.bt", "target_outside_project"),
+            (&other, "src/other.bt", "class_name_mismatch"),
+            (LAMP, "src/more/lamp.bt", "class_already_loaded"),
+        ] {
+            assert_eq!(
+                client.refused("save-class", save(source, path)).await,
+                expected,
+                "{path}"
+            );
+        }
+        assert_eq!(client.value("Lamp spawn last").await, 99);
+        client.good("save-class", save(fan, "src/fan.bt")).await;
+        assert_eq!(client.value("Fan speed").await, 3);
+        assert!(!exists(&home, "src/fan.bt"));
+        write(&home, "src/fan.bt", "// mine\n");
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["conflicts"][0]["reason"], "target_exists");
+        std::fs::remove_file(home.project().join("src/fan.bt")).expect("removed");
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["new_classes"], json!(["Fan"]));
+        assert_eq!(read(&home, "src/fan.bt"), fan);
+        // Removal leaves the file until that is confirmed.
+        client.good("remove-class", json!({"class": "Fan"})).await;
+        assert_eq!(client.error("Fan speed").await, "class_not_found");
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["skipped"][0]["reason"], "destructive");
+        assert!(exists(&home, "src/fan.bt"));
+        let report = client.good("flush", json!({"confirm_destructive": true})).await;
+        assert_eq!(report["removed_classes"], json!(["Fan"]));
+        assert!(!exists(&home, "src/fan.bt"));
+        assert_eq!(
+            client.refused("remove-class", json!({"class": "Integer"})).await,
+            "forbidden"
+        );
+        assert_eq!(
+            client.refused("remove-class", json!({"class": "Nope"})).await,
+            "class_not_found"
+        );
+    });
+}
+
+#[test]
+fn messages_in_the_image_reach_the_same_handlers() {
+    let home = started("image", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.text("lamp := Lamp spawn").await;
+        client.text("Lamp compile: #isOn source: \"isOn => 21\"").await;
+        assert_eq!(client.value("lamp isOn").await, 21);
+        assert_eq!(client.text("Workspace changes").await, "ChangeLog with 1 entry");
+        assert_eq!(client.value("Workspace flush at: #flushed").await, 1);
+        assert!(read(&home, "src/lamp.bt").contains("  isOn => 21\n"));
+        client.text("Lamp removeSelector: #last").await;
+        assert_eq!(client.error("lamp last").await, "does_not_understand");
+        client
+            .text("Workspace changes revert: Workspace changes activeEntries last")
+            .await;
+        assert_eq!(client.value("lamp last").await, 99);
+        // Ephemeral ones are not written, and pruned after a flush of their session.
+        client.text("Lamp tryCompile: #isOn source: \"isOn => 22\"").await;
+        assert_eq!(client.value("lamp isOn").await, 22);
+        client.text("Lamp >> toggle => 5").await;
+        client.text("Workspace flush").await;
+        assert!(!read(&home, "src/lamp.bt").contains("22"));
+        assert_eq!(client.pending().await, NOTHING);
+        client.text("Lamp reload").await;
+        assert_eq!(client.value("lamp isOn").await, 21);
+        assert_eq!(client.error("Integer reload").await, "no_source_file");
+        assert_eq!(
+            client.refused("reload", json!({"class": "Integer"})).await,
+            "no_source_file"
+        );
+        // Files come in.
+        write(
+            &home,
+            "src/room.bt",
+            "Object subclass: Room\n  class light => 5\n",
+        );
+        let changed = client.value("Workspace sync at: #changedCount").await;
+        assert!(changed.as_u64().is_some_and(|count| count >= 1), "{changed}");
+        assert_eq!(client.value("Room light").await, 5);
+        write(
+            &home,
+            "src/room.bt",
+            "Object subclass: Room\n  class light => 6\n",
+        );
+        assert_eq!(client.text("Workspace load: \"src/room.bt\"").await, "#(Room)");
+        assert_eq!(client.value("Room light").await, 6);
+        assert_eq!(
+            client.error("Workspace load: \"nope.bt\"").await,
+            "file_not_found"
+        );
+        client
+            .text("Workspace newClass: \"Object subclass: Vent\n  class a => 1\n\" at: \"src/vent.bt\"")
+            .await;
+        client.text("Room removeFromSystem").await;
+        client.text("Workspace flush").await;
+        assert!(exists(&home, "src/vent.bt") && exists(&home, "src/room.bt"));
+        client.text("Workspace flushIncludingDestructive").await;
+        assert!(!exists(&home, "src/room.bt"));
+        // Every change is written at once, and the setting outlives the workspace.
+        assert_eq!(client.value("Workspace autoflush").await, false);
+        client.text("Workspace autoflush: true").await;
+        client.text("Lamp >> isOn => 31").await;
+        assert!(read(&home, "src/lamp.bt").contains("  isOn => 31\n"));
+        client.text("Vent removeFromSystem").await;
+        assert!(exists(&home, "src/vent.bt"), "autoflush implies no deletion");
+        let metadata = std::fs::read_to_string(home.workspace().join("metadata.json")).expect("metadata");
+        let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+        assert_eq!(metadata["settings"]["autoflush"], true);
+    });
+}
+
+#[test]
+fn classes_of_others_are_patched_in_memory_only() {
+    let home = started("others", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        let size = json!({"class": "Screw", "selector": "size", "side": "class", "source": "size => 40"});
+        client.good("save-method", size).await;
+        assert_eq!(client.value("Room size").await, 40);
+        client.text("Integer >> zork => self + 1").await;
+        assert_eq!(client.value("3 zork").await, 4);
+        client.text("Object subclass: Pad\n  class a => 1").await;
+        let report = client.good("flush", json!({})).await;
+        let skipped: Vec<(&Value, &Value)> = report["skipped"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|skip| (&skip["class"], &skip["reason"]))
+            .collect();
+        assert_eq!(
+            skipped,
+            [
+                (&json!("Screw"), &json!("dependency:parts")),
+                (&json!("Integer"), &json!("stdlib")),
+                (&json!("Pad"), &json!("dynamic")),
+            ]
+        );
+        assert_eq!(
+            read(&home, "../parts/src/screw.bt"),
+            "Object subclass: Screw\n  class size => 4\n"
+        );
+    });
+}
+
+#[test]
+fn the_state_of_running_actors_follows_their_class() {
+    let home = started("state", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.text("lamp := Lamp spawn").await;
+        client.text("lamp toggle").await;
+        let coloured = "Actor subclass: Lamp\n  state: on = false\n  state: colour = \"red\"\n  isOn => self.on\n  colour => self.colour\n";
+        write(&home, "src/lamp.bt", coloured);
+        let answer = client.good("reload", json!({"class": "Lamp"})).await;
+        assert_eq!(
+            (&answer["affected_actors"], &answer["migration_failures"]),
+            (&json!(1), &json!([]))
+        );
+        assert_eq!(client.value("lamp colour").await, "red");
+        assert_eq!(client.value("lamp isOn").await, true, "kept");
+        let log = || std::fs::read_to_string(home.workspace().join("workspace.log")).unwrap_or_default();
+        wait_until("dropped values are logged", Duration::from_secs(5), || {
+            log().contains("Lamp: removed slots (count) of 1 actor(s) are dropped")
+        });
+        // A default that cannot be evaluated.
+        write(
+            &home,
+            "src/lamp.bt",
+            &coloured.replace("  isOn", "  state: bad = 1 / 0\n  isOn"),
+        );
+        let answer = client.good("reload", json!({"class": "Lamp"})).await;
+        let failures = answer["migration_failures"].as_array().expect("a list");
+        assert_eq!(failures.len(), 1);
+        assert_eq!(client.value("lamp colour").await, "red", "it lives on");
+        // A class of another kind is refused, whichever way it comes.
+        write(&home, "src/lamp.bt", "Value subclass: Lamp\n  field: on = 1\n");
+        for op in ["reload", "load-project"] {
+            assert_eq!(
+                client.refused(op, json!({"class": "Lamp"})).await,
+                "incompatible_reload"
+            );
+        }
+        assert_eq!(
+            client.error("Object subclass: Lamp\n  zip => 3").await,
+            "incompatible_reload"
+        );
+        assert_eq!(client.value("lamp colour").await, "red");
+        // At the prompt.
+        client
+            .text("Actor subclass: Pad\n  state: a = 1\n  a => self.a")
+            .await;
+        client.text("pad := Pad spawn").await;
+        client
+            .text("Actor subclass: Pad\n  state: a = 1\n  state: b = 2\n  a => self.a\n  b => self.b")
+            .await;
+        assert_eq!(
+            (client.value("pad a").await, client.value("pad b").await),
+            (json!(1), json!(2))
+        );
+    });
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
+    let home = started("killed", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.save("Lamp", "isOn", "isOn => 77").await;
+        let attempt = json!({"class": "Lamp", "selector": "last", "source": "last => 1"});
+        client.good("try-method", attempt).await;
+    });
+    let pid = home.info()["pid"].as_u64().expect("a pid");
+    kill(u32::try_from(pid).expect("a pid"));
+    home.start(&[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        assert_eq!(client.value("Lamp spawn isOn").await, false, "files count");
+        assert_eq!(client.pending().await, NOTHING);
+        let all = client.good("changes", json!({"all": true})).await;
+        let rows: Vec<(&Value, &Value, &Value)> = all["entries"]
+            .as_array()
+            .expect("entries")
+            .iter()
+            .map(|entry| (&entry["selector"], &entry["orphan"], &entry["state"]))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (&json!("isOn"), &json!(true), &json!("pending")),
+                (&json!("last"), &json!(false), &json!("pruned")),
+            ]
+        );
+        client.good("flush", json!({})).await;
+        assert_eq!(
+            read(&home, "src/lamp.bt"),
+            LAMP,
+            "an earlier start's are not written"
+        );
+        client.save("Lamp", "isOn", "isOn => 78").await;
+    });
+    let restarted = home.run(&["workspace", "restart", "--clean"]);
+    assert!(restarted.status.success());
+    block_on(async {
+        let client = Client::of(&home).await;
+        assert_eq!(client.value("Lamp spawn isOn").await, false);
+        assert_eq!(client.pending().await, NOTHING);
+        client.good("flush", json!({})).await;
+        assert_eq!(read(&home, "src/lamp.bt"), LAMP);
+    });
+    assert!(
+        std::fs::read_dir(home.workspace().join("changes/archive"))
+            .expect("an archive")
+            .next()
+            .is_some()
+    );
+}
