@@ -55,9 +55,15 @@ const TABLES: &[(&str, &[&str])] = &[
             "eval-timeout",
             "compiler-mem-mb",
             "compiler-timeout",
+            "compiler-pool",
             "session-grace",
             "start-timeout",
             "transcript",
+            "changes",
+            "log-max-mb",
+            "log-files",
+            "audit-max-mb",
+            "audit-files",
         ],
     ),
     ("audit", &["audit-text", "audit-required"]),
@@ -177,6 +183,14 @@ impl Value<'_> {
         number.ok_or_else(|| self.wrong("a whole number, 0 or more"))
     }
 
+    /// A number that must not be large.
+    fn size<N: TryFrom<u64>>(&self) -> Result<N, Fault> {
+        let number = Some(self.number()?).filter(|number| *number <= 1_000_000);
+        number
+            .and_then(|number| N::try_from(number).ok())
+            .ok_or_else(|| self.wrong("at most 1000000"))
+    }
+
     fn text(&self) -> Result<String, Fault> {
         let text = self.item.as_str().map(str::to_owned);
         text.ok_or_else(|| self.wrong("a string"))
@@ -240,6 +254,12 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
         "session-grace" => start.session_grace_s = value.number()?,
         "start-timeout" => start.start_timeout_s = value.number()?,
         "transcript" => start.transcript = value.number()?,
+        "compiler-pool" => start.compiler_pool = value.size()?,
+        "changes" => start.changes = value.size()?,
+        "log-max-mb" => start.log_max_mb = value.number()?.max(1),
+        "log-files" => start.log_files = value.size()?,
+        "audit-max-mb" => start.audit_max_mb = value.number()?.max(1),
+        "audit-files" => start.audit_files = value.size()?,
         "audit-text" => start.audit_text = value.boolean()?,
         "audit-required" => start.audit_required = value.boolean()?,
         "ephemeral" => config.is_ephemeral = value.boolean()?,

@@ -227,7 +227,12 @@ impl WorkspaceDirectory {
 
     /// The log of the node.
     pub fn log(&self) -> Result<RotatingLog, StorageError> {
-        RotatingLog::open(self.directory.clone(), LOG, LOG_BYTES, LOG_COUNT)
+        self.log_of(LOG_BYTES, LOG_COUNT)
+    }
+
+    /// The log of the node, of another size.
+    pub fn log_of(&self, bytes: u64, old_files: u32) -> Result<RotatingLog, StorageError> {
+        RotatingLog::open(self.directory.clone(), LOG, bytes, old_files)
     }
 
     pub fn log_path(&self) -> PathBuf {

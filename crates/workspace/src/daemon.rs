@@ -239,7 +239,9 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         erlang,
         runtime,
         directory: root.clone(),
-        log: Rc::new(RefCell::new(directory.log()?)),
+        log: Rc::new(RefCell::new(
+            directory.log_of(options.log_max_mb << 20, options.log_files)?,
+        )),
         crash_dump: directory.crash_dump_path(),
         disabled_capabilities: disabled(&options),
         log_level: options.log_level.clone(),
@@ -251,7 +253,11 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         text: options.audit_text,
         required: options.audit_required,
     };
-    let audit = Arc::new(Audit::open(&directory, AuditSize::default(), audit_options)?);
+    let audit_size = AuditSize {
+        file_bytes: options.audit_max_mb << 20,
+        old_files: options.audit_files,
+    };
+    let audit = Arc::new(Audit::open(&directory, audit_size, audit_options)?);
     let nonce = Secret::random()?.expose().to_owned();
     let gate_config = GateConfig {
         bind: listener.address,
@@ -292,7 +298,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: options.capabilities(),
     };
-    let mut changes = ChangeLog::open(directory.changes()?, &root)?;
+    let mut changes = ChangeLog::open(directory.changes()?, &root)?.with_limit(options.changes);
     if order.clean {
         changes.archive_all()?;
     }
@@ -378,7 +384,10 @@ fn compiler_limits(options: &StartOptions) -> CompilerLimits {
         memory_mib: options.compiler_memory_mb,
         time: Duration::from_secs(options.compiler_timeout_s),
         cpu: beamtalk_wire::limits::COMPILER_CPU,
-        workers: std::thread::available_parallelism().map_or(1, |count| count.get().min(4)),
+        workers: match options.compiler_pool {
+            0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(4)),
+            workers => workers,
+        },
     }
 }
 

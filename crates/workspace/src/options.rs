@@ -37,8 +37,17 @@ pub struct StartOptions {
     pub log_level: String,
     pub compiler_memory_mb: u64,
     pub compiler_timeout_s: u64,
+    /// How many compiler workers at most; 0 chooses by the machine.
+    pub compiler_pool: usize,
     pub session_grace_s: u64,
     pub transcript: u64,
+    /// Entries of the change log that stay in active storage.
+    pub changes: usize,
+    /// Size of a log file, and how many old ones are kept.
+    pub log_max_mb: u64,
+    pub log_files: u32,
+    pub audit_max_mb: u64,
+    pub audit_files: u32,
     /// How long whoever starts the workspace waits for it.
     pub start_timeout_s: u64,
 }
@@ -72,7 +81,13 @@ impl Default for StartOptions {
             compiler_memory_mb: limits::COMPILER_MEMORY_MIB,
             compiler_timeout_s: limits::COMPILER_TIME.as_secs(),
             session_grace_s: limits::SESSION_GRACE.as_secs(),
+            compiler_pool: 0,
             transcript: 1_000,
+            changes: 1_000,
+            log_max_mb: 10,
+            log_files: 5,
+            audit_max_mb: 10,
+            audit_files: 10,
             start_timeout_s: 30,
         }
     }

@@ -8,34 +8,34 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// Dropping it stops every workspace that was started in it.
-pub struct Desk {
+pub(crate) struct Desk {
     directory: PathBuf,
 }
 
 /// What a command did.
 #[derive(Debug)]
-pub struct Done {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Done {
     #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
+    pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
         self
     }
 
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 }
 
 impl Desk {
     /// Short, because a socket's path is limited.
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let directory = std::env::temp_dir().join(format!("btc-{name}-{}", std::process::id()));
         drop(fs::remove_dir_all(&directory));
         fs::create_dir_all(directory.join("orbit/src")).unwrap();
@@ -50,25 +50,25 @@ impl Desk {
         desk
     }
 
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.directory.join("h")
     }
 
-    pub fn project(&self) -> PathBuf {
+    pub(crate) fn project(&self) -> PathBuf {
         self.directory.join("orbit")
     }
 
-    pub fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         fs::write(self.project().join(path), text).unwrap();
     }
 
     /// The user's configuration.
-    pub fn configure(&self, text: &str) {
+    pub(crate) fn configure(&self, text: &str) {
         self.run(&["workspace", "list"]).expect(0);
         fs::write(self.state().join("config.toml"), text).unwrap();
     }
 
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beamtalk"));
         command
             .args(words)
@@ -82,19 +82,19 @@ impl Desk {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Done {
+    pub(crate) fn run(&self, words: &[&str]) -> Done {
         done(&mut self.command(words))
     }
 
     /// Run with text on standard input.
-    pub fn run_with_input(&self, words: &[&str], input: &str) -> Done {
+    pub(crate) fn run_with_input(&self, words: &[&str], input: &str) -> Done {
         let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         finished(&child.wait_with_output().unwrap())
     }
 
     /// The directory of the one workspace there is.
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         let mut found = self.workspaces();
         assert_eq!(found.len(), 1, "{found:?}");
         found.remove(0)
@@ -109,11 +109,11 @@ impl Desk {
             .collect()
     }
 
-    pub fn info(&self) -> Value {
+    pub(crate) fn info(&self) -> Value {
         read_json(&self.workspace().join("node.info"))
     }
 
-    pub fn cookie(&self) -> String {
+    pub(crate) fn cookie(&self) -> String {
         let text = fs::read_to_string(self.workspace().join("cookie")).unwrap();
         text.trim().to_owned()
     }
@@ -138,7 +138,7 @@ impl Drop for Desk {
     }
 }
 
-pub fn done(command: &mut Command) -> Done {
+pub(crate) fn done(command: &mut Command) -> Done {
     finished(&command.output().unwrap())
 }
 
@@ -150,12 +150,12 @@ fn finished(output: &std::process::Output) -> Done {
     }
 }
 
-pub fn read_json(path: &Path) -> Value {
+pub(crate) fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 /// `SIGKILL`, to a process that may be gone.
-pub fn kill(pid: u64) {
+pub(crate) fn kill(pid: u64) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
