@@ -8,7 +8,7 @@ use clap::Args;
 use crate::config::LOG_LEVELS;
 use crate::exit::Fault;
 
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StartFlags {
     /// Listen on this port instead of a free one.
     #[arg(long, env = "BEAMTALK_REPL_PORT", value_name = "N")]

@@ -9,6 +9,7 @@ use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
 use serde_json::json;
 
+use crate::commands::workspace::warn_without_effect;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::repl::batch::{self, Source};
@@ -63,24 +64,37 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !arguments.expressions.is_empty() {
         let source = Source::Expressions(arguments.expressions.into_iter());
-        in_workspace(terminal, &options, is_ephemeral, |terminal, link, _| {
-            batch::run(link, screen(terminal), source, None)
-        })
+        in_workspace(
+            terminal,
+            &arguments.start,
+            &options,
+            is_ephemeral,
+            |terminal, link, _| batch::run(link, screen(terminal), source, None),
+        )
     } else if is_terminal && !terminal.is_json() {
-        in_workspace(terminal, &options, is_ephemeral, at_terminal)
+        in_workspace(terminal, &arguments.start, &options, is_ephemeral, at_terminal)
     } else {
-        in_workspace(terminal, &options, is_ephemeral, |terminal, link, _| {
-            batch::run(link, screen(terminal), Source::Stream, None)
-        })
+        in_workspace(
+            terminal,
+            &arguments.start,
+            &options,
+            is_ephemeral,
+            |terminal, link, _| batch::run(link, screen(terminal), Source::Stream, None),
+        )
     }
 }
 
 pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> anyhow::Result<Exit> {
-    let options = StartFlags::default().options(Config::load(terminal)?.start)?;
+    let flags = StartFlags::default();
+    let options = flags.options(Config::load(terminal)?.start)?;
     let source = Source::Expressions(vec![arguments.expression].into_iter());
-    in_workspace(terminal, &options, arguments.ephemeral, |terminal, link, _| {
-        batch::run(link, screen(terminal), source, arguments.timeout)
-    })
+    in_workspace(
+        terminal,
+        &flags,
+        &options,
+        arguments.ephemeral,
+        |terminal, link, _| batch::run(link, screen(terminal), source, arguments.timeout),
+    )
 }
 
 /// The workspace of this command, and how it was reached.
@@ -92,12 +106,16 @@ struct Reached {
 /// Find or start the workspace, work in it, and stop it again when it was for this command only.
 fn in_workspace(
     terminal: &mut Terminal,
+    flags: &StartFlags,
     options: &StartOptions,
     is_ephemeral: bool,
     work: impl FnOnce(&mut Terminal, Link, &Reached) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let place = Arc::new(Place::find(terminal, None)?);
     let found = place.find_or_start(terminal, options)?;
+    if found.started.is_none() && *flags != StartFlags::default() {
+        warn_without_effect(terminal, &place, flags)?;
+    }
     let reached = Reached { place, found };
     let stops = is_ephemeral && reached.found.started.is_some();
     let dial = LocalDial(reached.place.clone());

@@ -11,6 +11,7 @@ mod status;
 mod transcript;
 
 use clap::Subcommand;
+pub(crate) use life::warn_without_effect;
 
 use crate::exit::Exit;
 use crate::start_flags::StartFlags;

@@ -81,6 +81,8 @@ fn a_workspace_lives_from_start_to_rm() {
             .is_empty()
     );
     assert!(desk.run(&["workspace", "start"]).expect(0).err.is_empty());
+    let joined = desk.run(&["repl", "--no-ffi", "-e", "1"]).expect(0);
+    assert!(joined.err.contains("no effect"), "{joined:?}");
     assert_eq!(desk.info()["pid"], info["pid"]);
 
     // A restart keeps the flags.
