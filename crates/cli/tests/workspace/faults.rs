@@ -1,14 +1,9 @@
 //! The workspace when things go wrong: killed processes, runaway code, bombs. Each is followed by a good evaluation.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "workspace_support/home.rs"]
-mod home;
-
 use std::time::{Duration, Instant};
 
+use crate::home::{Home, block_on, eval, fields, is_alive, kill, kind, request, wait_until};
 use beamtalk_client::Reply;
-use home::{Home, block_on, eval, fields, is_alive, kill, kind, request, wait_until};
 use serde_json::json;
 
 async fn lives_on(connection: &beamtalk_client::Connection) {

@@ -1,20 +1,15 @@
 //! The boundary as a whole: what listens, where the cookie is, who may do what. The gate's own rules are tested beside
 //! the gate.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "workspace_support/home.rs"]
-mod home;
-
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use crate::home::{Home, block_on, eval, files_below, kind, request};
 use beamtalk_client::{Connection, Greeting};
 use beamtalk_wire::{Access, Op};
-use home::{Home, block_on, eval, files_below, kind, request};
 use serde_json::json;
 
 /// Local addresses of the listening sockets of these processes, IPv4 and IPv6, in the kernel's notation.
