@@ -196,7 +196,7 @@ fn unauthenticated_eval_has_no_effect() {
         json!({"op": "eval", "id": "1", "code": code}).to_string(),
         json!({"type": "auth", "cookie": "x", "op": "eval", "id": "1", "code": code}).to_string(),
         json!({"type": "auth", "token": "btk_x", "code": code}).to_string(),
-        code.clone(),
+        code,
     ] {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -208,7 +208,7 @@ fn unauthenticated_eval_has_no_effect() {
         let text = first.into_bytes();
         let mut frame = vec![
             0x81,
-            0x80 | 126,
+            0xFE,
             (text.len() >> 8) as u8,
             (text.len() & 255) as u8,
             0,
