@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-#[path = "workspace_support/desk.rs"]
+#[path = "workspace_commands/desk.rs"]
 mod desk;
 #[path = "workspace_commands/life.rs"]
 mod life;
