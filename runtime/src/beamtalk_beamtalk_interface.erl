@@ -1,7 +1,7 @@
 %% Primitives of BeamtalkInterface: classes, their documentation, and logging.
 -module(beamtalk_beamtalk_interface).
 
--export(['class current'/1, 'class current:'/2, 'classNamed:'/2, globals/1, version/1]).
+-export(['class current'/1, 'class current:'/2, allClasses/1, 'classNamed:'/2, globals/1, version/1]).
 -export(['help:'/2, 'help:selector:'/3, 'erlangHelp:'/2, 'erlangHelp:selector:'/3]).
 -export([logLevel/1, 'logLevel:'/2, logFormat/1, 'logFormat:'/2, loggerInfo/1]).
 -export([debugTargets/1, 'enableDebug:'/2, 'disableDebug:'/2, activeDebugTargets/1, disableAllDebug/1]).
@@ -20,6 +20,9 @@
 'class current:'(_Class, Interface) ->
     persistent_term:put(?MODULE, Interface),
     Interface.
+
+-spec allClasses(map()) -> [tuple()].
+allClasses(_Self) -> [beamtalk_class:named(Name) || Name <- beamtalk_class:all()].
 
 -spec 'classNamed:'(map(), term()) -> tuple() | nil.
 'classNamed:'(_Self, Name) when is_atom(Name) ->

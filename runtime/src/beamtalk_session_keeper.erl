@@ -6,7 +6,7 @@
 -module(beamtalk_session_keeper).
 
 -export([request/4, credit/2, start/3]).
--export([all/0, describe/1, variables/1, variable/2, pend/3, is_visible/1, write/2]).
+-export([all/0, describe/1, variables/1, variable/2, own_variable/2, pend/3, is_visible/1, write/2]).
 
 -record(state, {id :: binary(),
                 kind :: binary(),
@@ -81,7 +81,6 @@ start(Session, Kind, Info) ->
             end
     end.
 
-%% The variables of a session, read from outside: as its last evaluation left them.
 -spec all() -> [binary()].
 all() -> lists:sort([Session || [Session] <- ets:match(?SESSIONS, {'$1', '_', '_', '_'})]).
 
@@ -92,6 +91,7 @@ describe(Session) ->
         _ -> none
     end.
 
+%% The variables of a session, read from outside: as its last evaluation left them.
 -spec variables(binary()) -> {ok, [{atom(), term()}]} | none.
 variables(Session) ->
     case ets:lookup(?SESSIONS, Session) of
@@ -105,12 +105,19 @@ contents(Table) -> lists:sort([Variable || {Name, _} = Variable <- ets:tab2list(
 %% One variable of a session, or one that all sessions see.
 -spec variable(binary() | nil, atom()) -> {ok, term()} | none.
 variable(Session, Name) ->
+    case own_variable(Session, Name) of
+        {ok, Value} -> {ok, Value};
+        none -> beamtalk_workspace:global(Name)
+    end.
+
+-spec own_variable(binary() | nil, atom()) -> {ok, term()} | none.
+own_variable(Session, Name) ->
     Found = try [Row || {_, _, Table, _} <- ets:lookup(?SESSIONS, Session), Row <- ets:lookup(Table, Name)]
             catch error:badarg -> []
             end,
     case Found of
         [{_, Value}] -> {ok, Value};
-        [] -> beamtalk_workspace:global(Name)
+        [] -> none
     end.
 
 %% A change of a variable that waits for the end of the evaluation.

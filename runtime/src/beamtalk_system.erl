@@ -100,7 +100,7 @@ halt_with(Code, Selector) when Code >= 0, Code =< 255 ->
             erlang:halt(Code);
         false ->
             beamtalk_error:raise(unsupported, ?CLASS, Selector,
-                                 <<"The node is shared: it cannot be ended from here">>)
+                                 <<"The node is shared; Program exit: ends this evaluation with a status">>)
     end;
 halt_with(_, Selector) ->
     beamtalk_error:raise(invalid_argument, ?CLASS, Selector, <<"An exit code is from 0 to 255">>).

@@ -14,3 +14,5 @@ mod running;
 mod support;
 #[path = "end_to_end/testing.rs"]
 mod testing;
+#[path = "end_to_end/tls.rs"]
+mod tls;

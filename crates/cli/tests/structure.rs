@@ -72,6 +72,80 @@ fn the_compiler_is_in_the_node_crate_only_for_building() {
     assert!(!dependencies.contains("beamtalk-compiler"));
 }
 
+/// `docs/security.md` promises a test for each threat; here the promise is kept.
+#[test]
+fn every_threat_names_tests_that_exist() {
+    let page = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let is_threat = |line: &str| {
+        line.strip_prefix("| T")
+            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    let rows: Vec<&str> = page.lines().filter(|line| is_threat(line)).collect();
+    assert!(
+        rows.len() >= 25,
+        "the table of threats is short: {} rows",
+        rows.len()
+    );
+    let mut faults = Vec::new();
+    for row in rows {
+        let (_, tests) = row.trim_end_matches(" |").rsplit_once(" | ").unwrap();
+        let groups: Vec<&str> = tests.split("; ").collect();
+        for group in groups {
+            // `path`: `test`, `test`
+            let mut names = group.split('`').skip(1).step_by(2);
+            let path = names.next().unwrap_or_default();
+            let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+            let names: Vec<&str> = names.collect();
+            if names.is_empty() {
+                faults.push(format!("{group}: no test is named"));
+            }
+            for name in names {
+                let is_there = if path.ends_with(".erl") {
+                    text.contains(&format!("\n{name}("))
+                } else {
+                    is_rust_test(&text, name)
+                };
+                if !is_there {
+                    faults.push(format!("{path} has no test {name}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// A function with `#[test]`, or one of a property, right above it.
+fn is_rust_test(text: &str, name: &str) -> bool {
+    let Some(at) = text.find(&format!("fn {name}(")) else {
+        return false;
+    };
+    let before: Vec<&str> = text[..at].lines().rev().take(8).collect();
+    before
+        .iter()
+        .any(|line| line.contains("#[test]") || line.contains("#[tokio::test") || line.contains("proptest!"))
+}
+
+/// Whoever reads only one of these learns what the cookie is for.
+#[test]
+fn every_first_page_says_what_the_cookie_protects() {
+    for path in ["README.md", "docs/tour.md", "docs/security.md"] {
+        let text = std::fs::read_to_string(root().join(path)).unwrap();
+        let text = text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .to_lowercase();
+        for part in [
+            "your account's full rights",
+            "other local users",
+            "code you run yourself",
+            "ssh private key",
+        ] {
+            assert!(text.contains(part), "{path} does not say: {part}");
+        }
+    }
+}
+
 #[test]
 fn no_file_grows_past_the_limit() {
     let mut sizes = Vec::new();

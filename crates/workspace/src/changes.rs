@@ -17,9 +17,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{AuthorKind, Entry, EntryView, Intent, Kind, NewEntry, Side, State};
+pub use entry::{AuthorKind, Intent, Kind, NewEntry, Side};
 pub use error::ChangeError;
 pub use log::ChangeLog;
-pub use new_class::{NewClass, NewClassFault, check_new_class};
-pub use plan::{Conflict, ConflictReason, Filter, FlushReport, Skip};
+pub use plan::Filter;
 pub use revert::InverseChange;

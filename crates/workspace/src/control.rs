@@ -295,7 +295,7 @@ impl AuditSink for GateAudit {
             }
             .by(who(&peer, Some(client), Some(auth))),
             GateEvent::Login { peer, action } => {
-                if action == "used" {
+                if action == "login" {
                     remove_login_pages(&self.run);
                 }
                 let event = Event::Login {

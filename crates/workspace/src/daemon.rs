@@ -1,6 +1,7 @@
 //! The life of a daemon: start in order, serve, stop in order.
 
 mod life;
+mod log;
 mod node;
 
 use std::cell::{Cell, RefCell};
@@ -16,6 +17,7 @@ use beamtalk_storage::{
     StorageError, WorkspaceDirectory, WorkspaceId, WorkspaceLock, process_start_time,
 };
 use beamtalk_wire::{ErrorBody, PROTOCOL};
+use log::DaemonLog;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,6 +34,9 @@ use crate::options::StartOptions;
 use crate::sessions::{Sessions, now};
 use crate::workspace::Workspace;
 use crate::{connection, control, project};
+
+/// How often, 10 ms apart, a daemon tries to get the lock before it leaves the workspace to another.
+const LOCK_ATTEMPTS: u32 = 20;
 
 /// What a daemon is started with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -156,10 +161,22 @@ pub fn run(order: StartOrder, report: impl FnOnce(StartReport)) -> Result<(), St
 
 pub(crate) struct Daemon {
     pub(crate) workspace: Rc<Workspace>,
+    pub(crate) log: DaemonLog,
     pub(crate) run: RunDirectory,
     pub(crate) lock: WorkspaceLock,
     is_first: bool,
     project: Option<Value>,
+}
+
+/// The lock, which other commands take for a moment when they look whether a daemon lives.
+async fn take_lock(state: &StateDirectory, id: &WorkspaceId) -> Result<WorkspaceLock, StartError> {
+    for _ in 0..LOCK_ATTEMPTS {
+        if let Some(lock) = state.lock_workspace(id)? {
+            return Ok(lock);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err(StartError::Taken)
 }
 
 /// Lock, storage, secrets, sockets, compiler, node, project, listener, records: nothing can be reached before it
@@ -167,7 +184,7 @@ pub(crate) struct Daemon {
 async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, StartError> {
     let state = StateDirectory::open(None)?;
     let id = WorkspaceId::named(&order.id)?;
-    let lock = state.lock_workspace(&id)?.ok_or(StartError::Taken)?;
+    let lock = take_lock(&state, &id).await?;
     let directory = state.create_workspace(&id)?;
     directory.clear_stale(&lock)?;
     let asked = order.options;
@@ -194,6 +211,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     let listener = exposure::decide(&options, &tokens, &state, &id, now())?;
     let session = SessionName::parse(&order.session)?;
     let run = RunDirectory::claim(&state, &session, &lock, &PidRecord::of_this_process(&id))?;
+    let log = DaemonLog::start(run.log()?);
+    tracing::info!("workspace {id} starts, version {}", env!("CARGO_PKG_VERSION"));
     let program = std::env::current_exe()?;
     let root = order.root;
 
@@ -243,7 +262,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         workspace_id: id.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         control_socket: run.socket_path()?,
-        pages: &[],
+        pages: gate::LOGIN_PAGES,
         pace: gate::Pace::default(),
     };
     let credentials = Credentials {
@@ -340,6 +359,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     }
     Ok(Daemon {
         workspace,
+        log,
         run,
         lock,
         is_first,

@@ -178,10 +178,10 @@ impl Image {
     /// Why nothing can be asked now.
     pub(crate) fn down(&self) -> ErrorBody {
         match self.phase.get() {
-            Phase::Starting => {
-                ErrorBody::new("node_starting", "the node is starting").hint("try again in a moment")
+            Phase::Starting | Phase::Down => {
+                ErrorBody::new("node_starting", "the node is being started").hint("try again in a moment")
             }
-            Phase::Up | Phase::Down => ErrorBody::new(
+            Phase::Up => ErrorBody::new(
                 "node_down",
                 "the node ended before it answered; it is being restarted",
             )

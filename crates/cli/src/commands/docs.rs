@@ -62,6 +62,26 @@ const PAGES: &[(&str, &str, &str)] = &[
         include_str!("../../../../docs/repl.md"),
     ),
     (
+        "workspace",
+        "the live image: life, commands, files",
+        include_str!("../../../../docs/workspace.md"),
+    ),
+    (
+        "live-edit",
+        "changing code while it runs, flush, conflicts",
+        include_str!("../../../../docs/live-edit.md"),
+    ),
+    (
+        "remote",
+        "reaching a workspace from elsewhere: ssh, tokens, TLS",
+        include_str!("../../../../docs/remote.md"),
+    ),
+    (
+        "config",
+        "config.toml and variables",
+        include_str!("../../../../docs/config.md"),
+    ),
+    (
         "cli",
         "commands, flags and exit codes",
         include_str!("../../../../docs/cli.md"),
@@ -78,7 +98,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ),
     (
         "agents",
-        "Sessions in tmux, everything as files.",
+        "sessions in tmux, everything as files",
         include_str!("../../../../docs/agents.md"),
     ),
 ];

@@ -1,5 +1,9 @@
 //! `beamtalk doctor`: is everything there that Beamtalk needs?
 
+mod isolation;
+mod storage;
+
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -16,9 +20,16 @@ pub(crate) struct Arguments {
     /// Check what is needed to work on Beamtalk itself as well.
     #[arg(long)]
     dev: bool,
-    /// Repair file modes.
+    /// Repair file modes and remove stale files.
     #[arg(long)]
     fix: bool,
+}
+
+/// Whether the doctor may change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    Wanted,
+    NotWanted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +81,15 @@ const APPLICATIONS: &[&str] = &["compiler", "crypto", "public_key", "sasl", "ssl
 /// Applications without which nothing runs.
 const REQUIRED: &[&str] = &["compiler"];
 
-const FREE_BYTES: u64 = 256 * 1024 * 1024;
-
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut checks = Vec::new();
     let erlang = check_erlang(&mut checks);
-    check_home(&mut checks, arguments.fix);
+    let repair = if arguments.fix {
+        Repair::Wanted
+    } else {
+        Repair::NotWanted
+    };
+    storage::check(&mut checks, repair);
     let runtime = check_runtime(&mut checks);
     checks.push(check_program("git", "git", "install git to use git dependencies"));
     checks.push(check_clock());
@@ -169,56 +183,6 @@ fn check_application(directory: &Path, name: &'static str) -> Check {
     }
 }
 
-fn check_home(checks: &mut Vec<Check>, fixes: bool) {
-    let location = match StateDirectory::location() {
-        Ok(location) => location,
-        Err(error) => {
-            checks.push(Check::bad(
-                "home",
-                error.to_string(),
-                "export BEAMTALK_HOME=$HOME/.beamtalk",
-            ));
-            return;
-        }
-    };
-    if fixes && location.is_dir() {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::Permissions::from_mode(0o700);
-        if let Err(error) = std::fs::set_permissions(&location, mode) {
-            checks.push(Check::bad(
-                "home mode",
-                error.to_string(),
-                format!("chmod 700 {}", location.display()),
-            ));
-        }
-    }
-    match StateDirectory::open(None) {
-        Ok(home) => checks.push(Check::good("home", home.path().display().to_string())),
-        Err(error) => {
-            let fix = error
-                .repair()
-                .unwrap_or_else(|| format!("chmod 700 {0}; chown $(id -u) {0}", location.display()));
-            checks.push(Check::bad("home", error.to_string(), fix));
-            return;
-        }
-    }
-    match rustix::fs::statvfs(&location) {
-        Ok(space) if space.f_bavail.saturating_mul(space.f_frsize) >= FREE_BYTES => {
-            checks.push(Check::good("disk space", "at least 256 MiB free"));
-        }
-        Ok(_) => checks.push(Check::warning(
-            "disk space",
-            "less than 256 MiB free",
-            "make room",
-        )),
-        Err(error) => checks.push(Check::warning(
-            "disk space",
-            error.to_string(),
-            "check the file system",
-        )),
-    }
-}
-
 fn check_runtime(checks: &mut Vec<Check>) -> Option<Runtime> {
     let runtime = match Runtime::prepare() {
         Ok(runtime) => runtime,
@@ -239,6 +203,12 @@ fn check_runtime(checks: &mut Vec<Check>) -> Option<Runtime> {
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     let modules = names.iter().filter(|name| name.starts_with("bt@stdlib@")).count();
+    for name in ["beamtalk.app", "beamtalk_bridge.beam", "beamtalk_dispatch.beam"] {
+        if !names.iter().any(|found| found == name) {
+            let fix = format!("rm -r {}", runtime.path().display());
+            checks.push(Check::bad("runtime files", format!("{name} is missing"), fix));
+        }
+    }
     let expected = beamtalk_node::library_sources().count();
     let detail = format!("{modules} modules from {expected} files");
     if modules > 0 && runtime.image().is_file() {
@@ -277,6 +247,7 @@ fn check_clock() -> Check {
 /// Start a node over pipes, look at what it opened, and have it evaluate something.
 fn check_node(checks: &mut Vec<Check>, erlang: &Erlang, runtime: &Runtime) {
     let fix = "run with -v and report the output";
+    let epmds = isolation::epmds();
     let mut worker = match Worker::start(erlang, runtime, None) {
         Ok(worker) => worker,
         Err(error) => {
@@ -300,14 +271,34 @@ fn check_node(checks: &mut Vec<Check>, erlang: &Erlang, runtime: &Runtime) {
             } else {
                 checks.push(Check::bad("node", format!("1 + 2 is {printed}"), fix));
             }
-            match ports {
-                Term::List(listening) if listening.is_empty() => {
-                    checks.push(Check::good("isolation", "no listening socket, no epmd started"));
-                }
-                _ => checks.push(Check::bad("isolation", "the node listens on a socket", fix)),
-            }
+            let says_so = matches!(ports, Term::List(listening) if listening.is_empty());
+            checks.push(check_isolation(worker.id(), says_so, &epmds));
         }
         Ok(_) => checks.push(Check::bad("node", "unexpected answer", fix)),
         Err(error) => checks.push(Check::bad("node", error.to_string(), fix)),
+    }
+}
+
+/// The node opened no listening socket and started no epmd: by its own word, and by the system's.
+fn check_isolation(node: u32, says_so: bool, epmds_before: &BTreeSet<u32>) -> Check {
+    const NAME: &str = "isolation";
+    let fix = "report this: a node must not listen";
+    let listeners = isolation::listeners(node);
+    if !says_so || listeners.as_ref().is_some_and(|found| !found.is_empty()) {
+        let detail = format!(
+            "the node listens on a socket: {}",
+            listeners.unwrap_or_default().join(", ")
+        );
+        return Check::bad(NAME, detail, fix);
+    }
+    if !isolation::epmds().is_subset(epmds_before) {
+        return Check::bad(NAME, "epmd was started", fix);
+    }
+    match listeners {
+        Some(_) => Check::good(NAME, "no listening socket, no epmd started"),
+        None => Check::good(
+            NAME,
+            "no listening socket by the node's own word, no epmd started",
+        ),
     }
 }

@@ -3,6 +3,8 @@
 //! The job goes to the node in a file; this process then becomes the node, so that signals, streams and
 //! status are the program's own.
 
+mod live;
+
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
@@ -28,12 +30,18 @@ pub(crate) struct Arguments {
     #[arg(trailing_var_arg = true)]
     words: Vec<String>,
     /// Run inside the live workspace.
-    #[arg(long, hide = true)]
+    #[arg(long)]
     connect: bool,
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    if arguments.class == "." {
+        return live::serve(terminal);
+    }
     let (entry, words) = entry(arguments)?;
+    if arguments.connect {
+        return live::run_entry(terminal, &entry, words);
+    }
     let here = Path::new(".");
     let project = match Project::find(here)? {
         Some(project) => project,
@@ -91,12 +99,6 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 
 /// Class, selector and words; shapes that cannot be sent are refused before anything starts.
 fn entry(arguments: &Arguments) -> anyhow::Result<(Entry, Option<Vec<String>>)> {
-    if arguments.connect || arguments.class == "." {
-        let message = "`run .` and `run --connect` need a workspace, which this version does not have";
-        return Err(Fault::usage("not_supported", message)
-            .with_hint("run a class method instead: beamtalk run Main run")
-            .into());
-    }
     let Some(selector) = arguments.selector.clone() else {
         let message = format!(
             "which message shall {} receive? beamtalk run {0} SELECTOR",

@@ -85,6 +85,9 @@ enum Command {
     /// Show the log of the node.
     Logs(logs::Arguments),
     /// Show what was asked of a workspace through its boundary.
+    ///
+    /// The trail records what came through the boundary. Code in the image acts as the same user and could alter the
+    /// file; send it to another machine if that matters.
     Audit(audit::Arguments),
     /// Make a new cookie, so that the old one opens nothing any more.
     RotateCookie {

@@ -5,8 +5,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use beamtalk_client::{Connection, Error, Events, Pending, Reply};
@@ -192,15 +192,28 @@ impl Link {
         matches!(*self.shared.state.borrow(), State::Down)
     }
 
-    /// Give up the connection for a new one.
+    /// Give up the connection for a new one. Answers whether there is one.
     pub(crate) fn reconnect(&self) -> bool {
-        self.shared.again.notify_one();
+        // Held weakly: the old connection ends when the keeper lets go of it.
+        let old = match &*self.shared.state.borrow() {
+            State::Up(connection) => Some(Arc::downgrade(connection)),
+            State::Retrying | State::Down => None,
+        };
         let mut state = self.shared.state.subscribe();
+        self.shared.again.notify_one();
         self.executor.block_on(async {
-            let started = state.wait_for(|state| !matches!(state, State::Up(_))).await;
-            drop(started);
-        });
-        self.wait_for_connection()
+            let is_settled = |state: &State| match state {
+                State::Up(connection) => old
+                    .as_ref()
+                    .is_none_or(|old| !Weak::ptr_eq(old, &Arc::downgrade(connection))),
+                State::Retrying => false,
+                State::Down => true,
+            };
+            match state.wait_for(is_settled).await {
+                Ok(settled) => matches!(*settled, State::Up(_)),
+                Err(_) => false,
+            }
+        })
     }
 
     /// Remember for the next connection whether the Transcript is wanted.

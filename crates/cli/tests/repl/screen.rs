@@ -103,6 +103,12 @@ impl Screen {
         self.wait_until(text, |shown| shown.contains(text));
     }
 
+    /// Wait until the text was shown so many times.
+    #[track_caller]
+    pub(crate) fn wait_for_count(&self, text: &str, count: usize) {
+        self.wait_until(text, |shown| shown.matches(text).count() >= count);
+    }
+
     /// Wait until the last line is this one, blanks at its end aside.
     #[track_caller]
     pub(crate) fn wait_for_last(&self, line: &str) {

@@ -57,7 +57,8 @@ impl ChangeLog {
         self
     }
 
-    pub fn epoch(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 
@@ -93,7 +94,8 @@ impl ChangeLog {
         if let Some(source) = &new.prev_source {
             entry.prev_source_ref = Some(self.store.write_source(seq, "prev", source)?);
         }
-        self.store.append(&entry)?;
+        self.store
+            .append(&entry, new.source.as_deref(), new.prev_source.as_deref())?;
         self.entries.push(entry.clone());
         self.archive()?;
         Ok(entry)

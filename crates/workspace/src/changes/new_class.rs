@@ -4,12 +4,12 @@ use beamtalk_compiler::module_name;
 
 /// What is known about a class to be made.
 #[derive(Clone, Copy, Debug)]
-pub struct NewClass<'a> {
-    pub class: &'a str,
-    pub path: &'a str,
-    pub path_exists: bool,
-    pub is_inside_project: bool,
-    pub is_loaded: bool,
+pub(crate) struct NewClass<'a> {
+    pub(crate) class: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) path_exists: bool,
+    pub(crate) is_inside_project: bool,
+    pub(crate) is_loaded: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ impl NewClassFault {
     }
 }
 
-pub fn check_new_class(new: NewClass) -> Result<(), NewClassFault> {
+pub(crate) fn check_new_class(new: NewClass) -> Result<(), NewClassFault> {
     let path = || new.path.to_owned();
     let class = || new.class.to_owned();
     let base = new.path.rsplit('/').next().unwrap_or_default();

@@ -1,12 +1,13 @@
 //! The log on disk: one entry a line, sources beside it, what is old in an archive.
 //!
-//! An entry is acknowledged when its line is on the disk. A line that cannot be read is the end of a write that was
+//! An entry is acknowledged when its line, which carries its sources, is on the disk: one wait for the disk for each
+//! change. The files of the sources are for reading; what a loss of power took of them comes back from the lines. A line that cannot be read is the end of a write that was
 //! never acknowledged, or damage; it is put aside, never thrown away.
 
 use std::io::Write as _;
 
 use beamtalk_storage::{Directory, PRIVATE_FILE};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
 use super::error::ChangeError;
@@ -22,12 +23,23 @@ pub(crate) struct Store {
     archive: Directory,
 }
 
-/// An entry in the archive carries its sources.
+/// An entry with its sources, as lines carry them.
 #[derive(Serialize)]
-struct Archived<'a> {
+struct Whole<'a> {
     #[serde(flatten)]
     entry: &'a Entry,
+    source: Option<&'a str>,
+    prev_source: Option<&'a str>,
+}
+
+/// A line as it is read back. Lines of a log that was written anew have no sources: their files are safe then.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(flatten)]
+    entry: Entry,
+    #[serde(default)]
     source: Option<String>,
+    #[serde(default)]
     prev_source: Option<String>,
 }
 
@@ -48,11 +60,15 @@ impl Store {
         let mut entries: Vec<Entry> = Vec::new();
         let mut damaged = Vec::new();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let entry = line
+            let whole: Option<Line> = line
                 .strip_suffix(b"\n")
                 .and_then(|whole| serde_json::from_slice(whole).ok());
-            match entry {
-                Some(entry) => entries.push(entry),
+            match whole {
+                Some(whole) => {
+                    self.restore(whole.entry.source_ref.as_ref(), whole.source.as_deref())?;
+                    self.restore(whole.entry.prev_source_ref.as_ref(), whole.prev_source.as_deref())?;
+                    entries.push(whole.entry);
+                }
                 None => damaged.extend_from_slice(line),
             }
         }
@@ -69,6 +85,19 @@ impl Store {
         Ok(entries)
     }
 
+    /// Put back the file of a source that is not what its line says.
+    fn restore(&self, reference: Option<&String>, text: Option<&str>) -> Result<(), ChangeError> {
+        let name = reference.and_then(|reference| reference.strip_prefix("sources/"));
+        let (Some(name), Some(text)) = (name, text) else {
+            return Ok(());
+        };
+        if self.sources.read(name)?.as_deref() != Some(text.as_bytes()) {
+            self.sources
+                .write_atomically(name, text.as_bytes(), PRIVATE_FILE)?;
+        }
+        Ok(())
+    }
+
     /// One more start: its number.
     pub(crate) fn next_epoch(&self, entries: &[Entry]) -> Result<u64, ChangeError> {
         let stored = self.directory.read(EPOCH)?.unwrap_or_default();
@@ -81,13 +110,23 @@ impl Store {
     }
 
     /// On the disk when this returns; after an error nothing of it is.
-    pub(crate) fn append(&self, entry: &Entry) -> Result<(), ChangeError> {
+    pub(crate) fn append(
+        &self,
+        entry: &Entry,
+        source: Option<&str>,
+        prev_source: Option<&str>,
+    ) -> Result<(), ChangeError> {
+        let whole = Whole {
+            entry,
+            source,
+            prev_source,
+        };
         let mut file = self.directory.append(LOG)?;
         let length = file
             .metadata()
             .map_err(|cause| ChangeError::Write { cause })?
             .len();
-        let written = file.write_all(&line(entry)).and_then(|()| file.sync_all());
+        let written = file.write_all(&line(&whole)).and_then(|()| file.sync_data());
         written.map_err(|cause| {
             // The rest of a line would spoil the next one.
             let _ = file.set_len(length);
@@ -96,6 +135,8 @@ impl Store {
     }
 
     pub(crate) fn rewrite(&self, entries: &[Entry]) -> Result<(), ChangeError> {
+        // The lines lose their sources, so the files must be on the disk first.
+        rustix::fs::syncfs(&self.directory).map_err(|cause| ChangeError::Write { cause: cause.into() })?;
         let bytes: Vec<u8> = entries.iter().flat_map(line).collect();
         Ok(self.directory.write_atomically(LOG, &bytes, PRIVATE_FILE)?)
     }
@@ -103,8 +144,9 @@ impl Store {
     /// Keep a source; answers the name to find it by.
     pub(crate) fn write_source(&self, seq: u64, role: &str, text: &str) -> Result<String, ChangeError> {
         let name = format!("{seq}-{role}.bt");
-        self.sources
-            .write_atomically(&name, text.as_bytes(), PRIVATE_FILE)?;
+        let mut file = self.sources.create(&name)?;
+        file.write_all(text.as_bytes())
+            .map_err(|cause| ChangeError::Write { cause })?;
         Ok(format!("sources/{name}"))
     }
 
@@ -123,12 +165,13 @@ impl Store {
         };
         let mut bytes = Vec::new();
         for entry in old {
-            let archived = Archived {
+            let source = self.read_source(entry.source_ref.as_ref())?;
+            let prev_source = self.read_source(entry.prev_source_ref.as_ref())?;
+            bytes.extend(line(&Whole {
                 entry,
-                source: self.read_source(entry.source_ref.as_ref())?,
-                prev_source: self.read_source(entry.prev_source_ref.as_ref())?,
-            };
-            bytes.extend(line(&archived));
+                source: source.as_deref(),
+                prev_source: prev_source.as_deref(),
+            }));
         }
         let name = format!("changes-{}-{}.jsonl", first.seq, last.seq);
         self.archive.write_atomically(&name, &bytes, PRIVATE_FILE)?;

@@ -9,11 +9,10 @@ use std::process::Command;
 use beamtalk_storage::{Directory, StateDirectory};
 use tempfile::TempDir;
 
+use super::entry::State;
 use super::flush::Step;
-use super::{
-    AuthorKind, ChangeError, ChangeLog, ConflictReason, Filter, Intent, InverseChange, Kind, NewEntry, Side,
-    State,
-};
+use super::plan::{ConflictReason, FlushReport};
+use super::{AuthorKind, ChangeError, ChangeLog, Filter, Intent, InverseChange, Kind, NewEntry, Side};
 
 const LAMP: &str = "Actor subclass: Lamp\n  state: on = false\n\n  isOn => self.on\n\n  toggle => 1\n";
 const FAN: &str = "Actor subclass: Fan\n\n  spin => 1\n";
@@ -104,7 +103,7 @@ fn of_class(kind: Kind, class: &str, source: Option<&str>, prev_source: Option<&
     }
 }
 
-fn flush(log: &mut ChangeLog) -> super::FlushReport {
+fn flush(log: &mut ChangeLog) -> FlushReport {
     log.flush(&Filter::default(), "s1").unwrap()
 }
 
@@ -172,7 +171,7 @@ fn a_flush_changes_the_method_and_nothing_else() {
             .iter()
             .all(|view| view.entry.state == State::Flushed)
     );
-    assert_eq!(flush(&mut log), super::FlushReport::default());
+    assert_eq!(flush(&mut log), FlushReport::default());
     assert_eq!(place.names(), ["Fan.bt", "Lamp.bt"]);
 }
 
@@ -391,6 +390,19 @@ fn old_entries_go_to_the_archive_and_pending_ones_stay() {
         .collect();
     assert!(text.contains("\"source\":\"spin => 0\""), "{text}");
     assert_eq!(text.lines().count() + count, 152);
+}
+
+#[test]
+fn a_start_from_the_files_alone_keeps_nothing_pending() {
+    let place = Place::new();
+    let mut log = place.log();
+    log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
+    log.record(method("Lamp", "toggle", "toggle => 2")).unwrap();
+    log.archive_all().unwrap();
+    assert!(log.active().unwrap().is_empty());
+    assert_eq!(log.record(method("Lamp", "isOn", "isOn => 3")).unwrap().seq, 3);
+    let archived = place.root.join("state/changes/archive/changes-1-1.jsonl");
+    assert!(fs::read_to_string(archived).unwrap().contains("isOn => 1"));
 }
 
 // ---- deaths ----

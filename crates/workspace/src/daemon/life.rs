@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Daemon;
+use super::log::DaemonLog;
 use crate::audit::Event;
 use crate::gate::Gate;
 use crate::workspace::{Stop, Workspace};
@@ -20,9 +21,14 @@ const SWEEP: Duration = Duration::from_secs(30);
 
 pub(super) async fn serve(daemon: Daemon) {
     let Daemon {
-        workspace, run, lock, ..
+        workspace,
+        log,
+        run,
+        lock,
+        ..
     } = daemon;
-    let stop = wait(&workspace).await;
+    let stop = wait(&workspace, &log).await;
+    tracing::info!("the workspace stops: {}", stop.reason);
     end(&workspace, &stop).await;
     if let Err(error) = workspace.directory.remove_running_records() {
         tracing::error!("{error}");
@@ -34,7 +40,7 @@ pub(super) async fn serve(daemon: Daemon) {
 }
 
 /// Until somebody wants the workspace to stop.
-async fn wait(workspace: &Workspace) -> Stop {
+async fn wait(workspace: &Workspace, log: &DaemonLog) -> Stop {
     let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)) = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -57,6 +63,7 @@ async fn wait(workspace: &Workspace) -> Stop {
             _ = terminate.recv() => return stop("SIGTERM"),
             _ = interrupt.recv() => return stop("SIGINT"),
             _ = hangup.recv() => {
+                log.reopen();
                 reopen(workspace);
             }
             _ = sweep.tick() => {

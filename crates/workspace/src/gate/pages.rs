@@ -14,6 +14,20 @@ pub struct Page {
     pub bytes: &'static [u8],
 }
 
+/// The smallest browser workspace: it turns the token of a login link into a login.
+pub const LOGIN_PAGES: &[Page] = &[
+    Page {
+        path: "/",
+        mime: "text/html; charset=utf-8",
+        bytes: include_bytes!("pages/index.html"),
+    },
+    Page {
+        path: "/assets/login.js",
+        mime: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("pages/login.js"),
+    },
+];
+
 pub(crate) type Reply = Response<Full<Bytes>>;
 
 /// Headers of every answer, beside the policy for content.

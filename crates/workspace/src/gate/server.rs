@@ -22,7 +22,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use beamtalk_wire::limits;
 
 use super::administration::CREDENTIALS_GONE;
-use super::connection::{self, Visit};
+use super::admission::Visit;
+use super::connection;
 use super::credentials::{self, Keys, Pass};
 use super::doors::{Arrival, Doors, Foreign, NullOrigin, Origin};
 use super::failures::{Failure, Failures, MERGE, Peer, Reason, Record};
@@ -188,6 +189,15 @@ impl Shared {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 
+    /// Makes a browser forget its login.
+    fn ended_login(&self) -> String {
+        let secure = self.doors.cookie_suffix();
+        format!(
+            "{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0{secure}",
+            self.login_cookie()
+        )
+    }
+
     fn login_cookie(&self) -> String {
         format!("bt_{}", self.config.workspace_id)
     }
@@ -330,7 +340,7 @@ async fn answer(
     };
     let path = request.uri().path();
     match (request.method().as_str(), path) {
-        ("GET", "/ws") => accept_upgrade(request, origin, shared, upgrade),
+        ("GET", "/ws") => accept_upgrade(request, origin, ends, shared, upgrade),
         ("POST", "/login") => log_in(request, ends, shared).await,
         ("POST", "/logout") => log_out(&request, ends, shared),
         ("GET", _) => match pages::find(shared.config.pages, path) {
@@ -367,6 +377,7 @@ fn values(headers: &HeaderMap, name: HeaderName) -> Vec<&[u8]> {
 fn accept_upgrade(
     mut request: Request<Incoming>,
     origin: Origin,
+    ends: &Ends,
     shared: &Shared,
     upgrade: &Mutex<Option<Upgrade>>,
 ) -> Reply {
@@ -399,6 +410,12 @@ fn accept_upgrade(
     }
     if opening::offers_subprotocol(headers) {
         pages::set(&mut reply, "sec-websocket-protocol", SUBPROTOCOL);
+    }
+    // A browser keeps sending a login that has ended; without it, its page is asked for a secret.
+    if let Ok(Some(login @ Offer::Login(_))) = &offer
+        && shared.state().keys.judge(login, ends.place()).is_err()
+    {
+        pages::set(&mut reply, "set-cookie", &shared.ended_login());
     }
     let stream = hyper::upgrade::on(&mut request);
     *upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(Upgrade { stream, offer });
@@ -475,10 +492,6 @@ fn log_out(request: &Request<Incoming>, ends: &Ends, shared: &Shared) -> Reply {
     }
     let mut reply = pages::empty(StatusCode::SEE_OTHER);
     pages::set(&mut reply, "location", "/");
-    let expired = format!(
-        "{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0",
-        shared.login_cookie()
-    );
-    pages::set(&mut reply, "set-cookie", &expired);
+    pages::set(&mut reply, "set-cookie", &shared.ended_login());
     reply
 }

@@ -6,5 +6,6 @@ mod control;
 mod flow;
 mod handshake;
 mod pages;
+mod strangers;
 mod support;
 mod tls;

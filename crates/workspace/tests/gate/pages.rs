@@ -195,7 +195,9 @@ async fn a_browser_logs_in_and_out() {
     assert_eq!(status(&answer), 303);
     assert!(header(&answer, "set-cookie").unwrap().contains("Max-Age=0"));
     assert_eq!(client.hear().await, Heard::Closed(4001));
+    assert_eq!(client.set_cookie, None);
     let mut again = house.client_with(&headers).await.unwrap();
+    assert!(again.set_cookie.as_ref().unwrap().contains("Max-Age=0"));
     let (said, end) = again.rest().await;
     assert_eq!(said, [json!({"type": "auth_error", "message": "Invalid cookie"})]);
     assert_eq!(end, Heard::Closed(1008));

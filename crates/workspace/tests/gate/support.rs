@@ -203,6 +203,10 @@ where
             let protocol = response.headers().get("sec-websocket-protocol");
             Ok(Client {
                 protocol: protocol.map(|value| value.to_str().unwrap().to_owned()),
+                set_cookie: response
+                    .headers()
+                    .get("set-cookie")
+                    .map(|value| value.to_str().unwrap().to_owned()),
                 socket,
             })
         }
@@ -219,6 +223,7 @@ pub(crate) struct Client<S = TcpStream> {
     pub(crate) socket: WebSocketStream<S>,
     /// The selected subprotocol.
     pub(crate) protocol: Option<String>,
+    pub(crate) set_cookie: Option<String>,
 }
 
 #[derive(Debug, PartialEq)]

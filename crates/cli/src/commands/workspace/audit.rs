@@ -13,10 +13,6 @@ use crate::workspace_link::Place;
 /// How often a trail that is followed is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Show what was asked of a workspace through its boundary.
-///
-/// The trail records what came through the boundary. Code in the image acts as the same user and could alter the
-/// file; send it to another machine if that matters.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Arguments {

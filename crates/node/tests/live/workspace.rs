@@ -1,15 +1,10 @@
 //! The objects of a workspace, reload on living actors, events and logs, in a real node.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "link/image.rs"]
-mod image;
-
 use std::time::Duration;
 
+use crate::image::{Image, field, text};
 use beamtalk_etf::Term;
 use beamtalk_node::{Answer, NodeMessage};
-use image::{Image, field, text};
 
 fn map<const N: usize>(pairs: [(&str, Term); N]) -> Term {
     Term::Map(
@@ -162,6 +157,46 @@ async fn living_actors_take_the_new_shape() {
         log.contains("[warning] [runtime] Lamp: removed slots (old) of 1 actor(s) are dropped"),
         "{log}"
     );
+}
+
+#[tokio::test]
+async fn methods_and_classes_are_taken_out() {
+    let mut image = Image::start();
+    image
+        .eval("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
+        .await
+        .outcome
+        .unwrap();
+    image.eval("lamp := Lamp spawn").await.outcome.unwrap();
+    let method = [
+        ("class", Term::binary("Lamp")),
+        ("selector", Term::binary("toggle")),
+    ];
+    let call = |op, args| image.link.request(None, op, args).outcome();
+    call("remove-method", map(method.clone())).await.unwrap();
+    let again = call("remove-method", map(method)).await;
+    let living = call(
+        "remove-class",
+        map([
+            ("class", Term::binary("Lamp")),
+            ("stop_actors", Term::atom("false")),
+        ]),
+    )
+    .await;
+    let gone = call("remove-class", map([("class", Term::binary("Lamp"))])).await;
+    assert_eq!(field(&gone.unwrap(), "stopped_actors"), Some(Term::Integer(1)));
+    let missing = call("remove-class", map([("class", Term::binary("Lamp"))])).await;
+    for (outcome, kind) in [
+        (again, "selector_not_found"),
+        (living, "actors_exist"),
+        (missing, "class_not_found"),
+    ] {
+        let Err(Answer::Failed(error)) = outcome else {
+            panic!("{kind}: {outcome:?}")
+        };
+        assert_eq!(text(&field(&error, "kind").unwrap()), kind);
+    }
+    assert_eq!(image.eval("lamp isAlive").await.shown(), "false");
 }
 
 #[tokio::test]

@@ -1,15 +1,10 @@
 //! A real node behind a `NodeLink`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "link/image.rs"]
-mod image;
-
 use std::time::{Duration, Instant};
 
+use crate::image::{Image, field, text};
 use beamtalk_etf::Term;
 use beamtalk_node::{Answer, NodeMessage};
-use image::{Image, field, text};
 
 #[tokio::test]
 async fn evaluates_with_variables_that_stay() {

@@ -1,15 +1,10 @@
 //! Evaluations that take too much, are stopped, or wait, each followed by a good one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "link/image.rs"]
-mod image;
-
 use std::time::{Duration, Instant};
 
+use crate::image::{Image, field, text};
 use beamtalk_etf::Term;
 use beamtalk_node::Answer;
-use image::{Image, field, text};
 
 const MEGABYTE_IN_WORDS: i64 = 131_072;
 

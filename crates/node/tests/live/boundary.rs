@@ -1,15 +1,10 @@
 //! What a node must not have or do: secrets, listeners, distribution, flags from outside.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "link/image.rs"]
-mod image;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use image::Image;
+use crate::image::Image;
 
 /// Run one of the tests below in a process with other environment variables.
 fn with_environment(test: &str, variables: &[(&str, &str)]) {
@@ -25,7 +20,7 @@ fn with_environment(test: &str, variables: &[(&str, &str)]) {
 #[test]
 fn erl_flags_ignored() {
     with_environment(
-        "node_without_flags",
+        "boundary::node_without_flags",
         &[
             ("ERL_FLAGS", "-sname intruder -setcookie guessed"),
             ("ERL_AFLAGS", "-sname intruder"),
@@ -57,7 +52,7 @@ async fn node_without_flags() {
 #[test]
 fn secrets_in_the_environment_stay_outside() {
     with_environment(
-        "node_without_secrets",
+        "boundary::node_without_secrets",
         &[
             ("BEAMTALK_SOME_TOKEN", "hush-1"),
             ("BEAMTALK_COOKIE", "hush-2"),

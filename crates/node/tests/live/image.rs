@@ -8,8 +8,6 @@ use beamtalk_etf::Term;
 use beamtalk_node::{Answer, Erlang, NodeLink, NodeMessage, NodeOptions, Reply, Runtime, library_sources};
 use tokio::sync::mpsc;
 
-#[expect(clippy::allow_attributes, reason = "each test file uses its own part of this")]
-#[allow(dead_code)]
 pub(crate) struct Image {
     pub(crate) link: NodeLink,
     pub(crate) messages: mpsc::UnboundedReceiver<NodeMessage>,

@@ -1,0 +1,118 @@
+//! `run .` and `run --connect`: in the workspace instead of a node of its own.
+
+use std::io::Write;
+use std::path::Path;
+
+use beamtalk_client::{Connection, Greeting, Reply};
+use serde_json::{Map, Value, json};
+
+use crate::build::package::Entry;
+use crate::config::Config;
+use crate::exit::{Exit, Fault};
+use crate::project::Project;
+use crate::start_flags::StartFlags;
+use crate::terminal::Terminal;
+use crate::workspace_link::{Place, connect, connection_fault};
+
+/// Start the supervisor of `[application]` in the workspace and return.
+pub(super) fn serve(terminal: &mut Terminal) -> anyhow::Result<Exit> {
+    let project = Project::find(Path::new("."))?;
+    let supervisor = project
+        .and_then(|project| project.manifest)
+        .and_then(|manifest| manifest.supervisor);
+    let Some(supervisor) = supervisor else {
+        let message = "`run .` needs [application] with a supervisor in beamtalk.toml";
+        return Err(Fault::usage("no_application", message)
+            .with_hint("write [application] with supervisor = \"MyAppSup\", or run a class method: beamtalk run Main run")
+            .into());
+    };
+    in_workspace(terminal, async |terminal, connection, is_new| {
+        let tree = call(connection, "supervision-tree", json!({})).await?;
+        let nodes = tree.get("nodes").and_then(Value::as_array);
+        let is_up = nodes.is_some_and(|nodes| nodes.iter().any(|node| node["class"] == supervisor.as_str()));
+        if is_up && !is_new {
+            terminal.status(format_args!("{supervisor} is running already."));
+            return Ok(Exit::Success);
+        }
+        if !is_up {
+            let code = format!("Workspace startSupervisor: {supervisor}");
+            call(connection, "eval", json!({"code": code})).await?;
+        }
+        terminal.status(format_args!("{supervisor} started."));
+        Ok(Exit::Success)
+    })
+}
+
+/// Send the message in the workspace; what it writes is written here, its exit code is ours.
+pub(super) fn run_entry(
+    terminal: &mut Terminal,
+    entry: &Entry,
+    words: Option<Vec<String>>,
+) -> anyhow::Result<Exit> {
+    in_workspace(terminal, async |_, connection, _| {
+        let fields = json!({
+            "class": entry.class.as_str(), "selector": entry.selector.as_str(),
+            "args": words.clone().unwrap_or_default(),
+        });
+        let failed = |error| connection_fault(&error);
+        let mut pending = connection.request("run-entry", object(fields)).map_err(failed)?;
+        loop {
+            match pending.next().await.map_err(failed)? {
+                Reply::Output(text) => {
+                    let mut out = std::io::stdout().lock();
+                    out.write_all(text.as_bytes())?;
+                    out.flush()?;
+                }
+                Reply::NeedsInput(_) => {}
+                Reply::Done(answer) => return finished(&answer),
+            }
+        }
+    })
+}
+
+fn finished(answer: &Map<String, Value>) -> anyhow::Result<Exit> {
+    if let Some(error) = answer.get("error") {
+        let message = error["message"].as_str().unwrap_or("the program failed");
+        return Err(Fault {
+            exit: Exit::Failure,
+            kind: "raised",
+            message: message.to_owned(),
+            hint: error["hint"].as_str().map(str::to_owned),
+        }
+        .into());
+    }
+    let status = answer.get("exit_code").and_then(Value::as_u64).unwrap_or(0);
+    Ok(Exit::Program(u8::try_from(status).unwrap_or(1)))
+}
+
+fn in_workspace(
+    terminal: &mut Terminal,
+    work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let place = Place::find(terminal, None)?;
+    let options = StartFlags::default().options(Config::of(&place.state)?.start)?;
+    let found = place.find_or_start(terminal, &options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let greeting = Greeting {
+            client: "attach",
+            resume: None,
+        };
+        let (connection, _events) = connect(&place, &found.info, greeting).await?;
+        work(terminal, &connection, found.started.is_some()).await
+    })
+}
+
+async fn call(connection: &Connection, op: &str, fields: Value) -> anyhow::Result<Map<String, Value>> {
+    let answer = connection.call(op, object(fields)).await;
+    Ok(answer.map_err(|error| connection_fault(&error))?)
+}
+
+fn object(fields: Value) -> Map<String, Value> {
+    match fields {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

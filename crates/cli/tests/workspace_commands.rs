@@ -1,0 +1,12 @@
+//! `beamtalk workspace …`, `web` and `config.toml` through the real binary: output, exit codes, and what stays on disk.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+#[path = "workspace_support/desk.rs"]
+mod desk;
+#[path = "workspace_commands/life.rs"]
+mod life;
+#[path = "workspace_commands/secrets.rs"]
+mod secrets;
+#[path = "workspace_commands/settings.rs"]
+mod settings;

@@ -1,0 +1,266 @@
+//! Names, starting, stopping, restarting, removing; what is left after a crash.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use crate::desk::{Desk, done, kill};
+
+const CAPABILITY_LINE: &str = "Capability flags reduce accidents. They are not a sandbox: code running in the workspace has your user's rights.";
+
+#[test]
+fn the_id_is_the_hash_of_the_root() {
+    let desk = Desk::new("id");
+    let hash = Sha256::digest(desk.project().to_str().unwrap().as_bytes());
+    let id: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let deep = desk.project().join("src");
+    let mut command = desk.command(&["--json", "workspace", "status"]);
+    let answer = done(command.current_dir(deep)).expect(3);
+    assert_eq!(
+        answer.json()["error"]["message"],
+        format!("workspace '{id}' is not running")
+    );
+    assert_eq!(answer.json()["exit"], 3);
+}
+
+#[test]
+fn names_are_checked_in_the_flag_and_mended_in_the_variable() {
+    let desk = Desk::new("names");
+    let refused = desk.run(&["--workspace", "a/b", "workspace", "status"]).expect(2);
+    assert!(
+        refused
+            .err
+            .contains("Workspace name must contain only letters, numbers, '-' or '_'")
+    );
+    for name in ["shell-12", "..", &"x".repeat(65)] {
+        desk.run(&["workspace", "start", name]).expect(2);
+    }
+    let mut command = desk.command(&["workspace", "stop"]);
+    let mended = done(command.env("BEAMTALK_WORKSPACE", "my app/1")).expect(0);
+    assert!(mended.err.contains("my-app-1"), "{mended:?}");
+}
+
+#[test]
+fn a_workspace_lives_from_start_to_rm() {
+    let desk = Desk::new("life");
+    assert!(desk.run(&["workspace", "list"]).expect(0).out.is_empty());
+    let stopped = desk.run(&["workspace", "stop"]).expect(0);
+    assert!(stopped.err.contains("is not running"));
+
+    desk.run(&["workspace", "start", "--no-http"]).expect(0);
+    let info = desk.info();
+    let id = info["workspace_id"].as_str().unwrap().to_owned();
+    let list = desk.run(&["workspace", "list"]).expect(0).out;
+    assert!(list.starts_with(&format!("▸ {id}")), "{list}");
+    assert!(list.contains("running") && list.contains(&info["port"].to_string()));
+    let rows = desk.run(&["--json", "workspace", "list"]).expect(0).json();
+    assert_eq!(rows[0]["workspace_id"], id);
+    assert_eq!(rows[0]["status"], "running");
+    assert_eq!(rows[0]["pid"], info["pid"]);
+    assert_eq!(rows[0]["project_path"], desk.project().to_str().unwrap());
+    assert!(rows[0]["created_at"].as_u64().unwrap() > 0);
+
+    let status = desk.run(&["workspace", "status"]).expect(0).out;
+    assert!(
+        status.contains("http off") && status.contains(CAPABILITY_LINE),
+        "{status}"
+    );
+    let status = desk.run(&["--json", "workspace", "status"]).expect(0).json();
+    assert_eq!(status["capabilities"]["http"], false);
+    assert_eq!(status["bind"], "127.0.0.1");
+
+    // Other flags have no effect on what runs, and that is said; the same ones are no reason to warn.
+    let again = desk.run(&["workspace", "start", "--no-ffi"]).expect(0);
+    assert!(again.err.contains("no effect"), "{again:?}");
+    assert!(
+        desk.run(&["workspace", "start", "--no-http"])
+            .expect(0)
+            .err
+            .is_empty()
+    );
+    assert!(desk.run(&["workspace", "start"]).expect(0).err.is_empty());
+    assert_eq!(desk.info()["pid"], info["pid"]);
+
+    // A restart keeps the flags.
+    desk.run(&["workspace", "restart"]).expect(0);
+    assert_ne!(desk.info()["pid"], info["pid"]);
+    assert_eq!(desk.info()["capabilities"]["http"], false);
+
+    let refused = desk.run(&["workspace", "rm", &id, "--yes"]).expect(2);
+    assert!(refused.err.contains("is running"));
+    desk.run(&["workspace", "stop"]).expect(0);
+    assert_eq!(
+        desk.run(&["--json", "workspace", "list"]).expect(0).json()[0]["status"],
+        "stopped"
+    );
+    desk.run(&["workspace", "rm", &id]).expect(2);
+    assert!(desk.workspace().is_dir());
+    desk.run(&["workspace", "rm", &id, "--yes"]).expect(0);
+    assert!(desk.run(&["workspace", "list"]).expect(0).out.is_empty());
+    assert!(desk.project().join("src/Lamp.bt").is_file());
+    desk.run(&["workspace", "rm", &id, "--yes"]).expect(2);
+}
+
+#[test]
+fn a_named_workspace_belongs_to_the_root_it_was_made_in() {
+    let desk = Desk::new("named");
+    desk.run(&["workspace", "create", "tools", "--no-subprocess"])
+        .expect(0);
+    desk.run(&["workspace", "create", "tools"]).expect(2);
+    // The flags it was created with are those of its first start.
+    desk.run(&["workspace", "start", "tools"]).expect(0);
+    assert_eq!(desk.info()["capabilities"]["subprocess"], false);
+    assert_eq!(desk.info()["session"], "tools");
+    let elsewhere = desk.state();
+    let mut command = desk.command(&["--workspace", "tools", "--json", "workspace", "status"]);
+    let status = done(command.current_dir(&elsewhere)).expect(0);
+    let warning = format!(
+        "warning: workspace 'tools' belongs to {}",
+        desk.project().display()
+    );
+    assert!(status.err.contains(&warning), "{status:?}");
+    assert_eq!(status.json()["project_path"], desk.project().to_str().unwrap());
+}
+
+#[test]
+fn two_terminals_share_one_workspace() {
+    let desk = Desk::new("share");
+    desk.run(&["eval", "Workspace bind: 42 as: #Answer"]).expect(0);
+    // A shell in between gives the second command another parent, as another terminal would.
+    let binary = env!("CARGO_BIN_EXE_beamtalk");
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("'{binary}' eval Answer; exit $?")])
+        .current_dir(desk.project().join("src"))
+        .env("BEAMTALK_HOME", desk.state())
+        .stdin(Stdio::null());
+    assert_eq!(done(&mut shell).expect(0).out, "42\n");
+    desk.workspace();
+}
+
+#[test]
+fn what_a_killed_daemon_left_is_stale_and_goes() {
+    let desk = Desk::new("stale");
+    desk.run(&["workspace", "start"]).expect(0);
+    let info = desk.info();
+    kill(info["pid"].as_u64().unwrap());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let status = || desk.run(&["--json", "workspace", "list"]).expect(0).json()[0]["status"].clone();
+    while status() != "stale" {
+        assert!(Instant::now() < deadline, "{}", status());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    desk.run(&["workspace", "status"]).expect(3);
+    let checks = desk.run(&["--json", "doctor"]).expect(0).json();
+    let stale = |checks: &serde_json::Value| {
+        let rows = checks.as_array().unwrap().iter();
+        rows.filter(|row| row["check"] == "stale files").count()
+    };
+    assert_eq!(stale(&checks), 1, "{checks}");
+    assert_eq!(
+        stale(&desk.run(&["--json", "doctor", "--fix"]).expect(0).json()),
+        0
+    );
+    assert!(!desk.workspace().join("node.info").exists());
+    assert!(!fs::exists(info["socket"].as_str().unwrap()).unwrap());
+    desk.run(&["workspace", "start"]).expect(0);
+    assert_ne!(desk.info()["nonce"], info["nonce"]);
+}
+
+#[test]
+fn in_the_foreground_the_command_is_the_daemon() {
+    let desk = Desk::new("front");
+    let mut child = desk
+        .command(&["workspace", "start", "--foreground"])
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while desk.run(&["workspace", "status"]).code != 0 {
+        assert!(Instant::now() < deadline, "it does not start");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(desk.info()["pid"], child.id());
+    desk.run(&["workspace", "stop"]).expect(0);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn rotation_keeps_patch_and_says_so() {
+    let desk = Desk::new("keeps");
+    desk.run(&["eval", "Lamp class >> color => \"patched\""])
+        .expect(0);
+    let said = desk.run(&["workspace", "rotate-cookie"]).expect(0).out;
+    assert!(said.contains("Code already loaded into the workspace keeps running."));
+    assert!(said.contains("beamtalk workspace restart --clean"), "{said}");
+    assert_eq!(desk.run(&["eval", "Lamp color"]).expect(0).out, "\"patched\"\n");
+}
+
+#[test]
+fn clean_restart_evicts_patch() {
+    let desk = Desk::new("clean");
+    let git = |words: &[&str]| done(Command::new("git").args(words).current_dir(desk.project()));
+    git(&["init", "-q"]).expect(0);
+    desk.run(&["workspace", "start", "--no-http"]).expect(0);
+    let token = desk.run(&["workspace", "token", "create", "laptop"]).expect(0);
+    assert!(token.out.starts_with("btk_"));
+    desk.run(&["eval", "Lamp class >> color => \"patched\""])
+        .expect(0);
+    assert_eq!(desk.run(&["eval", "Lamp color"]).expect(0).out, "\"patched\"\n");
+    let cookie = desk.cookie();
+    let planted = desk.project().join("_build/dev/ebin/planted.beam");
+    fs::write(&planted, "x").unwrap();
+
+    let said = desk.run(&["workspace", "restart", "--clean"]).expect(0).out;
+    assert!(
+        said.contains(
+            "Whoever ran code in the workspace ran it as the user and may have changed files anywhere."
+        ),
+        "{said}"
+    );
+    assert!(said.contains("?? src/"), "the output of git status: {said}");
+    assert_eq!(desk.run(&["eval", "Lamp color"]).expect(0).out, "\"red\"\n");
+    assert_ne!(desk.cookie(), cookie);
+    assert!(!planted.exists());
+    assert_eq!(
+        desk.run(&["--json", "workspace", "token", "list"])
+            .expect(0)
+            .json(),
+        serde_json::json!([])
+    );
+    assert_eq!(desk.info()["capabilities"]["http"], false, "flags are kept");
+    let pending = desk.run(&["eval", "Workspace changes size"]);
+    if pending.code == 0 {
+        assert_eq!(pending.out, "0\n");
+    }
+    assert!(desk.project().join("src/Lamp.bt").is_file());
+}
+
+#[test]
+fn an_application_is_started_in_the_workspace() {
+    let desk = Desk::new("app");
+    let refused = desk.run(&["run", "."]).expect(2);
+    assert!(refused.err.contains("[application]"), "{refused:?}");
+    desk.write(
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n[application]\nsupervisor = \"OrbitSup\"\n",
+    );
+    desk.write(
+        "src/OrbitSup.bt",
+        "Supervisor subclass: OrbitSup\n  class children => #()\n",
+    );
+    desk.write(
+        "src/Main.bt",
+        "Object subclass: Main\n  class run => Program exit: 7\n  class greet: names => names size\n",
+    );
+    let started = desk.run(&["run", "."]).expect(0);
+    assert!(started.err.contains("OrbitSup started."), "{started:?}");
+    assert!(started.out.is_empty(), "{started:?}");
+    let again = desk.run(&["run", "."]).expect(0);
+    assert!(again.err.contains("running already"), "{again:?}");
+    desk.run(&["run", "--connect", "Main", "run"]).expect(7);
+    desk.run(&["run", "--connect", "Main", "greet:", "a", "b"])
+        .expect(0);
+    desk.run(&["run", "--connect", "Main", "nothing"]).expect(1);
+}

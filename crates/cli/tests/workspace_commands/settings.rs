@@ -1,0 +1,125 @@
+//! Flags, variables, the user's file and the project's manifest: who wins, and what is refused.
+
+use crate::desk::{Desk, done};
+
+#[test]
+fn the_configuration_is_read_strictly() {
+    let desk = Desk::new("strict");
+    desk.configure("[workspace]\nidle-timeout = 60\nidle_timeout = 60\n");
+    let refused = desk.run(&["workspace", "start"]).expect(2);
+    let place = format!(
+        "{}/config.toml:3: unknown key 'idle_timeout'",
+        desk.state().display()
+    );
+    assert!(refused.err.contains(&place), "{refused:?}");
+    assert!(refused.err.contains("did you mean 'idle-timeout'?"));
+    desk.configure("[workspace]\ncookie = \"x\"\n");
+    desk.run(&["repl", "-e", "1"]).expect(2);
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_over_the_file_over_the_default() {
+    let desk = Desk::new("order");
+    desk.configure("[workspace]\nno-http = true\nidle-timeout = 100\n[limits]\neval-max-heap-mb = 64\n");
+    let limits = |command: &mut std::process::Command| {
+        done(command).expect(0);
+        let status = desk.run(&["--json", "workspace", "status"]).expect(0).json();
+        desk.run(&["workspace", "stop"]).expect(0);
+        status
+    };
+    let status = limits(&mut desk.command(&["workspace", "start"]));
+    assert_eq!(status["capabilities"]["http"], false);
+    assert_eq!(status["limits"]["eval_max_heap_mb"], 64);
+    assert_eq!(status["limits"]["idle_timeout_s"], 100);
+    assert_eq!(status["limits"]["compiler_memory_mb"], 2048);
+    let mut command = desk.command(&["workspace", "start", "--eval-max-heap-mb", "32"]);
+    let status = limits(command.env("BEAMTALK_WORKSPACE_TIMEOUT", "200"));
+    assert_eq!(status["limits"]["eval_max_heap_mb"], 32);
+    assert_eq!(status["limits"]["idle_timeout_s"], 200);
+    let mut command = desk.command(&["workspace", "start", "--idle-timeout", "300"]);
+    let status = limits(command.env("BEAMTALK_WORKSPACE_TIMEOUT", "200"));
+    assert_eq!(status["limits"]["idle_timeout_s"], 300);
+}
+
+#[test]
+fn what_makes_no_sense_together_is_refused() {
+    let desk = Desk::new("refused");
+    for words in [
+        &["--remote", "--bind", "127.0.0.1"][..],
+        &["--cert", "c.pem"],
+        &["--key", "k.pem"],
+        &["--tls-client-auth"],
+        &["--log-level", "loud"],
+    ] {
+        let mut all = vec!["workspace", "start"];
+        all.extend(words);
+        desk.run(&all).expect(2);
+    }
+    desk.run(&["repl", "--ephemeral", "--persistent", "-e", "1"])
+        .expect(2);
+    desk.run(&["workspace", "stop", "--all", "orbit"]).expect(2);
+    desk.run(&["workspace", "attach", "--port", "1"]).expect(2);
+}
+
+#[test]
+fn a_reachable_address_must_be_meant_encrypted_and_guarded_by_tokens() {
+    let desk = Desk::new("bind");
+    let start = |words: &[&str]| {
+        let mut all = vec!["workspace", "start"];
+        all.extend(words);
+        desk.run(&all)
+    };
+    let refused = start(&["--bind", "0.0.0.0"]).expect(2);
+    assert!(
+        refused.err.contains(
+            "0.0.0.0 is not a loopback address: the network could reach this workspace. \
+             Add --confirm-network if that is meant, or use --bind tailscale."
+        ),
+        "{refused:?}"
+    );
+    start(&["--remote"]).expect(2);
+    let refused = start(&["--remote", "--insecure-no-tls"]).expect(2);
+    assert!(
+        refused.err.contains("beamtalk workspace token create"),
+        "{refused:?}"
+    );
+    desk.run(&["workspace", "token", "create", "laptop"]).expect(0);
+    let started = start(&["--remote", "--insecure-no-tls"]).expect(0);
+    assert!(
+        started.err.contains("accepting remote connections."),
+        "{started:?}"
+    );
+    desk.run(&["workspace", "stop"]).expect(0);
+    // A project cannot widen what is reachable.
+    desk.write(
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n[workspace]\nbind = \"0.0.0.0\"\n",
+    );
+    start(&[]).expect(0);
+    assert_eq!(desk.info()["bind_addr"], "127.0.0.1");
+    let refused = desk.run(&["build"]).expect(2);
+    assert!(
+        refused.err.contains("beamtalk.toml:5: unknown key 'bind'"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_project_narrows() {
+    let desk = Desk::new("narrow");
+    desk.write(
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n[workspace]\nno-subprocess = true\neval-max-heap-mb = 128\n",
+    );
+    desk.run(&["workspace", "start"]).expect(0);
+    let status = desk.run(&["--json", "workspace", "status"]).expect(0).json();
+    assert_eq!(status["capabilities"]["subprocess"], false);
+    assert_eq!(status["limits"]["eval_max_heap_mb"], 128);
+    // What the project narrowed is not taken for a flag of the user.
+    desk.write(
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n",
+    );
+    desk.run(&["workspace", "restart"]).expect(0);
+    assert_eq!(desk.info()["capabilities"]["subprocess"], true);
+}
