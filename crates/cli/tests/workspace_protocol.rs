@@ -230,7 +230,7 @@ fn output_streams_and_input_is_asked_for() {
 
 #[test]
 fn limits_of_agents_and_refusals_of_capabilities() {
-    let home = started("limits", &["--eval-timeout", "1", "--no-subprocess"]);
+    let home = started("limits", &["--eval-timeout", "1", "--no-subprocess", "--no-ffi"]);
     block_on(async {
         let (agent, _) = home.try_connect("mcp").await.expect("a connection");
         let answer = eval(&agent, "[true] whileTrue: []").await;
@@ -243,6 +243,9 @@ fn limits_of_agents_and_refusals_of_capabilities() {
         wait_until("the refusal is audited", Duration::from_secs(5), || {
             audit().contains("capability_disabled\",") && audit().contains("OS>>run:")
         });
+        let answer = eval(&agent, "Erlang os getpid").await;
+        assert_eq!(answer["error"]["diagnostics"][0]["code"], "E0501");
+        assert!(audit().contains("\"what\":\"ffi\""), "{}", audit());
         let save = json!({"class": "Lamp", "selector": "isOn", "source": "isOn => 3"});
         let entry = request(&agent, "save-method", save).await;
         assert_eq!(entry["entry"]["author_kind"], "agent");
@@ -365,6 +368,12 @@ fn those_who_listen_hear_what_happens() {
         wait_for_observation(&client, &mut events, &spawned["pid"]).await;
         // Classes, each change once.
         client.text("Lamp >> isOn => 7").await;
+        let checked = next_event(&mut events, "reload_check", "completed").await;
+        assert_eq!(
+            (&checked["changed_selector"], &checked["checked_owners"]),
+            (&json!("isOn"), &json!(["Boss", "Lamp", "Room"]))
+        );
+        client.text("Lamp >> isOn => 8").await;
         let changed = next_event(&mut events, "classes", "changed").await;
         assert_eq!(changed, json!({"class": "Lamp", "source_file": "src/lamp.bt"}));
         client.text("Object subclass: Pad\n  class a => 1").await;
@@ -376,7 +385,7 @@ fn those_who_listen_hear_what_happens() {
         client.good("reload", json!({"class": "Lamp"})).await;
         let checked = next_event(&mut events, "reload_check", "completed").await;
         assert_eq!(checked["changed_class"], "Lamp");
-        client.save("Lamp", "isOn", "isOn => 8").await;
+        client.save("Lamp", "isOn", "isOn => 9").await;
         client.good("flush", json!({})).await;
         let flushed = next_event(&mut events, "workspace", "flush_completed").await;
         assert_eq!(

@@ -2,6 +2,7 @@
 //!
 //! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
 
+mod check;
 mod describe;
 mod edit;
 mod evaluate;
@@ -165,8 +166,8 @@ async fn dispatch(
         Op::Revert => edit::revert(workspace, caller, request).await,
         Op::ClearChanges => edit::clear(workspace),
         Op::Flush => edit::flush(workspace, caller, request),
-        Op::RecheckImage => edit::recheck(workspace).await,
-        Op::ReloadFindings => Ok(edit::findings(workspace)),
+        Op::RecheckImage => check::recheck(workspace).await,
+        Op::ReloadFindings => Ok(check::findings(workspace)),
         Op::Subscribe => watch::subscribe(workspace, caller, request),
         Op::Unsubscribe => watch::unsubscribe(workspace, caller, request),
         Op::Describe => Ok(describe::describe(workspace)),

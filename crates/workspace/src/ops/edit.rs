@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::evaluate::refuse_errors;
 use super::load::{class_info, install};
-use super::{Answer, Caller};
+use super::{Answer, Caller, check};
 use crate::changes::{AuthorKind, ChangeError, Filter, Intent, InverseChange, Kind, NewEntry, Side};
 use crate::compile::Compiled;
 use crate::compile::job::{Definition, Job, Shape};
@@ -40,6 +40,7 @@ pub(super) fn defined(
             classes.push(definition.class.clone());
         }
     }
+    check::soon(workspace, outcome.definitions.clone());
     fields.insert("entries".to_owned(), entries.into());
     fields.insert("classes".to_owned(), json!(classes));
     Ok(())
@@ -173,7 +174,7 @@ pub(super) async fn method(
         entry = record(workspace, caller, kind, definition, intent, source)?;
     }
     let class = request.text("class")?;
-    let findings = check_callers(workspace, class, request.optional_text("selector")?).await;
+    let findings = check::check_callers(workspace, class, request.optional_text("selector")?).await;
     Ok(json!({"entry": entry, "findings": findings}).into())
 }
 
@@ -547,79 +548,4 @@ fn write_files(workspace: &Rc<Workspace>, filter: &Filter, author: &str) -> Resu
         link.control("flushed", terms::from_json(&json!({"files": report["files"]})));
     }
     Ok(report)
-}
-
-/// Check all live classes of the project again.
-pub(super) async fn recheck(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let files = workspace.compiler.known.borrow().files(|_| true);
-    let checked = files.len();
-    let compiled = workspace.compiler.run(Job::Files { files }).await?;
-    let findings = compiled.outcome.diagnostics;
-    Ok(json!({"checked": checked, "stale": 0, "findings": findings}).into())
-}
-
-pub(super) fn findings(workspace: &Workspace) -> Answer {
-    let findings = workspace.findings.borrow();
-    let mut classes: Vec<&String> = findings.keys().collect();
-    classes.sort_unstable();
-    let all: Vec<&Value> = classes
-        .iter()
-        .filter_map(|class| findings.get(*class))
-        .flatten()
-        .collect();
-    json!({"checked": findings.len(), "stale": 0, "findings": all}).into()
-}
-
-/// At most this many files are checked after a change.
-const CALLERS: usize = 100;
-
-/// Check the files that mention a class after it changed; what is found replaces what was known of them.
-pub(super) async fn check_callers(
-    workspace: &Rc<Workspace>,
-    class: &str,
-    selector: Option<&str>,
-) -> Vec<Value> {
-    let callers = workspace
-        .compiler
-        .known
-        .borrow()
-        .files(|text| mentions(&text.text, class));
-    let not_checked = callers.len().saturating_sub(CALLERS);
-    let files: Vec<_> = callers.into_iter().take(CALLERS).collect();
-    if files.is_empty() {
-        return Vec::new();
-    }
-    let owners: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-    let Ok(compiled) = workspace.compiler.run(Job::Files { files }).await else {
-        return Vec::new();
-    };
-    let found = compiled.outcome.diagnostics;
-    for owner in &owners {
-        let own = found.iter().filter(|finding| finding["file"] == owner.as_str());
-        let own: Vec<Value> = own.cloned().collect();
-        workspace.findings.borrow_mut().insert(owner.clone(), own);
-    }
-    let data = json!({
-        "changed_class": class,
-        "changed_selector": selector,
-        "classification": "changed",
-        "checked": owners.len(),
-        "not_checked": not_checked,
-        "checked_owners": owners,
-        "findings": found,
-    });
-    workspace.publish(Channel::ReloadCheck, "completed", &data);
-    found
-}
-
-/// Whether a text has the class's name as a word.
-fn mentions(text: &str, class: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(class).any(|(at, _)| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let after = text
-            .get(at + class.len()..)
-            .and_then(|after| after.chars().next());
-        !before.is_some_and(is_part) && !after.is_some_and(is_part)
-    })
 }
