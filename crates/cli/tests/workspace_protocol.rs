@@ -367,7 +367,7 @@ fn those_who_listen_hear_what_happens() {
         request(&listener, "subscribe", watched).await;
         wait_for_observation(&client, &mut events, &spawned["pid"]).await;
         // Classes, each change once.
-        client.text("Lamp >> isOn => 7").await;
+        client.text("Lamp >> isOn -> Integer => 7").await;
         let checked = next_event(&mut events, "reload_check", "completed").await;
         assert_eq!(
             (&checked["changed_selector"], &checked["checked_owners"]),

@@ -35,10 +35,23 @@ pub(super) fn findings(workspace: &Workspace) -> Answer {
 pub(super) fn soon(workspace: &Rc<Workspace>, definitions: Vec<Definition>) {
     let workspace = workspace.clone();
     tokio::task::spawn_local(async move {
-        for definition in definitions.iter().filter(|one| one.previous.is_some()) {
+        for definition in definitions.iter().filter(|one| concerns_callers(one)) {
             check_callers(&workspace, &definition.class, definition.selector.as_deref()).await;
         }
     });
+}
+
+/// Callers see a method's head and whether it exists, not its body.
+pub(super) fn concerns_callers(definition: &Definition) -> bool {
+    let head = |source: &str| -> String {
+        let head = source.split("=>").next().unwrap_or_default();
+        head.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    match (&definition.previous, &definition.selector) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(previous), Some(_)) => head(previous) != head(&definition.source),
+    }
 }
 
 /// At most this many files are checked after a change.
@@ -107,4 +120,32 @@ fn mentions(text: &str, class: &str) -> bool {
             .and_then(|after| after.chars().next());
         !before.is_some_and(is_part) && !after.is_some_and(is_part)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_body_concerns_no_caller() {
+        let change = |previous: &str, source: &str| {
+            concerns_callers(&Definition {
+                class: "Lamp".to_owned(),
+                selector: Some("isOn".to_owned()),
+                is_class_side: false,
+                source: source.to_owned(),
+                previous: Some(previous.to_owned()),
+                file: None,
+                package: None,
+            })
+        };
+        assert!(!change("isOn   =>   self.on", "isOn => 7"));
+        assert!(change("isOn => self.on", "isOn -> Integer => 7"));
+    }
+
+    #[test]
+    fn names_are_words() {
+        assert!(mentions("Lamp spawn", "Lamp") && mentions("(Lamp)", "Lamp"));
+        assert!(!mentions("Lamps new. MyLamp new", "Lamp"));
+    }
 }

@@ -173,8 +173,15 @@ pub(super) async fn method(
         let source = Some(definition.source.clone());
         entry = record(workspace, caller, kind, definition, intent, source)?;
     }
-    let class = request.text("class")?;
-    let findings = check::check_callers(workspace, class, request.optional_text("selector")?).await;
+    let mut findings = Vec::new();
+    for changed in compiled
+        .outcome
+        .definitions
+        .iter()
+        .filter(|one| check::concerns_callers(one))
+    {
+        findings.extend(check::check_callers(workspace, &changed.class, changed.selector.as_deref()).await);
+    }
     Ok(json!({"entry": entry, "findings": findings}).into())
 }
 
@@ -281,14 +288,16 @@ async fn removed_method(
     let Some(definition) = compiled.outcome.definitions.first() else {
         return Ok(Value::Null);
     };
-    record(
+    let entry = record(
         workspace,
         caller,
         Kind::RemoveMethod,
         definition,
         Intent::Durable,
         None,
-    )
+    )?;
+    check::soon(workspace, compiled.outcome.definitions.clone());
+    Ok(entry)
 }
 
 pub(super) async fn remove_class(
