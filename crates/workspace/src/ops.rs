@@ -124,7 +124,10 @@ pub(crate) async fn perform(
     session_of(workspace, caller, request)?;
     workspace.check_audit(request.op)?;
     let started = Instant::now();
-    let answer = dispatch(workspace, caller, request, sink).await;
+    let mut answer = dispatch(workspace, caller, request, sink).await;
+    if let Ok(answer) = &mut answer {
+        edit::tell_warnings(&mut answer.fields);
+    }
     workspace.record_operation(caller, request, &answer, started)?;
     answer
 }

@@ -115,19 +115,56 @@ fn record(
         let data = json!({"class": definition.class, "source_file": definition.file});
         workspace.publish(Channel::Classes, "changed", &data);
     }
+    let mut warning = definition
+        .file
+        .as_ref()
+        .filter(|_| entry.not_flushable_reason.as_deref() == Some("dynamic"))
+        .map(|file| format!("{file} cannot be read as it is: the change is in memory only"));
     if workspace.autoflush.get() && intent == Intent::Durable {
-        autoflush(workspace, caller, &definition.class);
+        warning = warning.or_else(|| autoflush(workspace, caller, &definition.class));
     }
-    Ok(json!(entry))
+    // By now it may be in its file.
+    let now = workspace.changes.borrow().entry(entry.seq).map(|now| json!(now));
+    let mut entry = now.unwrap_or_else(|_| json!(entry));
+    if let Some(warning) = warning {
+        tracing::warn!("{warning}");
+        entry["warning"] = warning.into();
+    }
+    Ok(entry)
 }
 
-fn autoflush(workspace: &Rc<Workspace>, caller: &Caller, class: &str) {
+/// Write what was changed; answers why the image is ahead of the disk, if it is.
+fn autoflush(workspace: &Rc<Workspace>, caller: &Caller, class: &str) -> Option<String> {
     let filter = Filter {
         class: Some(class.to_owned()),
         ..Filter::default()
     };
-    if let Err(error) = write_files(workspace, &filter, &caller.session.id) {
-        tracing::warn!("the image is ahead of the disk: {}", error.message);
+    let reason = match write_files(workspace, &filter, &caller.session.id) {
+        Ok(report) => report["conflicts"][0]["reason"].as_str()?.to_owned(),
+        Err(error) => error.message,
+    };
+    Some(format!("the image is ahead of the disk: {reason}"))
+}
+
+/// Warnings about entries of the change log are warnings of the request.
+pub(super) fn tell_warnings(fields: &mut Map<String, Value>) {
+    let one = fields.get("entry").into_iter();
+    let many = fields
+        .get("entries")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let found: Vec<Value> = one
+        .chain(many)
+        .filter_map(|entry| entry.get("warning"))
+        .map(|message| json!({"severity": "warning", "message": message}))
+        .collect();
+    if found.is_empty() {
+        return;
+    }
+    let warnings = fields.entry("warnings").or_insert_with(|| json!([]));
+    if let Value::Array(warnings) = warnings {
+        warnings.extend(found);
     }
 }
 
