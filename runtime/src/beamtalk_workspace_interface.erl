@@ -132,10 +132,14 @@ flushIncludingDestructive(_Self) ->
 -spec flushed(map()) -> map().
 flushed(Answer) ->
     Part = fun(Key, Default) -> maps:get(Key, Answer, Default) end,
-    #{flushed => Part(<<"flushed">>, 0), files => Part(<<"files">>, []), newClasses => Part(<<"new_classes">>, 0),
-      removedClasses => Part(<<"removed_classes">>, 0),
+    #{flushed => Part(<<"flushed">>, 0), files => Part(<<"files">>, []), newClasses => count(Part(<<"new_classes">>, 0)),
+      removedClasses => count(Part(<<"removed_classes">>, 0)),
       skipped => [symbols(Entry) || Entry <- Part(<<"skipped">>, [])],
       conflicts => [symbols(Entry) || Entry <- Part(<<"conflicts">>, [])]}.
+
+%% Clients get the names; the image gets how many there are.
+count(Names) when is_list(Names) -> length(Names);
+count(Count) -> Count.
 
 symbols(Entry) when is_map(Entry) ->
     maps:from_list([{symbol(Key), case Key of <<"reason">> -> symbol(Value); _ -> Value end}

@@ -100,7 +100,7 @@ fn every_threat_names_tests_that_exist() {
                 faults.push(format!("{group}: no test is named"));
             }
             for name in names {
-                let is_there = if path.ends_with(".erl") {
+                let is_there = if path.strip_suffix(".erl").is_some() {
                     text.contains(&format!("\n{name}("))
                 } else {
                     is_rust_test(&text, name)

@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use beamtalk_etf::Term;
 use beamtalk_node::{Erlang, INSTALL_COMMAND, Runtime, Worker};
-use beamtalk_storage::StateDirectory;
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::gate::SILENCED;
 use beamtalk_storage::{RotatingLog, time};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -12,7 +13,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-/// `BEAMTALK_LOG` chooses what is written; warnings and errors if it does not say.
+/// `BEAMTALK_LOG` chooses what is written.
 const FILTER: &str = "BEAMTALK_LOG";
 
 /// Where the daemon writes from now on. `reopen` it after it was moved away.
@@ -22,7 +23,9 @@ pub(crate) struct DaemonLog(Arc<Mutex<RotatingLog>>);
 impl DaemonLog {
     pub(crate) fn start(log: RotatingLog) -> Self {
         let log = Self(Arc::new(Mutex::new(log)));
-        let filter = EnvFilter::try_from_env(FILTER).unwrap_or_else(|_| EnvFilter::new("info"));
+        let wanted = std::env::var(FILTER).unwrap_or_else(|_| "info".to_owned());
+        let with_silence = |wanted: &str| EnvFilter::try_new(format!("{wanted},{SILENCED}"));
+        let filter = with_silence(&wanted).unwrap_or_else(|_| EnvFilter::new(format!("info,{SILENCED}")));
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .event_format(Lines)

@@ -1,20 +1,15 @@
 //! The boundary as a whole: what listens, where the cookie is, who may do what. The gate's own rules are tested beside
 //! the gate.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "workspace_support/home.rs"]
-mod home;
-
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use crate::home::{Home, block_on, eval, files_below, kind, request};
 use beamtalk_client::{Connection, Greeting};
 use beamtalk_wire::{Access, Op};
-use home::{Home, block_on, eval, files_below, kind, request};
 use serde_json::json;
 
 /// Local addresses of the listening sockets of these processes, IPv4 and IPv6, in the kernel's notation.
@@ -201,7 +196,7 @@ fn unauthenticated_eval_has_no_effect() {
         json!({"op": "eval", "id": "1", "code": code}).to_string(),
         json!({"type": "auth", "cookie": "x", "op": "eval", "id": "1", "code": code}).to_string(),
         json!({"type": "auth", "token": "btk_x", "code": code}).to_string(),
-        code.clone(),
+        code,
     ] {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -213,7 +208,7 @@ fn unauthenticated_eval_has_no_effect() {
         let text = first.into_bytes();
         let mut frame = vec![
             0x81,
-            0x80 | 126,
+            0xFE,
             (text.len() >> 8) as u8,
             (text.len() & 255) as u8,
             0,

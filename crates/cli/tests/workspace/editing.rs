@@ -1,15 +1,9 @@
 //! Live editing, through the real binary: the image changes at once, files change when asked, and nothing else does.
 
-#[path = "workspace_support/home.rs"]
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-mod home;
-#[path = "workspace_support/project.rs"]
-mod project;
-
 use std::time::Duration;
 
-use home::{Home, block_on, kill, wait_until};
-use project::{Client, LAMP, exists, read, started, write};
+use crate::home::{Home, block_on, kill, wait_until};
+use crate::project::{Client, LAMP, exists, read, started, write};
 use serde_json::{Value, json};
 
 const NOTHING: [&str; 0] = [];

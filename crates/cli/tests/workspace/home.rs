@@ -9,28 +9,28 @@ use beamtalk_client::{Connection, Endpoint, Error, Events, Greeting};
 use serde_json::{Map, Value, json};
 
 /// State directory and project of one test. Dropping it ends every process it started.
-pub struct Home {
+pub(crate) struct Home {
     directory: PathBuf,
 }
 
 impl Home {
     /// Short, because a socket's path is limited.
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let directory = std::env::temp_dir().join(format!("btw-{name}-{}", std::process::id()));
         drop(std::fs::remove_dir_all(&directory));
         std::fs::create_dir_all(directory.join("project")).expect("a directory");
         Self { directory }
     }
 
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.directory.join("h")
     }
 
-    pub fn project(&self) -> PathBuf {
+    pub(crate) fn project(&self) -> PathBuf {
         self.directory.join("project")
     }
 
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beamtalk"));
         command
             .args(words)
@@ -41,12 +41,12 @@ impl Home {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Output {
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words).output().expect("the binary runs")
     }
 
     /// Start the workspace of the project.
-    pub fn start(&self, flags: &[&str]) -> Value {
+    pub(crate) fn start(&self, flags: &[&str]) -> Value {
         let mut words = vec!["--json", "workspace", "start"];
         words.extend(flags);
         let output = self.run(&words);
@@ -59,7 +59,7 @@ impl Home {
     }
 
     /// The one workspace's directory.
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         let entries = std::fs::read_dir(self.state().join("workspaces")).expect("workspaces");
         let mut directories = entries
             .flatten()
@@ -68,17 +68,17 @@ impl Home {
         directories.next().expect("a workspace")
     }
 
-    pub fn info(&self) -> Value {
+    pub(crate) fn info(&self) -> Value {
         let text = std::fs::read(self.workspace().join("node.info")).expect("a running workspace");
         serde_json::from_slice(&text).expect("node.info")
     }
 
-    pub fn cookie(&self) -> String {
+    pub(crate) fn cookie(&self) -> String {
         let text = std::fs::read_to_string(self.workspace().join("cookie")).expect("a cookie");
         text.trim().to_owned()
     }
 
-    pub fn endpoint(&self) -> Endpoint {
+    pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint {
             host: "127.0.0.1".to_owned(),
             port: u16::try_from(self.info()["port"].as_u64().expect("a port")).expect("a port"),
@@ -86,17 +86,17 @@ impl Home {
         }
     }
 
-    pub async fn try_connect(&self, client: &str) -> Result<(Connection, Events), Error> {
+    pub(crate) async fn try_connect(&self, client: &str) -> Result<(Connection, Events), Error> {
         let greeting = Greeting { client, resume: None };
         Connection::open(&self.endpoint(), "cookie", &self.cookie(), greeting).await
     }
 
-    pub async fn connect(&self) -> Connection {
+    pub(crate) async fn connect(&self) -> Connection {
         self.try_connect("repl").await.expect("a connection").0
     }
 
     /// The daemon and everything below it.
-    pub fn processes(&self) -> BTreeSet<u32> {
+    pub(crate) fn processes(&self) -> BTreeSet<u32> {
         let daemon = u32::try_from(self.info()["pid"].as_u64().expect("a pid")).expect("a pid");
         let mut found = BTreeSet::new();
         let mut todo = vec![daemon];
@@ -146,19 +146,19 @@ impl Home {
 }
 
 /// `SIGKILL`, to a process that may be gone.
-pub fn kill(pid: u32) {
+pub(crate) fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
 }
 
-pub fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     !status.is_empty() && !status.contains("State:\tZ")
 }
 
 /// Wait until something holds; panics when it does not in time.
-pub fn wait_until(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < deadline, "not in time: {what}");
@@ -166,7 +166,7 @@ pub fn wait_until(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) 
     }
 }
 
-pub fn fields(value: Value) -> Map<String, Value> {
+pub(crate) fn fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         _ => Map::new(),
@@ -174,17 +174,17 @@ pub fn fields(value: Value) -> Map<String, Value> {
 }
 
 /// The whole last message of an evaluation.
-pub async fn eval(connection: &Connection, code: &str) -> Map<String, Value> {
+pub(crate) async fn eval(connection: &Connection, code: &str) -> Map<String, Value> {
     request(connection, "eval", json!({"code": code})).await
 }
 
-pub async fn request(connection: &Connection, op: &str, with: Value) -> Map<String, Value> {
+pub(crate) async fn request(connection: &Connection, op: &str, with: Value) -> Map<String, Value> {
     let pending = connection.request(op, fields(with)).expect("connected");
     let answer = tokio::time::timeout(Duration::from_mins(1), pending.done()).await;
     answer.expect("an answer in time").expect("an answer")
 }
 
-pub fn kind(answer: &Map<String, Value>) -> &str {
+pub(crate) fn kind(answer: &Map<String, Value>) -> &str {
     answer
         .get("error")
         .and_then(|error| error["kind"].as_str())
@@ -192,7 +192,7 @@ pub fn kind(answer: &Map<String, Value>) -> &str {
 }
 
 /// Run a test's future on a runtime of its own.
-pub fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -201,7 +201,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Every file below a directory.
-pub fn files_below(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut todo = vec![directory.to_owned()];
     while let Some(directory) = todo.pop() {

@@ -1,0 +1,14 @@
+//! A workspace through the real binary: its boundary, its faults, live editing of a project.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+#[path = "workspace/boundary.rs"]
+mod boundary;
+#[path = "workspace/editing.rs"]
+mod editing;
+#[path = "workspace/faults.rs"]
+mod faults;
+#[path = "workspace/home.rs"]
+mod home;
+#[path = "workspace/project.rs"]
+mod project;
