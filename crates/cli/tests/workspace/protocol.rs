@@ -1,26 +1,15 @@
 //! The wire protocol, through the real binary: every op, every event, and what is refused.
 
-#[path = "workspace_support/home.rs"]
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-mod home;
-#[path = "workspace_support/project.rs"]
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-mod project;
-#[path = "workspace_support/raw.rs"]
-mod raw;
-#[path = "workspace_protocol/table.rs"]
-mod table;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::home::{Home, block_on, eval, fields, kind, request, wait_until};
+use crate::project::{Client, exists, started, write};
+use crate::raw::{Frame, Raw};
+use crate::table::{Row, table};
 use beamtalk_client::{Events, Reply};
 use beamtalk_wire::Op;
-use home::{Home, block_on, eval, fields, kind, request, wait_until};
-use project::{Client, exists, started, write};
-use raw::{Frame, Raw};
 use serde_json::{Value, json};
-use table::{Row, table};
 
 const TESTS: &str = "TestCase subclass: LampTest
   testGood => self assert: true

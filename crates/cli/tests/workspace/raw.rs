@@ -51,11 +51,11 @@ impl Raw {
         match text.len() {
             length @ 0..126 => frame.push(0x80 | u8::try_from(length).expect("small")),
             length @ 126..65536 => {
-                frame.push(0x80 | 126);
+                frame.push(0xfe);
                 frame.extend(u16::try_from(length).expect("small").to_be_bytes());
             }
             length => {
-                frame.push(0x80 | 127);
+                frame.push(0xff);
                 frame.extend((length as u64).to_be_bytes());
             }
         }
