@@ -74,10 +74,10 @@ pid_stats_test() ->
     start(),
     Lamp = lamp(),
     Pid = pid(Lamp),
-    ?assertMatch(#{queue_len := 0, memory := _, reductions := _, status := waiting,
+    ?assertMatch(#{queue_len := 0, memory := _, reductions := _, state := waiting,
                    current_function := <<"gen_server:", _/binary>>}, perform(<<"pid-stats">>, ?ACTOR(Pid))),
     ?assertEqual(#{value => true}, perform(<<"kill">>, #{<<"actor">> => <<"<", Pid/binary, ">">>, <<"graceful">> => false})),
-    ?assertEqual(#{status => dead}, perform(<<"pid-stats">>, ?ACTOR(Pid))),
+    ?assertEqual(#{state => dead}, perform(<<"pid-stats">>, ?ACTOR(Pid))),
     ?assertEqual(missing_parameter, failure(<<"pid-stats">>, #{})).
 
 kill_test() ->

@@ -1,4 +1,4 @@
-//! A workspace through the real binary: its boundary, its faults, live editing of a project.
+//! A workspace through the real binary: its boundary, its faults, its protocol, live editing of a project.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -12,3 +12,9 @@ mod faults;
 mod home;
 #[path = "workspace/project.rs"]
 mod project;
+#[path = "workspace/protocol.rs"]
+mod protocol;
+#[path = "workspace/raw.rs"]
+mod raw;
+#[path = "workspace/table.rs"]
+mod table;

@@ -123,7 +123,7 @@ async fn answer(
 ) {
     let session = caller.session.id.clone();
     let outcome = ops::perform(&workspace, &caller, &request, &sink).await;
-    let is_closed = outcome.is_ok() && request.op == beamtalk_wire::Op::Close;
+    let is_closing = request.op == beamtalk_wire::Op::Close && outcome.is_ok();
     let message = match outcome {
         Ok(answer) => beamtalk_wire::answer(&request.id, Some(&session), answer.fields, &answer.flags),
         Err(error) => failure(Some(&request.id), Some(&session), &error),
@@ -135,7 +135,7 @@ async fn answer(
     }
     // A client that left does not need its answer.
     let _ = outgoing.send(text).await;
-    if is_closed {
+    if is_closing {
         outgoing.close(1000, "session closed");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
 
+mod check;
 mod describe;
 mod edit;
 mod evaluate;
@@ -123,7 +124,10 @@ pub(crate) async fn perform(
     session_of(workspace, caller, request)?;
     workspace.check_audit(request.op)?;
     let started = Instant::now();
-    let answer = dispatch(workspace, caller, request, sink).await;
+    let mut answer = dispatch(workspace, caller, request, sink).await;
+    if let Ok(answer) = &mut answer {
+        edit::tell_warnings(&mut answer.fields);
+    }
     workspace.record_operation(caller, request, &answer, started)?;
     answer
 }
@@ -165,8 +169,8 @@ async fn dispatch(
         Op::Revert => edit::revert(workspace, caller, request).await,
         Op::ClearChanges => edit::clear(workspace),
         Op::Flush => edit::flush(workspace, caller, request),
-        Op::RecheckImage => edit::recheck(workspace).await,
-        Op::ReloadFindings => Ok(edit::findings(workspace)),
+        Op::RecheckImage => check::recheck(workspace).await,
+        Op::ReloadFindings => Ok(check::findings(workspace)),
         Op::Subscribe => watch::subscribe(workspace, caller, request),
         Op::Unsubscribe => watch::unsubscribe(workspace, caller, request),
         Op::Describe => Ok(describe::describe(workspace)),

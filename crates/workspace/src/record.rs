@@ -34,6 +34,7 @@ pub(crate) fn of(
                     time,
                 ));
             }
+            records.extend(refusal(request, error));
             if matches!(error.kind.as_str(), "eval_limit" | "compiler_limit") {
                 let detail = error.details.get("limit").and_then(Value::as_str);
                 records.push(Event::Limit {
@@ -44,6 +45,22 @@ pub(crate) fn of(
         }
     }
     records
+}
+
+/// What the daemon or the compiler refuses because a capability is switched off; the node tells its own refusals.
+fn refusal(request: &Request, error: &ErrorBody) -> Option<Event> {
+    let is_foreign_call = |found: &Value| found["code"] == "E0501";
+    let what = if error.diagnostics.iter().any(is_foreign_call) {
+        "ffi"
+    } else if request.op == Op::Flush && error.kind == "capability_disabled" {
+        "fs"
+    } else {
+        return None;
+    };
+    Some(Event::CapabilityDisabled {
+        what: what.to_owned(),
+        detail: request.op.name().to_owned(),
+    })
 }
 
 fn evaluation(

@@ -186,6 +186,17 @@ fn conflicts_are_found_and_the_entries_stay() {
             read(&home, "src/lamp.bt"),
             spliced.replace("isOn => 7", "isOn => 8")
         );
+        // Writing at once meets the same.
+        client.save("Lamp", "isOn", "isOn => 8.5").await;
+        write(&home, "src/lamp.bt", &spliced);
+        client.text("Workspace autoflush: true").await;
+        let late = json!({"class": "Lamp", "selector": "last", "source": "last => 1"});
+        let answer = client.good("save-method", late).await;
+        let message = answer["warnings"][0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("ahead of the disk: external_edit"), "{answer:?}");
+        assert_eq!(client.pending().await, ["Lamp isOn", "Lamp last"]);
+        client.text("Workspace autoflush: false").await;
+        client.good("clear-changes", json!({})).await;
         // Another file is flushed although one is in conflict.
         client.save("Lamp", "isOn", "isOn => 9").await;
         let side = json!({"class": "Room", "selector": "light", "side": "class", "source": "light => 1"});
@@ -368,10 +379,17 @@ fn messages_in_the_image_reach_the_same_handlers() {
         // Every change is written at once, and the setting outlives the workspace.
         assert_eq!(client.value("Workspace autoflush").await, false);
         client.text("Workspace autoflush: true").await;
-        client.text("Lamp >> isOn => 31").await;
+        let answer = client.good("eval", json!({"code": "Lamp >> isOn => 31"})).await;
+        assert_eq!(answer["entries"][0]["state"], "flushed");
         assert!(read(&home, "src/lamp.bt").contains("  isOn => 31\n"));
         client.text("Vent removeFromSystem").await;
         assert!(exists(&home, "src/vent.bt"), "autoflush implies no deletion");
+        // What cannot be written is told, and stays.
+        write(&home, "src/lamp.bt", "Actor subclass: Lamp\n  state: on = ((\n");
+        let answer = client.good("eval", json!({"code": "Lamp >> isOn => 32"})).await;
+        let message = answer["warnings"][0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("in memory only"), "{answer:?}");
+        assert_eq!(client.value("lamp isOn").await, 32);
         let metadata = std::fs::read_to_string(home.workspace().join("metadata.json")).expect("metadata");
         let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
         assert_eq!(metadata["settings"]["autoflush"], true);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::evaluate::refuse_errors;
 use super::load::{class_info, install};
-use super::{Answer, Caller};
+use super::{Answer, Caller, check};
 use crate::changes::{AuthorKind, ChangeError, Filter, Intent, InverseChange, Kind, NewEntry, Side};
 use crate::compile::Compiled;
 use crate::compile::job::{Definition, Job, Shape};
@@ -40,6 +40,7 @@ pub(super) fn defined(
             classes.push(definition.class.clone());
         }
     }
+    check::soon(workspace, outcome.definitions.clone());
     fields.insert("entries".to_owned(), entries.into());
     fields.insert("classes".to_owned(), json!(classes));
     Ok(())
@@ -114,19 +115,56 @@ fn record(
         let data = json!({"class": definition.class, "source_file": definition.file});
         workspace.publish(Channel::Classes, "changed", &data);
     }
+    let mut warning = definition
+        .file
+        .as_ref()
+        .filter(|_| entry.not_flushable_reason.as_deref() == Some("dynamic"))
+        .map(|file| format!("{file} cannot be read as it is: the change is in memory only"));
     if workspace.autoflush.get() && intent == Intent::Durable {
-        autoflush(workspace, caller, &definition.class);
+        warning = warning.or_else(|| autoflush(workspace, caller, &definition.class));
     }
-    Ok(json!(entry))
+    // By now it may be in its file.
+    let now = workspace.changes.borrow().entry(entry.seq).map(|now| json!(now));
+    let mut entry = now.unwrap_or_else(|_| json!(entry));
+    if let Some(warning) = warning {
+        tracing::warn!("{warning}");
+        entry["warning"] = warning.into();
+    }
+    Ok(entry)
 }
 
-fn autoflush(workspace: &Rc<Workspace>, caller: &Caller, class: &str) {
+/// Write what was changed; answers why the image is ahead of the disk, if it is.
+fn autoflush(workspace: &Rc<Workspace>, caller: &Caller, class: &str) -> Option<String> {
     let filter = Filter {
         class: Some(class.to_owned()),
         ..Filter::default()
     };
-    if let Err(error) = write_files(workspace, &filter, &caller.session.id) {
-        tracing::warn!("the image is ahead of the disk: {}", error.message);
+    let reason = match write_files(workspace, &filter, &caller.session.id) {
+        Ok(report) => report["conflicts"][0]["reason"].as_str()?.to_owned(),
+        Err(error) => error.message,
+    };
+    Some(format!("the image is ahead of the disk: {reason}"))
+}
+
+/// Warnings about entries of the change log are warnings of the request.
+pub(super) fn tell_warnings(fields: &mut Map<String, Value>) {
+    let one = fields.get("entry").into_iter();
+    let many = fields
+        .get("entries")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let found: Vec<Value> = one
+        .chain(many)
+        .filter_map(|entry| entry.get("warning"))
+        .map(|message| json!({"severity": "warning", "message": message}))
+        .collect();
+    if found.is_empty() {
+        return;
+    }
+    let warnings = fields.entry("warnings").or_insert_with(|| json!([]));
+    if let Value::Array(warnings) = warnings {
+        warnings.extend(found);
     }
 }
 
@@ -172,8 +210,15 @@ pub(super) async fn method(
         let source = Some(definition.source.clone());
         entry = record(workspace, caller, kind, definition, intent, source)?;
     }
-    let class = request.text("class")?;
-    let findings = check_callers(workspace, class, request.optional_text("selector")?).await;
+    let mut findings = Vec::new();
+    for changed in compiled
+        .outcome
+        .definitions
+        .iter()
+        .filter(|one| check::concerns_callers(one))
+    {
+        findings.extend(check::check_callers(workspace, &changed.class, changed.selector.as_deref()).await);
+    }
     Ok(json!({"entry": entry, "findings": findings}).into())
 }
 
@@ -280,14 +325,16 @@ async fn removed_method(
     let Some(definition) = compiled.outcome.definitions.first() else {
         return Ok(Value::Null);
     };
-    record(
+    let entry = record(
         workspace,
         caller,
         Kind::RemoveMethod,
         definition,
         Intent::Durable,
         None,
-    )
+    )?;
+    check::soon(workspace, compiled.outcome.definitions.clone());
+    Ok(entry)
 }
 
 pub(super) async fn remove_class(
@@ -547,79 +594,4 @@ fn write_files(workspace: &Rc<Workspace>, filter: &Filter, author: &str) -> Resu
         link.control("flushed", terms::from_json(&json!({"files": report["files"]})));
     }
     Ok(report)
-}
-
-/// Check all live classes of the project again.
-pub(super) async fn recheck(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let files = workspace.compiler.known.borrow().files(|_| true);
-    let checked = files.len();
-    let compiled = workspace.compiler.run(Job::Files { files }).await?;
-    let findings = compiled.outcome.diagnostics;
-    Ok(json!({"checked": checked, "stale": 0, "findings": findings}).into())
-}
-
-pub(super) fn findings(workspace: &Workspace) -> Answer {
-    let findings = workspace.findings.borrow();
-    let mut classes: Vec<&String> = findings.keys().collect();
-    classes.sort_unstable();
-    let all: Vec<&Value> = classes
-        .iter()
-        .filter_map(|class| findings.get(*class))
-        .flatten()
-        .collect();
-    json!({"checked": findings.len(), "stale": 0, "findings": all}).into()
-}
-
-/// At most this many files are checked after a change.
-const CALLERS: usize = 100;
-
-/// Check the files that mention a class after it changed; what is found replaces what was known of them.
-pub(super) async fn check_callers(
-    workspace: &Rc<Workspace>,
-    class: &str,
-    selector: Option<&str>,
-) -> Vec<Value> {
-    let callers = workspace
-        .compiler
-        .known
-        .borrow()
-        .files(|text| mentions(&text.text, class));
-    let not_checked = callers.len().saturating_sub(CALLERS);
-    let files: Vec<_> = callers.into_iter().take(CALLERS).collect();
-    if files.is_empty() {
-        return Vec::new();
-    }
-    let owners: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-    let Ok(compiled) = workspace.compiler.run(Job::Files { files }).await else {
-        return Vec::new();
-    };
-    let found = compiled.outcome.diagnostics;
-    for owner in &owners {
-        let own = found.iter().filter(|finding| finding["file"] == owner.as_str());
-        let own: Vec<Value> = own.cloned().collect();
-        workspace.findings.borrow_mut().insert(owner.clone(), own);
-    }
-    let data = json!({
-        "changed_class": class,
-        "changed_selector": selector,
-        "classification": "changed",
-        "checked": owners.len(),
-        "not_checked": not_checked,
-        "checked_owners": owners,
-        "findings": found,
-    });
-    workspace.publish(Channel::ReloadCheck, "completed", &data);
-    found
-}
-
-/// Whether a text has the class's name as a word.
-fn mentions(text: &str, class: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(class).any(|(at, _)| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let after = text
-            .get(at + class.len()..)
-            .and_then(|after| after.chars().next());
-        !before.is_some_and(is_part) && !after.is_some_and(is_part)
-    })
 }

@@ -184,7 +184,7 @@ pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Resu
     let class = request.text("class")?;
     let path = source_file_of(workspace, class).await?;
     let mut fields = load_files(workspace, &[path]).await?;
-    let findings = super::edit::check_callers(workspace, class, None).await;
+    let findings = super::check::check_callers(workspace, class, None).await;
     fields.insert("findings".to_owned(), findings.into());
     fields.entry("affected_actors").or_insert_with(|| json!(0));
     fields.entry("migration_failures").or_insert_with(|| json!([]));
