@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::error::Fatal;
 
+/// A run that was killed a moment ago lives until the kernel has taken it down.
+const DYING_PATIENCE: Duration = Duration::from_millis(200);
+
 /// How long a new run waits for the guard of a dead one.
 const GUARD_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -57,7 +60,8 @@ pub(crate) async fn lock(state: &Path) -> Result<File, Fatal> {
             Err(TryLockError::WouldBlock) => {
                 let owner = read_owner(&mut file);
                 let alive = owner.is_some_and(|(pid, began)| start_of(pid) == Some(began));
-                if alive || began.elapsed() > GUARD_PATIENCE {
+                let patience = if alive { DYING_PATIENCE } else { GUARD_PATIENCE };
+                if began.elapsed() > patience {
                     let pid = owner.map_or(0, |(pid, _)| pid);
                     return Err(Fatal::Owned {
                         pid,

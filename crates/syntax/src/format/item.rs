@@ -203,12 +203,24 @@ impl Formatter<'_> {
             .take_while(|comment| comment.span.start < next)
         {
             let is_own_line = !self.is_same_line(limit, comment.span.start);
-            if is_own_line && self.column(comment.span.start) <= column {
+            let is_outside =
+                self.column(comment.span.start) <= column || self.documents(comment.span.start, next);
+            if is_own_line && is_outside {
                 break;
             }
             limit = comment.span.end;
         }
         limit
+    }
+
+    /// Whether only lines of documentation stand between a place and the item that begins at `next`: however they are
+    /// indented, they are that item's.
+    fn documents(&self, start: u32, next: u32) -> bool {
+        let between = self.source.get(start as usize..next as usize).unwrap_or("");
+        let Some((lines, indent)) = between.rsplit_once('\n') else {
+            return false;
+        };
+        indent.trim().is_empty() && lines.lines().all(|line| line.trim_start().starts_with("///"))
     }
 
     fn column(&self, offset: u32) -> usize {
