@@ -3,6 +3,9 @@
 
 -export([load/2]).
 
+%% Bytes of forms that take long to optimise: some 25 methods of a few lines.
+-define(LARGE, 131072).
+
 -type unit() :: {forms, binary()} | {beam, binary()}.
 
 %% Runs in a process of its own, so that whoever asked may die without leaving half of it behind.
@@ -88,7 +91,7 @@ limit(What) ->
                               #{<<"limit">> => What}).
 
 module({forms, Binary}) ->
-    case beamtalk_forms:compile(Binary) of
+    case beamtalk_forms:compile(Binary, haste(Binary)) of
         {ok, Module, Beam} -> {Module, Beam, metadata(binary_to_term(Binary))};
         {error, Text} -> exit({refused, beamtalk_bridge_error:new(<<"compile_failed">>, Text)})
     end;
@@ -99,6 +102,11 @@ module({beam, Path}) ->
             Text = ["cannot read ", Path, ": ", file:format_error(Reason)],
             exit({refused, beamtalk_bridge_error:new(<<"read_error">>, Text)})
     end.
+
+%% Somebody waits for a class that is sent as forms. Where it is large, half of the time would go into
+%% optimising it; a build of the project makes the fast code.
+haste(Forms) when byte_size(Forms) > ?LARGE -> [no_ssa_opt, no_copt];
+haste(_) -> [].
 
 metadata(Forms) ->
     case beamtalk_code:metadata(Forms) of

@@ -30,7 +30,7 @@ selection_test() ->
     ?assertMatch(#{failed := false, results := #{total := 1}},
                  perform(<<"test">>, #{<<"class">> => <<"LampTest">>, <<"method">> => <<"testGood">>})),
     ?assertEqual(4, Total(#{<<"file">> => <<"test/LampTest.bt">>})),
-    ?assertEqual(4, Total(#{<<"file">> => <<"/work/lamp/test/LampTest.bt">>})),
+    ?assertEqual(4, Total(#{<<"file">> => <<"/home/ada/lamp/test/LampTest.bt">>})),
     [?assertEqual({Fields, Kind}, {Fields, failure(<<"test">>, Fields)})
      || {Kind, Fields} <- [{file_not_found, #{<<"file">> => <<"test/FanTest.bt">>}},
                            {class_not_found, #{<<"class">> => <<"FanTest">>}},
