@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::home::{Home, block_on, eval, fields, is_alive, kill, kind, request, wait_until};
+use crate::home::{Home, block_on, eval, fields, files_below, is_alive, kill, kind, request, wait_until};
 use beamtalk_client::Reply;
 use serde_json::json;
 
@@ -444,12 +444,15 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
         let connection = home.connect().await;
         wait_for_node(&connection).await;
         let changes = request(&connection, "changes", json!({"all": true})).await;
-        let logged: std::collections::BTreeSet<String> = changes["entries"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(|entry| entry["selector"].as_str().map(str::to_owned))
-            .collect();
+        let mut logged = std::collections::BTreeSet::new();
+        let selector = |entry: &serde_json::Value| entry["selector"].as_str().map(str::to_owned);
+        logged.extend(changes["entries"].as_array().unwrap().iter().filter_map(selector));
+        // Beyond the last thousand, entries of earlier starts are in the archive.
+        for file in files_below(&home.workspace().join("changes/archive")) {
+            let text = std::fs::read_to_string(file).unwrap();
+            let entries = text.lines().map(|line| serde_json::from_str(line).unwrap());
+            logged.extend(entries.filter_map(|entry: serde_json::Value| selector(&entry)));
+        }
         let lost: Vec<&String> = acknowledged
             .iter()
             .filter(|method| !logged.contains(*method))
