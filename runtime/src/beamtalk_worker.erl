@@ -153,10 +153,7 @@ serve({escript, Path, Code, Job}) ->
 serve({ping}) ->
     Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],
     Printed = beamtalk_display:print(beamtalk_dispatch:send(1, '+', 2)),
-    send({pong, Printed, [unicode:characters_to_binary(io_lib:format("~p", [Port])) || Port <- Listening]});
-%% One input of a terminal session.
-serve({eval, Input}) ->
-    send({evaluated, beamtalk_terminal_session:evaluate(Input)}).
+    send({pong, Printed, [unicode:characters_to_binary(io_lib:format("~p", [Port])) || Port <- Listening]}).
 
 jobs(0) -> erlang:system_info(schedulers_online);
 jobs(Jobs) -> Jobs.
