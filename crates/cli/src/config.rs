@@ -71,17 +71,6 @@ const TABLES: &[(&str, &[&str])] = &[
     ("mcp", &["policy", "start", "allow-outside-project"]),
 ];
 
-/// Levels of the node's log, the gravest first.
-pub(crate) const LOG_LEVELS: [&str; 8] = [
-    "emergency",
-    "alert",
-    "critical",
-    "error",
-    "warning",
-    "notice",
-    "info",
-    "debug",
-];
 const POLICIES: [&str; 3] = ["read-only", "edit", "full"];
 
 impl Config {
@@ -246,7 +235,7 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
         "no-ffi" => start.no_ffi = value.boolean()?,
         "no-http" => start.no_http = value.boolean()?,
         "read-only-fs" => start.read_only_fs = value.boolean()?,
-        "log-level" => start.log_level = value.one_of(&LOG_LEVELS)?,
+        "log-level" => start.log_level = value.one_of(&beamtalk_wire::LOG_LEVELS)?,
         "eval-max-heap-mb" => start.eval_max_heap_mb = value.number()?,
         "eval-timeout" => start.eval_timeout_s = value.number()?,
         "compiler-mem-mb" => start.compiler_memory_mb = value.number()?,

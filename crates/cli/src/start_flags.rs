@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use beamtalk_workspace::StartOptions;
 use clap::Args;
 
-use crate::config::LOG_LEVELS;
 use crate::exit::Fault;
+use beamtalk_wire::LOG_LEVELS;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StartFlags {

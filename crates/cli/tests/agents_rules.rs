@@ -218,7 +218,7 @@ fn presets_of_vendors_are_started_as_they_say() {
         println!("skipped: presets need a strict sandbox, which this kernel cannot make");
         return;
     }
-    let bin = world.path("work/bin");
+    let bin = world.path("tools");
     std::fs::create_dir(&bin).unwrap();
     for name in ["claude", "kiro-cli", "codex", "ollama"] {
         let script = format!(
@@ -230,7 +230,7 @@ fn presets_of_vendors_are_started_as_they_say() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     world.check(
-        "PATH=$W/work/bin:$PATH beamtalk agents start; beamtalk agents backends | grep -c ready",
+        "PATH=$W/tools:$PATH beamtalk agents start; beamtalk agents backends | grep -c ready",
         "anvilsrv started successfully\n6\n",
     );
     // The four start at once; each is looked at when it is ready.

@@ -1,7 +1,5 @@
 //! A workspace through the real binary: its boundary, its faults, its protocol, live editing of a project.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 #[path = "workspace/boundary.rs"]
 mod boundary;
 #[path = "workspace/editing.rs"]

@@ -30,6 +30,16 @@ pub struct Endpoint {
     pub tls: Option<TlsTrust>,
 }
 
+impl Endpoint {
+    fn unreachable(&self, cause: String) -> Error {
+        Error::Unreachable {
+            host: self.host.clone(),
+            port: self.port,
+            cause,
+        }
+    }
+}
+
 /// Who comes, and with which session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Greeting<'a> {
@@ -109,15 +119,10 @@ impl Connection {
         secret: &str,
         greeting: Greeting<'_>,
     ) -> Result<(Self, Events), Error> {
-        let unreachable = |cause: String| Error::Unreachable {
-            host: endpoint.host.clone(),
-            port: endpoint.port,
-            cause,
-        };
         let opening = Self::handshake(endpoint, secret_field, secret, greeting);
         timeout(CONNECT_TIME, opening)
             .await
-            .map_err(|_| unreachable("no answer in time".to_owned()))?
+            .map_err(|_| endpoint.unreachable("no answer in time".to_owned()))?
     }
 
     async fn handshake(
@@ -126,14 +131,9 @@ impl Connection {
         secret: &str,
         greeting: Greeting<'_>,
     ) -> Result<(Self, Events), Error> {
-        let unreachable = |cause: String| Error::Unreachable {
-            host: endpoint.host.clone(),
-            port: endpoint.port,
-            cause,
-        };
         let tcp = TcpStream::connect((endpoint.host.as_str(), endpoint.port))
             .await
-            .map_err(|cause| unreachable(cause.to_string()))?;
+            .map_err(|cause| endpoint.unreachable(cause.to_string()))?;
         // A request is one small frame; waiting to fill a packet would only delay it.
         drop(tcp.set_nodelay(true));
         let stream = tls::wrap(tcp, endpoint).await?;
@@ -149,7 +149,7 @@ impl Connection {
             .max_frame_size(Some(limits::OUTBOUND_FRAME * 2));
         let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config))
             .await
-            .map_err(|cause| unreachable(cause.to_string()))?;
+            .map_err(|cause| endpoint.unreachable(cause.to_string()))?;
         let mut auth = json!({"type": "auth", "client": greeting.client, "protocol": PROTOCOL});
         auth[secret_field] = secret.into();
         if let Some(resume) = greeting.resume {

@@ -47,6 +47,18 @@ impl Channel {
     }
 }
 
+/// Levels of the log, the gravest first.
+pub const LOG_LEVELS: [&str; 8] = [
+    "emergency",
+    "alert",
+    "critical",
+    "error",
+    "warning",
+    "notice",
+    "info",
+    "debug",
+];
+
 pub fn push(channel: Channel, event: &str, data: Value) -> Value {
     json!({"type": "push", "channel": channel.name(), "event": event, "data": data})
 }

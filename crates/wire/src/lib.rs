@@ -10,7 +10,7 @@ mod role;
 mod version;
 
 pub use error::{ErrorBody, Frame, Location};
-pub use event::{Channel, push};
+pub use event::{Channel, LOG_LEVELS, push};
 pub use message::{answer, failure, needs_input, output};
 pub use op::{Access, Op};
 pub use request::{BadRequest, Request};

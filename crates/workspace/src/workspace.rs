@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use beamtalk_etf::Term;
 use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
-use beamtalk_wire::{Access, Channel, ErrorBody, Op, Request, push};
+use beamtalk_wire::{Access, Channel, ErrorBody, LOG_LEVELS, Op, Request, push};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
@@ -329,15 +329,5 @@ impl Guest {
 
 /// Levels as the node names them, the gravest first.
 fn level(name: &str) -> usize {
-    const LEVELS: [&str; 8] = [
-        "emergency",
-        "alert",
-        "critical",
-        "error",
-        "warning",
-        "notice",
-        "info",
-        "debug",
-    ];
-    LEVELS.iter().position(|level| *level == name).unwrap_or(6)
+    LOG_LEVELS.iter().position(|level| *level == name).unwrap_or(6)
 }

@@ -2,12 +2,11 @@
 //! the gate.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use crate::home::{Home, block_on, eval, files_below, kind, request};
+use crate::raw::Raw;
 use beamtalk_client::{Connection, Greeting};
 use beamtalk_wire::{Access, Op};
 use serde_json::json;
@@ -190,7 +189,6 @@ fn unauthenticated_eval_has_no_effect() {
     let home = Home::new("stranger");
     home.start(&["--audit-text"]);
     let witness = home.project().join("witness");
-    let port = home.endpoint().port;
     let code = format!("File writeAll: \"{}\" contents: \"owned\"", witness.display());
     for first in [
         json!({"op": "eval", "id": "1", "code": code}).to_string(),
@@ -198,28 +196,9 @@ fn unauthenticated_eval_has_no_effect() {
         json!({"type": "auth", "token": "btk_x", "code": code}).to_string(),
         code,
     ] {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let head = format!(
-            "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let text = first.into_bytes();
-        let mut frame = vec![
-            0x81,
-            0xFE,
-            (text.len() >> 8) as u8,
-            (text.len() & 255) as u8,
-            0,
-            0,
-            0,
-            0,
-        ];
-        frame.extend(text);
-        stream.write_all(&frame).unwrap();
-        let mut rest = Vec::new();
-        drop(stream.read_to_end(&mut rest));
+        let mut stranger = Raw::stranger(&home);
+        stranger.send(&first);
+        let rest = stranger.rest();
         let rest = String::from_utf8_lossy(&rest).into_owned();
         assert!(rest.contains("auth_error"), "{rest}");
         assert!(

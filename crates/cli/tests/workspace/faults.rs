@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::home::{Home, block_on, eval, fields, files_below, is_alive, kill, kind, request, wait_until};
+use crate::raw::Raw;
 use beamtalk_client::Reply;
 use serde_json::json;
 
@@ -327,10 +328,10 @@ fn slow_reader_does_not_block() {
     home.start(&[]);
     block_on(async {
         // This one asks for much and never reads again: its socket fills.
-        let slow = RawClient::open(&home);
-        slow.send(&json!({"op": "subscribe", "id": "s", "channels": ["transcript"]}));
+        let mut slow = Raw::open(&home);
+        slow.send(&json!({"op": "subscribe", "id": "s", "channels": ["transcript"]}).to_string());
         for n in 0..60 {
-            slow.send(&json!({"op": "list-classes", "id": format!("r{n}")}));
+            slow.send(&json!({"op": "list-classes", "id": format!("r{n}")}).to_string());
         }
         let connection = home.connect().await;
         for n in 0..200 {
@@ -342,45 +343,6 @@ fn slow_reader_does_not_block() {
         drop(slow);
         lives_on(&connection).await;
     });
-}
-
-/// A client that may stop reading, which the real one never does.
-struct RawClient(std::net::TcpStream);
-
-impl RawClient {
-    fn open(home: &Home) -> Self {
-        use std::io::{Read, Write};
-        let port = home.endpoint().port;
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let head = format!(
-            "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\
-             Authorization: Bearer {}\r\n\r\n",
-            home.cookie()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer).unwrap();
-        assert_eq!(&answer, b"HTTP/1.1 101");
-        Self(stream)
-    }
-
-    fn send(&self, message: &serde_json::Value) {
-        use std::io::Write;
-        let text = message.to_string().into_bytes();
-        let mut frame = vec![
-            0x81,
-            0xFE,
-            (text.len() >> 8) as u8,
-            (text.len() & 255) as u8,
-            0,
-            0,
-            0,
-            0,
-        ];
-        frame.extend(text);
-        (&self.0).write_all(&frame).unwrap();
-    }
 }
 
 /// Kills at random moments while clients work. `BEAMTALK_FAULT_SECONDS` makes it longer.

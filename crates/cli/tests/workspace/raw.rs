@@ -20,6 +20,19 @@ pub(crate) enum Frame {
 impl Raw {
     /// An authenticated connection.
     pub(crate) fn open(home: &Home) -> Self {
+        let mut raw = Self::stranger(home);
+        raw.next();
+        raw.send(
+            &json!({"type": "auth", "cookie": home.cookie(), "client": "repl", "protocol": "1.0"})
+                .to_string(),
+        );
+        raw.next();
+        raw.next();
+        raw
+    }
+
+    /// A connection of somebody who has not said anything yet.
+    pub(crate) fn stranger(home: &Home) -> Self {
         let port = home.endpoint().port;
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
         stream
@@ -35,14 +48,14 @@ impl Raw {
         while !head.ends_with(b"\r\n\r\n") {
             head.extend(raw.bytes(1));
         }
-        raw.next();
-        raw.send(
-            &json!({"type": "auth", "cookie": home.cookie(), "client": "repl", "protocol": "1.0"})
-                .to_string(),
-        );
-        raw.next();
-        raw.next();
         raw
+    }
+
+    /// Everything the server still sends.
+    pub(crate) fn rest(mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        drop(self.0.read_to_end(&mut rest));
+        rest
     }
 
     /// One text frame, masked with zeros.

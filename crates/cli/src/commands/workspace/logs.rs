@@ -8,10 +8,10 @@ use std::time::Duration;
 use beamtalk_storage::{Directory, RotatingLog};
 use serde_json::{Value, json};
 
-use crate::config::LOG_LEVELS;
 use crate::exit::Exit;
 use crate::terminal::Terminal;
 use crate::workspace_link::{Place, refused};
+use beamtalk_wire::LOG_LEVELS;
 
 const FILE: &str = "workspace.log";
 /// How often a log that is followed is looked at.
