@@ -4,6 +4,8 @@ CARGO ?= cargo
 ERLC ?= erlc
 ERL ?= erl
 BUILD := _build/runtime
+# A full check builds every test once: incremental data would only double the disk it takes.
+export CARGO_INCREMENTAL ?= 0
 BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
