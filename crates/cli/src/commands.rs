@@ -8,6 +8,7 @@ pub(crate) mod daemon;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
+pub(crate) mod lint;
 pub(crate) mod loop_command;
 pub(crate) mod new;
 pub(crate) mod ninep;

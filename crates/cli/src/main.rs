@@ -68,6 +68,8 @@ enum Command {
     Fmt(commands::fmt::Arguments),
     /// The same as `fmt --check`.
     FmtCheck(commands::fmt::CheckArguments),
+    /// Report everything `check` finds, and what is correct but better written otherwise.
+    Lint(commands::lint::Arguments),
     /// Run tests: test classes, scripts and documentation.
     Test(commands::test::Arguments),
     /// Run expression scripts alone.
@@ -151,6 +153,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Web(arguments) => commands::web::run(terminal, &arguments),
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
+        Command::Lint(arguments) => commands::lint::run(terminal, &arguments),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
         Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),

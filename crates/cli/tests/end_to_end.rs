@@ -6,6 +6,8 @@
 mod environment;
 #[path = "end_to_end/formatting.rs"]
 mod formatting;
+#[path = "end_to_end/linting.rs"]
+mod linting;
 #[path = "end_to_end/project.rs"]
 mod project;
 #[path = "end_to_end/running.rs"]

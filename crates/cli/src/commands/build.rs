@@ -9,7 +9,7 @@ use crate::files;
 use crate::findings::Policy;
 use crate::findings::severity::Warnings;
 use crate::project::Project;
-use crate::terminal::Terminal;
+use crate::terminal::{Network, Terminal};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -47,7 +47,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         return Err(Fault::usage("not_supported", "build --release is not part of this version").into());
     }
     let entry = arguments.entry.as_deref().map(Entry::parse).transpose()?;
-    let package = package(terminal, &arguments.path)?;
+    let package = package(terminal.network, &arguments.path)?;
     let warnings = match (arguments.no_warnings, arguments.warnings_as_errors) {
         (true, _) => Warnings::Hidden,
         (_, true) => Warnings::AsErrors,
@@ -85,11 +85,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 }
 
 /// The package a path stands for: a single file outside any project, or the project around it.
-pub(crate) fn package(terminal: &Terminal, path: &Path) -> anyhow::Result<Package> {
+pub(crate) fn package(network: Network, path: &Path) -> anyhow::Result<Package> {
     if path.is_file() && files::has_extension(path, &["bt"]) && Project::find(path)?.is_none() {
         return Package::single_file(path);
     }
-    Package::resolve(Project::require(path)?, terminal.network)
+    Package::resolve(Project::require(path)?, network)
 }
 
 pub(crate) fn policy(package: &Package, warnings: Warnings) -> Policy {
