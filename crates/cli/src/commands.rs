@@ -5,6 +5,7 @@ pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod daemon;
+pub(crate) mod doc;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;

@@ -12,6 +12,7 @@ mod manifest;
 mod nearest;
 mod project;
 mod repl;
+mod site;
 mod source;
 mod start_flags;
 mod terminal;
@@ -78,6 +79,8 @@ enum Command {
     TestDocs(commands::test::DocsArguments),
     /// Check that this system has everything Beamtalk needs.
     Doctor(commands::doctor::Arguments),
+    /// Write HTML pages from documentation comments.
+    Doc(commands::doc::Arguments),
     /// Show a page of the user guide, a class, a method or an error code.
     Docs(commands::docs::Arguments),
     /// Watch files, supervise processes, run workflows.
@@ -158,6 +161,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
+        Command::Doc(arguments) => commands::doc::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(arguments),
         Command::Agents(arguments) => commands::agents::run(arguments),
