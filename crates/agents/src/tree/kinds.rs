@@ -65,6 +65,8 @@ pub(super) struct Buffer {
     /// Where the current request began, for files whose commits are requests.
     base: Option<u64>,
     per_request: bool,
+    /// Cutting the document to nothing is itself a change.
+    truncation_commits: bool,
     limit: usize,
     largest: u32,
     commit: Commit,
@@ -78,10 +80,16 @@ impl Buffer {
             committed: false,
             base: None,
             per_request,
+            truncation_commits: false,
             limit,
             largest,
             commit,
         }
+    }
+
+    pub(super) fn emptied_by_truncation(mut self) -> Self {
+        self.truncation_commits = true;
+        self
     }
 
     /// A write is final unless more of the same document is likely to follow.
@@ -158,6 +166,7 @@ impl Buffer {
         match usize::try_from(length) {
             Ok(length) if length <= self.bytes.len() => {
                 self.bytes.truncate(length);
+                self.pending |= length == 0 && self.truncation_commits;
                 Ok(())
             }
             _ => Err(Refusal::WSTAT_PROHIBITED),

@@ -82,7 +82,8 @@ impl TreeNode {
             Place::File(_, "context") => (false, limits.context_bytes),
             _ => (false, limits.document_bytes),
         };
-        if request.truncate && matches!(self.place, Place::File(_, "context")) {
+        let is_context = matches!(self.place, Place::File(_, "context"));
+        if request.truncate && is_context {
             Arc::clone(&self).commit(Vec::new()).await?;
         }
         let start = if request.truncate || per_request {
@@ -92,7 +93,10 @@ impl TreeNode {
         };
         let node = Arc::clone(&self);
         let commit: Commit = Arc::new(move |bytes| detached(Arc::clone(&node).commit(bytes)));
-        let buffer = Buffer::new(start, per_request, limit, request.largest_write, commit);
+        let mut buffer = Buffer::new(start, per_request, limit, request.largest_write, commit);
+        if is_context {
+            buffer = buffer.emptied_by_truncation();
+        }
         Ok(Box::new(DocumentFile {
             content: Arc::new(content),
             buffer,
