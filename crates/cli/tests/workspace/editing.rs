@@ -449,16 +449,31 @@ fn the_state_of_running_actors_follows_their_class() {
         wait_until("dropped values are logged", Duration::from_secs(5), || {
             log().contains("Lamp: removed slots (count) of 1 actor(s) are dropped")
         });
-        // A default that cannot be evaluated.
-        write(
-            &home,
-            "src/lamp.bt",
-            &coloured.replace("  isOn", "  state: bad = 1 / 0\n  isOn"),
-        );
+        // A default that cannot be evaluated: the actor keeps its code and its state, others have the new ones.
+        let faulty = coloured
+            .replace("=> self.on\n", "=> #new\n")
+            .replace("  isOn", "  state: bad = 1 / (0 max: 0)\n  isOn");
+        write(&home, "src/lamp.bt", &faulty);
+        for op in ["reload", "load-project"] {
+            let answer = client.good(op, json!({"class": "Lamp"})).await;
+            let failures = answer["migration_failures"].as_array().expect("a list");
+            assert_eq!(failures.len(), 1, "{op}");
+            assert!(failures[0]["reason"].as_str().is_some_and(|text| text.contains("zero")));
+            assert_eq!(client.value("lamp isOn").await, true, "{op}: its old code");
+            let seen = client.good("inspect", json!({"actor": failures[0]["actor"]})).await;
+            let names: Vec<&Value> = seen["fields"]
+                .as_array()
+                .expect("fields")
+                .iter()
+                .map(|field| &field["name"])
+                .collect();
+            assert_eq!(names, ["colour", "on"], "{op}");
+        }
+        write(&home, "src/lamp.bt", &faulty.replace("1 / (0 max: 0)", "1"));
         let answer = client.good("reload", json!({"class": "Lamp"})).await;
-        let failures = answer["migration_failures"].as_array().expect("a list");
-        assert_eq!(failures.len(), 1);
-        assert_eq!(client.value("lamp colour").await, "red", "it lives on");
+        assert_eq!(answer["migration_failures"], json!([]));
+        assert_eq!(client.value("lamp isOn").await, "new");
+        assert_eq!(client.value("lamp colour").await, "red");
         // A class of another kind is refused, whichever way it comes.
         write(&home, "src/lamp.bt", "Value subclass: Lamp\n  field: on = 1\n");
         for op in ["reload", "load-project"] {
