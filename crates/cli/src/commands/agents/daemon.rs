@@ -143,13 +143,15 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
     ))
 }
 
-/// Start the daemon unless it runs or must not be started.
+/// Start the daemon unless it runs or must not be started. A session sees only the socket of its
+/// daemon, and one started in its sandbox would be of no use.
 pub(super) fn ensure_started(client: &Client, no_start: bool) -> Result<(), Failure> {
+    let in_session = std::env::var_os("AGENT_ID").is_some_and(|id| !id.is_empty());
     let running = matches!(
         probe_instance(&client.living_namespace()),
         Instance::Running { .. }
     );
-    if running || no_start {
+    if running || no_start || in_session {
         return Ok(());
     }
     let options = ServeArguments {
