@@ -6,6 +6,7 @@ use beamtalk_ninep::{Answer, OpenFile, Payload, ReadAnswer, Refusal, WriteAnswer
 use tokio::sync::watch;
 
 use crate::bytelog::Taken;
+use crate::error::refusal;
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -66,6 +67,7 @@ pub(super) struct Buffer {
     base: Option<u64>,
     per_request: bool,
     limit: usize,
+    too_large: Refusal,
     largest: u32,
     commit: Commit,
 }
@@ -79,8 +81,17 @@ impl Buffer {
             base: None,
             per_request,
             limit,
+            too_large: Refusal::TOO_LARGE,
             largest,
             commit,
+        }
+    }
+
+    /// The same for prompts, which have a word of their own for what does not fit.
+    pub(super) fn for_prompts(self) -> Self {
+        Buffer {
+            too_large: refusal("prompt too large"),
+            ..self
         }
     }
 
@@ -117,7 +128,7 @@ impl Buffer {
                 self.bytes.clear();
                 self.base = None;
             }
-            return WriteAnswer::Now(Err(Refusal::TOO_LARGE));
+            return WriteAnswer::Now(Err(self.too_large.clone()));
         }
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
