@@ -6,6 +6,7 @@ use beamtalk_ninep::{Answer, OpenFile, Payload, ReadAnswer, Refusal, WriteAnswer
 use tokio::sync::watch;
 
 use crate::bytelog::Taken;
+use crate::error::refusal;
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -68,6 +69,7 @@ pub(super) struct Buffer {
     /// Cutting the document to nothing is itself a change.
     truncation_commits: bool,
     limit: usize,
+    too_large: Refusal,
     largest: u32,
     commit: Commit,
 }
@@ -82,14 +84,25 @@ impl Buffer {
             per_request,
             truncation_commits: false,
             limit,
+            too_large: Refusal::TOO_LARGE,
             largest,
             commit,
         }
     }
 
-    pub(super) fn emptied_by_truncation(mut self) -> Self {
-        self.truncation_commits = true;
-        self
+    pub(super) fn emptied_by_truncation(self) -> Self {
+        Buffer {
+            truncation_commits: true,
+            ..self
+        }
+    }
+
+    /// The same for prompts, which have a word of their own for what does not fit.
+    pub(super) fn for_prompts(self) -> Self {
+        Buffer {
+            too_large: refusal("prompt too large"),
+            ..self
+        }
     }
 
     /// A write is final unless more of the same document is likely to follow.
@@ -125,7 +138,7 @@ impl Buffer {
                 self.bytes.clear();
                 self.base = None;
             }
-            return WriteAnswer::Now(Err(Refusal::TOO_LARGE));
+            return WriteAnswer::Now(Err(self.too_large.clone()));
         }
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
