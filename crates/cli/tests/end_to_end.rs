@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[path = "end_to_end/dependencies.rs"]
+mod dependencies;
 #[path = "end_to_end/environment.rs"]
 mod environment;
 #[path = "end_to_end/formatting.rs"]
