@@ -34,7 +34,7 @@ mod tree;
 
 pub use config::{AuthMode, Backend, Config, Layers, Library};
 pub use daemon::{DaemonOptions, NAME, serve};
-pub use door::{Door, Proof, connect, connect_to, secret_answer};
+pub use door::{Door, Proof, Trust, connect, connect_to, secret_answer};
 pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
