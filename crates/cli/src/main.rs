@@ -20,6 +20,7 @@ mod testing;
 mod wire;
 mod workspace_link;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -117,9 +118,10 @@ fn main() -> ExitCode {
         return code;
     }
     std::panic::set_hook(Box::new(report_panic));
-    let arguments = match Arguments::try_parse_from(commands::agents::by_name(std::env::args_os())) {
+    let words = commands::agents::by_name(std::env::args_os());
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return refuse_arguments(&error).into(),
+        Err(error) => return refuse_arguments(&words, &error).into(),
     };
     // A launcher of sandboxes may have one thread only.
     if matches!(&arguments.command, Some(Command::Agents(agents)) if agents.is_launcher()) {
@@ -182,13 +184,20 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
 }
 
 /// Help and version are answers; everything else is wrong usage.
-fn refuse_arguments(error: &clap::Error) -> Exit {
-    // A closed stream leaves nobody to tell.
-    drop(error.print());
-    match error.kind() {
+fn refuse_arguments(words: &[OsString], error: &clap::Error) -> Exit {
+    let exit = match error.kind() {
         clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => Exit::Success,
         _ => Exit::Usage,
+    };
+    let as_json = (exit == Exit::Usage)
+        .then(|| commands::agents::usage_as_json(words, &error.to_string()))
+        .flatten();
+    // A closed stream leaves nobody to tell.
+    match as_json {
+        Some(object) => drop(writeln!(std::io::stdout(), "{object}")),
+        None => drop(error.print()),
     }
+    exit
 }
 
 /// Tell about a failure: a line on standard error, or one JSON object on standard output.

@@ -335,6 +335,13 @@ fn a_user_without_privileges_gets_the_same_sandbox() {
         &prompt("beamtalk agents token list 2>&1; echo $?"),
         "beamtalk agents: permission denied\n5\n",
     );
+    let around = world.value(&user("beamtalk agents new strict $W --wait"));
+    world.check(
+        &user(&format!(
+            "beamtalk agents prompt {around} 'rm -f $NAMESPACE/agent 2>/dev/null || echo refused' --wait"
+        )),
+        "refused\n",
+    );
     // A daemon that is killed finds its session again.
     world.check(
         &user("kill -9 $(cat $NAMESPACE/anvilsrv.pid); beamtalk agents start"),

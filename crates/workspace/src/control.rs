@@ -190,6 +190,7 @@ async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
         "port": info.port,
         "bind": info.bind_addr,
         "tls": info.tls,
+        "cluster": *workspace.cluster_status.borrow(),
         "session": info.session,
         "socket": info.socket,
         "started_at": info.started_at,

@@ -55,6 +55,9 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     for package in package.in_order() {
         let root = &package.project.root;
+        if let Some(name) = package.name() {
+            image.packages.insert(name.to_owned(), root.clone());
+        }
         for path in package.sources()? {
             let module_path = build::plan::module_path(&path, root);
             let text = source::Text::read(&path, root)?;

@@ -41,14 +41,14 @@ pub(super) fn mount(client: &Client, directory: &Path) -> Result<Exit, Failure> 
     }
 }
 
-pub(super) fn umount(directory: &Path) -> Result<Exit, Failure> {
+pub(super) fn umount(client: &Client, directory: &Path) -> Result<Exit, Failure> {
     if rustix::process::geteuid().is_root() {
         rustix::mount::unmount(directory, UnmountFlags::empty())
             .map_err(|error| Failure::plain(format!("umount: {}", std::io::Error::from(error))))?;
-        return Ok(Exit::Success);
+        return client.done();
     }
     match Command::new("fusermount").arg("-u").arg(directory).status() {
-        Ok(status) if status.success() => Ok(Exit::Success),
+        Ok(status) if status.success() => client.done(),
         _ => Err(Failure::plain("umount: needs root or fusermount")),
     }
 }
