@@ -3,12 +3,14 @@
 pub(crate) mod agents;
 pub(crate) mod build;
 pub(crate) mod check;
+pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod deps;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
+pub(crate) mod generate;
 pub(crate) mod loop_command;
 pub(crate) mod new;
 pub(crate) mod ninep;

@@ -8,6 +8,8 @@ mod dependencies;
 mod environment;
 #[path = "end_to_end/formatting.rs"]
 mod formatting;
+#[path = "end_to_end/housekeeping.rs"]
+mod housekeeping;
 #[path = "end_to_end/project.rs"]
 mod project;
 #[path = "end_to_end/running.rs"]

@@ -497,6 +497,20 @@ fn a_fetched_package_reaches_nothing_outside_its_repository() {
 }
 
 #[test]
+fn a_workspace_fetches_what_is_missing_unless_told_not_to() {
+    let place = Place::with_project();
+    let repository = Repository::new(&place, "units");
+    add(&place, &repository, &["--tag", "v1.2.0"]).expect_code(0);
+    forget_checkouts(&place);
+    fs::remove_dir_all(place.home()).unwrap();
+    let done = place.run(&["eval", "--offline", "Metre size"]).expect_code(1);
+    assert!(done.stderr.contains("--offline is given"), "{}", done.stderr);
+    let done = place.run(&["eval", "Metre size"]).expect_code(0);
+    assert_eq!(done.stdout, "1\n");
+    place.stop();
+}
+
+#[test]
 fn versions_are_shown_set_and_raised() {
     let place = Place::with_project();
     let text = "[package]\nname = \"work\"\nversion = '0.9.9'  # ours\n";
