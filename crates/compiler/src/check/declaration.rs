@@ -407,7 +407,10 @@ impl Checker<'_> {
         self.any_method(target, method, &parameters.unwrap_or_default());
         if self.file.origin == Origin::Session {
             // It may replace a method of the class itself.
-            let superclass = self.table.class(target).and_then(|entry| entry.superclass.clone());
+            let superclass = self
+                .table
+                .class(target)
+                .and_then(|entry| entry.superclass.clone());
             self.sealed_override(superclass.as_deref(), method);
             return;
         }

@@ -424,7 +424,11 @@ pub(crate) async fn compile_evaluation(workspace: &Rc<Workspace>, args: &Term) -
     };
     let compiled = compile_method(workspace, &request).await?;
     refuse_errors(&compiled)?;
-    let forms = compiled.outcome.modules.first().map(|module| compiled.bytes(module.forms));
+    let forms = compiled
+        .outcome
+        .modules
+        .first()
+        .map(|module| compiled.bytes(module.forms));
     let forms = Term::binary(forms.unwrap_or_default());
     Ok(terms::map([("forms", forms)]))
 }
