@@ -10,9 +10,10 @@ use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::findings::severity::Warnings;
 use crate::findings::{self, Counts};
+use crate::lock::{LockArguments, Locking};
 use crate::project::Project;
 use crate::source::{self, Parsed, Text};
-use crate::terminal::{Network, Terminal};
+use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -22,10 +23,12 @@ pub(crate) struct Arguments {
     /// Warnings and hints fail the check.
     #[arg(long)]
     warnings_as_errors: bool,
+    #[command(flatten)]
+    lock: LockArguments,
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let package = readable(terminal.network, &arguments.path)?;
+    let package = readable(terminal, &arguments.path, arguments.lock.into())?;
     let warnings = if arguments.warnings_as_errors {
         Warnings::AsErrors
     } else {
@@ -59,14 +62,14 @@ pub(crate) fn summarise(terminal: &mut Terminal, counts: &Counts, files: usize) 
 }
 
 /// The package a path belongs to; a directory without a manifest is taken as it is.
-pub(crate) fn readable(network: Network, path: &Path) -> anyhow::Result<Package> {
+pub(crate) fn readable(terminal: &mut Terminal, path: &Path, locking: Locking) -> anyhow::Result<Package> {
     if !path.exists() {
         return Err(Fault::usage("path_missing", format!("{} does not exist", path.display())).into());
     }
     if path.is_dir() && Project::find(path)?.is_none() {
-        return Package::resolve(Project::loose(path)?, network);
+        return Package::resolve(terminal, Project::loose(path)?, locking);
     }
-    package(network, path)
+    package(terminal, path, locking)
 }
 
 /// The sources of a package, parsed, with everything their compilation needs to know.

@@ -11,6 +11,7 @@ use crate::build::Package;
 use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::findings::{self, Counts, Policy};
+use crate::lock::Locking;
 use crate::site::{Kind, Site, entries};
 use crate::source::Text;
 use crate::terminal::Terminal;
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
 const LIST: &str = ".beamtalk-doc";
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let package = readable(terminal.network, &arguments.path)?;
+    let package = readable(terminal, &arguments.path, Locking::Follow)?;
     let mut site = Site {
         title: package.name().unwrap_or("API").to_owned(),
         ..Site::default()

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::findings::severity::Warnings;
 use crate::findings::{self, Counts, FileFindings, Finding, Policy};
+use crate::lock::Locking;
 use crate::source::{self, Parsed, Text};
 use crate::terminal::Terminal;
 
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
 const ROUNDS: usize = 8;
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let package = readable(terminal.network, &arguments.path)?;
+    let package = readable(terminal, &arguments.path, Locking::Follow)?;
     if arguments.fix {
         fix_all(terminal, &package, &arguments.path)?;
     }

@@ -20,11 +20,7 @@ fn pages_are_written_and_those_of_gone_classes_removed() {
     assert!(page.contains("source/src/Orbit.bt.html#L2"), "{page}");
     assert!(page.contains("Inherited methods"), "{page}");
     assert!(place.read("docs/api/Integer.html").contains("half"));
-    assert!(
-        place
-            .read("docs/api/index.html")
-            .contains("Orbit >> period")
-    );
+    assert!(place.read("docs/api/index.html").contains("Orbit >> period"));
     assert!(!place.directory().join("docs/api/String.html").exists());
     // What somebody else put there stays.
     place.write("docs/api/Mine.html", "mine");
