@@ -132,7 +132,7 @@ fn test_outcome(line: usize, result: &Value) -> Outcome {
     let seconds = result["duration"].as_f64().unwrap_or_default().max(0.0);
     Outcome {
         name: text(result, "name"),
-        line,
+        line: result["line"].as_u64().map_or(line, |line| line as usize),
         status,
         duration: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
         error: error.map(|error| Problem {

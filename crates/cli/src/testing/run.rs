@@ -292,15 +292,19 @@ fn test_outcome(
         Problem {
             kind: raised.kind,
             message: raised.message,
+            assertion: wire::field(report, "selector").and_then(wire::optional_text),
             expected: wire::field(report, "expected").and_then(wire::optional_text),
             actual: wire::field(report, "actual").and_then(wire::optional_text),
             hint: raised.hint,
             frames: raised.frames,
         }
     });
+    let failed_at = error
+        .as_ref()
+        .and_then(|problem| failing_line(unit, &problem.frames));
     Outcome {
         name: name.to_owned(),
-        line,
+        line: failed_at.unwrap_or(line),
         status,
         duration: Duration::from_micros(micros.unsigned_abs()),
         error,
@@ -310,6 +314,16 @@ fn test_outcome(
             String::new()
         },
     }
+}
+
+/// The innermost line of the test's own file on the stack, where a frame ends in `(OrbitTest.bt:14)`.
+fn failing_line(unit: &Unit, frames: &[String]) -> Option<usize> {
+    let name = Path::new(&unit.file).file_name()?.to_str()?;
+    frames.iter().find_map(|frame| {
+        let place = frame.rsplit_once('(')?.1.strip_suffix(')')?;
+        let (file, line) = place.rsplit_once(':')?;
+        (Path::new(file).file_name()?.to_str()? == name).then(|| line.parse().ok())?
+    })
 }
 
 /// Judge a script that ran in a node of its own.

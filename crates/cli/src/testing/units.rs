@@ -116,6 +116,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Problem {
     pub(crate) kind: String,
     pub(crate) message: String,
+    /// The assertion that failed.
+    pub(crate) assertion: Option<String>,
     pub(crate) expected: Option<String>,
     pub(crate) actual: Option<String>,
     pub(crate) hint: Option<String>,
