@@ -73,6 +73,8 @@ enum Command {
     FmtCheck(commands::fmt::CheckArguments),
     /// Report everything `check` finds, and what is correct but better written otherwise.
     Lint(commands::lint::Arguments),
+    /// Tell the share of expressions with a type.
+    TypeCoverage(commands::type_coverage::Arguments),
     /// Run tests: test classes, scripts and documentation.
     Test(commands::test::Arguments),
     /// Run expression scripts alone.
@@ -168,6 +170,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
         Command::Lint(arguments) => commands::lint::run(terminal, &arguments),
+        Command::TypeCoverage(arguments) => commands::type_coverage::run(terminal, &arguments),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
         Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),

@@ -1,6 +1,7 @@
 //! What could stand at the cursor, and what stands there: completion and hover from source texts alone. Nothing is
 //! evaluated: a receiver is known by its literal, its class name, its variable or the types that methods declare.
 
+mod coverage;
 mod cursor;
 mod describe;
 mod hover;
@@ -18,6 +19,7 @@ use crate::table::{ClassTable, Origin};
 use cursor::{Found, Site};
 use describe::{Classes, Known};
 
+pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
