@@ -63,6 +63,7 @@ codes! {
     NIL_ON_VALUE = "W0215", "A method of a Value answers nothing.";
     DIRECT_ASSIGNMENT = "W0216", "An actor assigns a slot past the method that sets it.";
     TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor (rule sync-send-in-timer-block).";
+    UNKNOWN_SELECTOR = "H0401", "A message is sent to a receiver whose class is certain and does not understand it.";
     TRAILING_CARET = "L0101", "`^` stands before the last expression of a method, whose value is answered anyway (rule trailing-caret; `lint --fix` removes it).";
     UNNECESSARY_PARENS = "L0102", "Parentheses change nothing (rule unnecessary-parens; `lint --fix` removes them).";
     NEEDLESS_SEPARATOR = "L0103", "A point stands before a line end or a closing bracket, which separate statements themselves (rule needless-separator).";

@@ -8,6 +8,7 @@ mod hover;
 mod infer;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ use describe::{Classes, Known};
 
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
+pub(crate) use unknown::unknown_selectors;
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
 /// variable that holds a class has a class such as `Lamp class`.

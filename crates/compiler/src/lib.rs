@@ -123,6 +123,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     let lines = LineIndex::new(&file.text);
     let mut diagnostics = Vec::new();
     check::file(file, table, &mut diagnostics);
+    complete::unknown_selectors(file, table, &mut diagnostics);
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
     let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     let modules = if has_errors(&diagnostics) {

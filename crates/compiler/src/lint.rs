@@ -17,7 +17,7 @@ use beamtalk_syntax::diagnostic::Diagnostic;
 
 use crate::check::{Child, each_child};
 use crate::table::ClassTable;
-use crate::{SourceFile, check, definitions, expect};
+use crate::{SourceFile, check, complete, definitions, expect};
 use beamtalk_syntax::span::LineIndex;
 
 pub use fix::fix;
@@ -28,6 +28,7 @@ pub use native::{Native, lint_native};
 pub fn lint_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     check::file(file, table, &mut diagnostics);
+    complete::unknown_selectors(file, table, &mut diagnostics);
     definitions(file, table, &LineIndex::new(&file.text), &[], &mut diagnostics);
     let linter = Linter { file, table };
     for method in methods(&file.unit) {
