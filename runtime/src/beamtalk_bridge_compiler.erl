@@ -23,13 +23,18 @@ handle({remove, Class, Side, Selector}) ->
                                                       <<"selector">> => name(Selector)}));
 handle({remove_class, Class}) ->
     answer(beamtalk_bridge:ask(<<"remove-class">>, #{<<"class">> => name(Class)}));
-handle({evaluate, _Source, _Self}) ->
-    unsupported();
+handle({evaluate, Source, Self}) ->
+    {Class, Side} = case Self of
+        {beamtalk_object, _, _, Name} when is_atom(Name) -> {Name, class};
+        _ -> {beamtalk_dispatch:class_name(Self), instance}
+    end,
+    case beamtalk_bridge:ask(<<"compile-body">>, #{<<"class">> => name(Class), <<"side">> => name(Side),
+                                                   <<"source">> => Source}) of
+        {ok, #{<<"modules">> := [Forms]}} -> {ok, beamtalk_code:call_once(binary_to_term(Forms), Self)};
+        {error, Exception} -> {error, Exception}
+    end;
 handle(_Notice) ->
     ok.
-
-unsupported() ->
-    {error, beamtalk_error:new(unsupported, nil, nil, <<"the workspace cannot do this yet">>, nil, #{})}.
 
 answer({ok, _}) -> {ok, nil};
 answer({error, Exception}) -> {error, Exception}.

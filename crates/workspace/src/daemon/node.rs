@@ -153,10 +153,7 @@ fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
 /// The image wants an operation performed, on behalf of the session whose evaluation asks.
 async fn answer(workspace: Rc<Workspace>, number: i64, session: Option<String>, op: String, args: Term) {
     let outcome = perform(&workspace, session.as_deref(), &op, &args).await;
-    let outcome = match outcome {
-        Ok(fields) => Ok(terms::from_json(&fields)),
-        Err(error) => Err(terms::from_json(&json!(error))),
-    };
+    let outcome = outcome.map_err(|error| terms::from_json(&json!(error)));
     if let Some(link) = workspace.image.link() {
         link.answer(number, outcome);
     }
@@ -167,7 +164,7 @@ async fn perform(
     session: Option<&str>,
     op: &str,
     args: &Term,
-) -> Result<Value, ErrorBody> {
+) -> Result<Term, ErrorBody> {
     let session = session
         .and_then(|id| workspace.sessions.find(id))
         .or_else(|| workspace.sessions.all().first().cloned());
@@ -180,7 +177,7 @@ async fn perform(
         role: Role::Owner,
         connection: None,
     };
-    if let Some(answer) = ops::of_image(workspace, op, args) {
+    if let Some(answer) = ops::of_image(workspace, op, args).await {
         return answer;
     }
     let Some(op) = Op::from_name(op) else {
@@ -196,7 +193,7 @@ async fn perform(
             .collect(),
     };
     let answer = ops::perform(workspace, &caller, &request, &Sink::Nowhere).await?;
-    Ok(Value::Object(answer.fields))
+    Ok(terms::from_object(&answer.fields))
 }
 
 /// Load the project that was built while the node booted. A project that does not build is reported; the workspace

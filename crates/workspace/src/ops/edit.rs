@@ -15,6 +15,9 @@ use crate::compile::job::{Definition, Job, Shape, SourceText};
 use crate::terms;
 use crate::workspace::Workspace;
 
+/// The method of a body that the image wants compiled: a name nobody gives a method of theirs.
+const BODY_SELECTOR: &str = "evaluatedByTheInspector";
+
 /// Note what an input or a request defined: the compiler knows it and the change log has it. Listeners
 /// hear of it from the node, as of every class that is loaded.
 pub(super) fn defined(
@@ -400,7 +403,11 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
 }
 
 /// What only the image may ask for.
-pub(crate) fn of_image(workspace: &Workspace, op: &str, args: &Term) -> Option<Result<Value, ErrorBody>> {
+pub(crate) async fn of_image(
+    workspace: &Rc<Workspace>,
+    op: &str,
+    args: &Term,
+) -> Option<Result<Term, ErrorBody>> {
     let fields = terms::to_object(args);
     match op {
         "autoflush" => {
@@ -408,10 +415,28 @@ pub(crate) fn of_image(workspace: &Workspace, op: &str, args: &Term) -> Option<R
                 workspace.autoflush.set(*on);
                 remember_autoflush(workspace, *on);
             }
-            Some(Ok(json!({"value": workspace.autoflush.get()})))
+            let answer = json!({"value": workspace.autoflush.get()});
+            Some(Ok(terms::from_json(&answer)))
         }
+        "compile-body" => Some(compile_body(workspace, fields).await),
         _ => None,
     }
+}
+
+/// The forms of a module whose method has the given body; nothing is installed.
+async fn compile_body(workspace: &Rc<Workspace>, mut fields: Map<String, Value>) -> Result<Term, ErrorBody> {
+    fields.insert("selector".to_owned(), BODY_SELECTOR.into());
+    let request = Request {
+        op: Op::PrecheckMethod,
+        id: "image".to_owned(),
+        session: None,
+        fields,
+    };
+    let compiled = compile_method(workspace, &request).await?;
+    refuse_errors(&compiled)?;
+    let modules = compiled.outcome.modules.iter();
+    let forms = modules.map(|module| Term::binary(compiled.bytes(module.forms)));
+    Ok(terms::map([("modules", Term::list(forms))]))
 }
 
 fn remember_autoflush(workspace: &Workspace, on: bool) {
