@@ -6,6 +6,8 @@
 mod environment;
 #[path = "end_to_end/formatting.rs"]
 mod formatting;
+#[path = "end_to_end/permissions.rs"]
+mod permissions;
 #[path = "end_to_end/project.rs"]
 mod project;
 #[path = "end_to_end/running.rs"]
