@@ -156,6 +156,10 @@ serve({test, Options, Units}) ->
 %% One executable file with the program in it.
 serve({escript, Path, Code, Job}) ->
     send({escript, beamtalk_escript:create(Path, Code, Job)});
+%% What the functions of Erlang modules take and answer.
+serve({specs, Directories, Modules}) ->
+    Where = [path(Directory) || Directory <- Directories],
+    send({specs, [beamtalk_specs:functions(Module, Where) || Module <- Modules]});
 %% A sign of life: what `1 + 2' prints, and the ports that listen.
 serve({ping}) ->
     Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],

@@ -233,7 +233,7 @@ fn method_info(file: &SourceFile, lines: &LineIndex, method: &ast::Method) -> Te
 }
 
 /// The whole body is `self delegate`.
-pub(crate) fn is_delegate(method: &ast::Method) -> bool {
+pub fn is_delegate(method: &ast::Method) -> bool {
     let [statement] = method.body.as_slice() else {
         return false;
     };

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
-use beamtalk_node::{Answer, Erlang, NodeLink, NodeMessage, NodeOptions, Reply, Runtime};
+use beamtalk_node::{Answer, DistributionFlags, Erlang, NodeLink, NodeMessage, NodeOptions, Reply, Runtime};
 use beamtalk_storage::RotatingLog;
 use beamtalk_wire::ErrorBody;
 use rustix::pipe::PipeFlags;
@@ -54,6 +54,7 @@ pub(crate) struct NodeSetup {
     pub log: Rc<RefCell<RotatingLog>>,
     pub crash_dump: PathBuf,
     pub disabled_capabilities: Vec<String>,
+    pub distribution: Option<DistributionFlags>,
     pub log_level: String,
     pub transcript: u64,
 }
@@ -91,6 +92,7 @@ impl Image {
             log,
             crash_dump: self.setup.crash_dump.clone(),
             disabled_capabilities: self.setup.disabled_capabilities.clone(),
+            distribution: self.setup.distribution.clone(),
         };
         let (link, messages) = NodeLink::start(&self.setup.erlang, &self.setup.runtime, options)
             .map_err(|cause| failed(cause.to_string()))?;
@@ -165,6 +167,11 @@ impl Image {
 
     pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.borrow().clone()
+    }
+
+    /// The port mapper that belongs to the node's Erlang.
+    pub(crate) fn epmd(&self) -> Option<PathBuf> {
+        self.setup.erlang.epmd()
     }
 
     pub(crate) fn pid(&self) -> Option<u32> {

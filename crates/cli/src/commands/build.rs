@@ -8,6 +8,7 @@ use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::findings::Policy;
 use crate::findings::severity::Warnings;
+use crate::lock::{LockArguments, Locking};
 use crate::project::Project;
 use crate::terminal::Terminal;
 
@@ -25,6 +26,8 @@ pub(crate) struct Arguments {
     /// Warnings and hints fail the build.
     #[arg(long)]
     warnings_as_errors: bool,
+    #[command(flatten)]
+    lock: LockArguments,
     /// How many modules to compile at once; 0 means one for each core.
     #[arg(long, value_name = "N", default_value = "0")]
     jobs: usize,
@@ -47,7 +50,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         return Err(Fault::usage("not_supported", "build --release is not part of this version").into());
     }
     let entry = arguments.entry.as_deref().map(Entry::parse).transpose()?;
-    let package = package(terminal, &arguments.path)?;
+    let package = package(terminal, &arguments.path, arguments.lock.into())?;
     let warnings = match (arguments.no_warnings, arguments.warnings_as_errors) {
         (true, _) => Warnings::Hidden,
         (_, true) => Warnings::AsErrors,
@@ -85,11 +88,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 }
 
 /// The package a path stands for: a single file outside any project, or the project around it.
-pub(crate) fn package(terminal: &Terminal, path: &Path) -> anyhow::Result<Package> {
+pub(crate) fn package(terminal: &mut Terminal, path: &Path, locking: Locking) -> anyhow::Result<Package> {
     if path.is_file() && files::has_extension(path, &["bt"]) && Project::find(path)?.is_none() {
         return Package::single_file(path);
     }
-    Package::resolve(Project::require(path)?, terminal.network)
+    Package::resolve(terminal, Project::require(path)?, locking)
 }
 
 pub(crate) fn policy(package: &Package, warnings: Warnings) -> Policy {

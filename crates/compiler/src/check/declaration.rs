@@ -9,15 +9,9 @@ use super::Checker;
 use super::annotation::{is_primitive, type_parameters};
 use crate::codes;
 use crate::live::class_of;
+use crate::names::is_erlang_reserved;
 use crate::suggest;
 use crate::table::{Kind, Origin};
-
-/// Words no Erlang function can be called by without quotes; a native method may not be named like one.
-const ERLANG_RESERVED: &[&str] = &[
-    "after", "and", "andalso", "band", "begin", "bnot", "bor", "bsl", "bsr", "bxor", "case", "catch", "cond",
-    "div", "else", "end", "fun", "if", "let", "maybe", "not", "of", "or", "orelse", "receive", "rem", "try",
-    "when", "xor",
-];
 
 /// Type names that are no classes.
 const BUILT_IN_TYPES: &[&str] = &["Nil", "Dynamic", "Never", "Self", "Object"];
@@ -243,7 +237,7 @@ impl Checker<'_> {
                 );
             }
             let function = selector.split(':').next().unwrap_or_default();
-            if ERLANG_RESERVED.contains(&function) && self.table.kind(&class.name.text) != Kind::Actor {
+            if is_erlang_reserved(function) && self.table.kind(&class.name.text) != Kind::Actor {
                 let message =
                     eco_format!("`{function}` is an Erlang reserved word and cannot name a native function");
                 self.error(codes::NATIVE_RESERVED_WORD, method.head.span, message);
@@ -339,7 +333,7 @@ impl Checker<'_> {
             );
             self.error(codes::FFI_DISABLED, class.header, message);
         }
-        if ERLANG_RESERVED.contains(&native) {
+        if is_erlang_reserved(native) {
             let message = eco_format!("`{native}` is an Erlang reserved word and cannot name a module");
             self.error(codes::NATIVE_RESERVED_WORD, class.header, message);
         }
@@ -413,7 +407,10 @@ impl Checker<'_> {
         self.any_method(target, method, &parameters.unwrap_or_default());
         if self.file.origin == Origin::Session {
             // It may replace a method of the class itself.
-            let superclass = self.table.class(target).and_then(|entry| entry.superclass.clone());
+            let superclass = self
+                .table
+                .class(target)
+                .and_then(|entry| entry.superclass.clone());
             self.sealed_override(superclass.as_deref(), method);
             return;
         }
