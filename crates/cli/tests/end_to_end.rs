@@ -10,6 +10,8 @@ mod environment;
 mod formatting;
 #[path = "end_to_end/housekeeping.rs"]
 mod housekeeping;
+#[path = "end_to_end/packaging.rs"]
+mod packaging;
 #[path = "end_to_end/project.rs"]
 mod project;
 #[path = "end_to_end/running.rs"]
