@@ -59,12 +59,14 @@ loop(Port, Waiting, Current) ->
 %% The compiler behind beamtalk_compiler_port: the binary at the other end of the pipe.
 -spec compiler(tuple()) -> {ok, term()} | {error, map()} | ok.
 compiler({compile, Mode, Class, Side, Selector, Source}) ->
-    #{superclass := Super, slots := Slots, class_slots := ClassSlots} = beamtalk_class:record(Class),
-    Names = fun(All) -> [Name || #{name := Name} <- All] end,
-    Question = {compile, Class, Side, Selector, Source, Super, Names(Slots), Names(ClassSlots)},
-    case ask(Question) of
+    case ask_for_method(Class, Side, Selector, Source) of
         {ok, _} when Mode =:= precheck -> {ok, no_findings()};
         {ok, Modules} -> install(Class, Selector, Modules);
+        {error, Text} -> {error, failed(compile_failed, Class, Selector, Text)}
+    end;
+compiler({evaluate, Class, Side, Selector, Source}) ->
+    case ask_for_method(Class, Side, Selector, Source) of
+        {ok, [Forms | _]} -> {ok, binary_to_term(Forms)};
         {error, Text} -> {error, failed(compile_failed, Class, Selector, Text)}
     end;
 compiler({reload, Class, File}) ->
@@ -81,6 +83,11 @@ compiler({removed, Class, Side, Selector}) ->
     end;
 compiler(_Notice) ->
     ok.
+
+ask_for_method(Class, Side, Selector, Source) ->
+    #{superclass := Super, slots := Slots, class_slots := ClassSlots} = beamtalk_class:record(Class),
+    Names = fun(All) -> [Name || #{name := Name} <- All] end,
+    ask({compile, Class, Side, Selector, Source, Super, Names(Slots), Names(ClassSlots)}).
 
 install(_Class, _Selector, []) -> {ok, nil};
 install(Class, Selector, Modules) ->

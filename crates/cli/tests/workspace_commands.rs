@@ -12,3 +12,5 @@ mod life;
 mod secrets;
 #[path = "workspace_commands/settings.rs"]
 mod settings;
+#[path = "workspace_commands/tails.rs"]
+mod tails;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use beamtalk_agents::{Door, Proof, candidates, connect, connect_to};
+use beamtalk_agents::{Door, Proof, Trust, candidates, connect, connect_to};
 use beamtalk_ninep::{Attachment, Client, Error, File, NOTAG};
 use clap::{Args, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
@@ -163,7 +163,8 @@ fn reach(arguments: &Arguments, shown: &str) -> Result<Remote, Failure> {
                 let text = format!("bad address {address}: must be unix!/path or an absolute path");
                 return Err(Failure::Usage(text));
             }
-            let stream = connect_to(socket).map_err(|door| Failure::Unreachable(door.to_string()))?;
+            let stream =
+                connect_to(socket, Trust::Named).map_err(|door| Failure::Unreachable(door.to_string()))?;
             (
                 stream,
                 socket.parent().map(Path::to_owned),

@@ -409,6 +409,12 @@ impl Checker<'_> {
             .map(type_parameters);
         self.any_method(target, method, &parameters.unwrap_or_default());
         if self.file.origin == Origin::Session {
+            // It may replace a method of the class itself.
+            let superclass = self
+                .table
+                .class(target)
+                .and_then(|entry| entry.superclass.clone());
+            self.sealed_override(superclass.as_deref(), method);
             return;
         }
         let Some(entry) = self.table.class(target) else {

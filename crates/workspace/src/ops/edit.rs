@@ -414,6 +414,25 @@ pub(crate) fn of_image(workspace: &Workspace, op: &str, args: &Term) -> Option<R
     }
 }
 
+/// The code of a method that is run once and installed nowhere (`Inspector evaluate:`).
+pub(crate) async fn compile_evaluation(workspace: &Rc<Workspace>, args: &Term) -> Result<Term, ErrorBody> {
+    let request = Request {
+        op: Op::PrecheckMethod,
+        id: "image".to_owned(),
+        session: None,
+        fields: terms::to_object(args),
+    };
+    let compiled = compile_method(workspace, &request).await?;
+    refuse_errors(&compiled)?;
+    let forms = compiled
+        .outcome
+        .modules
+        .first()
+        .map(|module| compiled.bytes(module.forms));
+    let forms = Term::binary(forms.unwrap_or_default());
+    Ok(terms::map([("forms", forms)]))
+}
+
 fn remember_autoflush(workspace: &Workspace, on: bool) {
     if let Ok(Some(mut metadata)) = workspace.directory.metadata() {
         metadata.settings.autoflush = on;

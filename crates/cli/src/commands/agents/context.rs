@@ -140,6 +140,11 @@ impl Client {
         self.explicit.then(|| self.namespace())
     }
 
+    /// Whether the user said which namespace is meant.
+    pub(super) fn is_namespace_named(&self) -> bool {
+        self.explicit || std::env::var_os("NAMESPACE").is_some_and(|path| !path.is_empty())
+    }
+
     /// The namespace whose daemon answers, else the first.
     pub(super) fn living_namespace(&self) -> PathBuf {
         connect(&self.namespaces, "agent").map_or_else(|_| self.namespace(), |(_, namespace)| namespace)

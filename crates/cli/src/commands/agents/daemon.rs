@@ -1,6 +1,7 @@
 //! The daemon's own commands, and the internal ones tmux runs.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -231,24 +232,12 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
             }
         }
     }
-    let number = pid.parse().ok().and_then(Pid::from_raw);
-    let Some(number) = number else {
-        return Err(Failure::plain(format!("damaged PID file: {pid}")));
-    };
-    kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
-    if !client.json {
-        say(&format!("Stopping {NAME} (PID {pid})"))?;
-    }
-    let limit = Instant::now() + STOP_LIMIT;
-    while probe_instance(&namespace) == instance {
-        if Instant::now() > limit {
-            return Err(Failure::new(
-                Ending::TimedOut,
-                format!("{NAME} (PID {pid}) does not stop"),
-            ));
+    terminate(&namespace, &instance, || {
+        if !client.json {
+            say(&format!("Stopping {NAME} (PID {pid})"))?;
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        Ok(())
+    })?;
     if kill_sessions {
         // Without sessions the private tmux server has nothing left to hold.
         Command::new("tmux")
@@ -261,6 +250,40 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
         std::fs::remove_file(Places::of(&namespace).tmux_socket()).ok();
     }
     client.done()
+}
+
+/// Stop the daemon without a word, if it runs.
+pub(super) fn stop_quietly(client: &Client) -> Result<(), Failure> {
+    let namespace = client.living_namespace();
+    let instance = probe_instance(&namespace);
+    terminate(&namespace, &instance, || Ok(()))
+}
+
+/// Ask a running daemon to end, tell, and wait until it is gone.
+fn terminate(
+    namespace: &Path,
+    instance: &Instance,
+    tell: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Instance::Running { pid } = instance else {
+        return Ok(());
+    };
+    let Some(number) = pid.parse().ok().and_then(Pid::from_raw) else {
+        return Err(Failure::plain(format!("damaged PID file: {pid}")));
+    };
+    kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
+    tell()?;
+    let limit = Instant::now() + STOP_LIMIT;
+    while probe_instance(namespace) == *instance {
+        if Instant::now() > limit {
+            return Err(Failure::new(
+                Ending::TimedOut,
+                format!("{NAME} (PID {pid}) does not stop"),
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 fn not_running(instance: &Instance) -> &'static str {
