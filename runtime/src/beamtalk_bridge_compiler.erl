@@ -10,8 +10,7 @@ handle({compile, Mode, Class, Side, Selector, Source}) ->
         ephemeral -> <<"try-method">>;
         precheck -> <<"precheck-method">>
     end,
-    case beamtalk_bridge:ask(Op, #{<<"class">> => name(Class), <<"side">> => name(Side),
-                                   <<"selector">> => name(Selector), <<"source">> => Source}) of
+    case beamtalk_bridge:ask(Op, method(Class, Side, Selector, Source)) of
         {ok, Answer} when Mode =:= precheck -> {ok, findings(Answer)};
         {ok, _} -> {ok, nil};
         {error, Exception} -> {error, Exception}
@@ -23,18 +22,16 @@ handle({remove, Class, Side, Selector}) ->
                                                       <<"selector">> => name(Selector)}));
 handle({remove_class, Class}) ->
     answer(beamtalk_bridge:ask(<<"remove-class">>, #{<<"class">> => name(Class)}));
-handle({evaluate, Source, Self}) ->
-    {Class, Side} = case Self of
-        {beamtalk_object, _, _, Name} when is_atom(Name) -> {Name, class};
-        _ -> {beamtalk_dispatch:class_name(Self), instance}
-    end,
-    case beamtalk_bridge:ask(<<"compile-body">>, #{<<"class">> => name(Class), <<"side">> => name(Side),
-                                                   <<"source">> => Source}) of
-        {ok, #{<<"modules">> := [Forms]}} -> {ok, beamtalk_code:call_once(binary_to_term(Forms), Self)};
+handle({evaluate, Class, Side, Selector, Source}) ->
+    case beamtalk_bridge:ask(<<"compile-evaluation">>, method(Class, Side, Selector, Source)) of
+        {ok, #{<<"forms">> := Forms}} -> {ok, binary_to_term(Forms)};
         {error, Exception} -> {error, Exception}
     end;
 handle(_Notice) ->
     ok.
+
+method(Class, Side, Selector, Source) ->
+    #{<<"class">> => name(Class), <<"side">> => name(Side), <<"selector">> => name(Selector), <<"source">> => Source}.
 
 answer({ok, _}) -> {ok, nil};
 answer({error, Exception}) -> {error, Exception}.

@@ -9,7 +9,7 @@
 %% state go on with (beamtalk_former) is not loaded over either.
 -module(beamtalk_code).
 
--export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, load/1, compile_forms/1, unload/1, call_once/2, slot/2]).
+-export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, load/1, compile_forms/1, unload/1, slot/2]).
 
 -export_type([prepared/0]).
 
@@ -180,26 +180,3 @@ unload(Module) ->
             ok;
         false -> ok
     end.
-
-%% Call the method of a module that holds nothing else, without registering it.
--spec call_once([term()], term()) -> term().
-call_once(Forms, Self) ->
-    [Function] = [Name || {function, _, Name, 1, _} <- Forms, lists:member({Name, 1}, exports(Forms))],
-    %% A fun of the module itself stays with this version when the name is used again.
-    Getter = '$function',
-    Fun = {function, 1, Getter, 0, [{clause, 1, [], [], [{'fun', 1, {function, Function, 1}}]}]},
-    Export = {attribute, 1, export, [{Getter, 0}]},
-    {Attributes, Functions} = lists:partition(fun(Form) -> element(1, Form) =:= attribute end, Forms),
-    {Slot, Method} = beamtalk_class:locked(fun() ->
-        {ok, Prepared} = prepare_forms(Attributes ++ [Export, Fun | Functions]),
-        {ok, Loaded} = load(Prepared),
-        {Loaded, Loaded:Getter()}
-    end),
-    try Method(Self)
-    after
-        beamtalk_class:locked(fun() -> unload(Slot) end),
-        %% The method itself is garbage now; until it is collected its slot cannot be used again.
-        erlang:garbage_collect(self(), [{type, minor}])
-    end.
-
-exports(Forms) -> lists:append([Exports || {attribute, _, export, Exports} <- Forms]).

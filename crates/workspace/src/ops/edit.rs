@@ -15,9 +15,6 @@ use crate::compile::job::{Definition, Job, Shape, SourceText};
 use crate::terms;
 use crate::workspace::Workspace;
 
-/// The method of a body that the image wants compiled: a name nobody gives a method of theirs.
-const BODY_SELECTOR: &str = "evaluatedByTheInspector";
-
 /// Note what an input or a request defined: the compiler knows it and the change log has it. Listeners
 /// hear of it from the node, as of every class that is loaded.
 pub(super) fn defined(
@@ -403,11 +400,7 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
 }
 
 /// What only the image may ask for.
-pub(crate) async fn of_image(
-    workspace: &Rc<Workspace>,
-    op: &str,
-    args: &Term,
-) -> Option<Result<Term, ErrorBody>> {
+pub(crate) fn of_image(workspace: &Workspace, op: &str, args: &Term) -> Option<Result<Value, ErrorBody>> {
     let fields = terms::to_object(args);
     match op {
         "autoflush" => {
@@ -415,28 +408,29 @@ pub(crate) async fn of_image(
                 workspace.autoflush.set(*on);
                 remember_autoflush(workspace, *on);
             }
-            let answer = json!({"value": workspace.autoflush.get()});
-            Some(Ok(terms::from_json(&answer)))
+            Some(Ok(json!({"value": workspace.autoflush.get()})))
         }
-        "compile-body" => Some(compile_body(workspace, fields).await),
         _ => None,
     }
 }
 
-/// The forms of a module whose method has the given body; nothing is installed.
-async fn compile_body(workspace: &Rc<Workspace>, mut fields: Map<String, Value>) -> Result<Term, ErrorBody> {
-    fields.insert("selector".to_owned(), BODY_SELECTOR.into());
+/// The code of a method that is run once and installed nowhere (`Inspector evaluate:`).
+pub(crate) async fn compile_evaluation(workspace: &Rc<Workspace>, args: &Term) -> Result<Term, ErrorBody> {
     let request = Request {
         op: Op::PrecheckMethod,
         id: "image".to_owned(),
         session: None,
-        fields,
+        fields: terms::to_object(args),
     };
     let compiled = compile_method(workspace, &request).await?;
     refuse_errors(&compiled)?;
-    let modules = compiled.outcome.modules.iter();
-    let forms = modules.map(|module| Term::binary(compiled.bytes(module.forms)));
-    Ok(terms::map([("modules", Term::list(forms))]))
+    let forms = compiled
+        .outcome
+        .modules
+        .first()
+        .map(|module| compiled.bytes(module.forms));
+    let forms = Term::binary(forms.unwrap_or_default());
+    Ok(terms::map([("forms", forms)]))
 }
 
 fn remember_autoflush(workspace: &Workspace, on: bool) {
