@@ -188,7 +188,7 @@ observe(Actor, IsOn) ->
 -spec global(atom()) -> {ok, term()} | none.
 global(Name) ->
     case is_live() of
-        false -> none;
+        false -> beamtalk_transcript_stream:of_program(Name);
         true ->
             case singleton(Name) of
                 none ->

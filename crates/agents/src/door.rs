@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use beamtalk_ninep::{Attachment, Client, Dialect, Error, MSIZE};
 
@@ -28,21 +29,15 @@ pub fn connect(candidates: &[PathBuf], socket: &str) -> Result<(UnixStream, Path
     let mut last = None;
     for namespace in candidates {
         let path = namespace.join(socket);
-        let shown = path.display().to_string();
         if let Err(uid) = namespace::check_for_client(namespace) {
-            last = Some(Door::Foreign { path: shown, uid });
+            let path = path.display().to_string();
+            last = Some(Door::Foreign { path, uid });
             continue;
         }
-        match UnixStream::connect(&path) {
-            Ok(stream) => {
-                check_server(&stream, &shown)?;
-                return Ok((stream, namespace.clone()));
-            }
-            Err(error) => {
-                let text = error.to_string();
-                let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
-                last = Some(Door::Unreachable { path: shown, reason });
-            }
+        match connect_to(&path, Trust::OwnOrRoot) {
+            Ok(stream) => return Ok((stream, namespace.clone())),
+            Err(unreachable @ Door::Unreachable { .. }) => last = Some(unreachable),
+            Err(other) => return Err(other),
         }
     }
     Err(last.unwrap_or(Door::Unreachable {
@@ -51,19 +46,29 @@ pub fn connect(candidates: &[PathBuf], socket: &str) -> Result<(UnixStream, Path
     }))
 }
 
-/// The peer must be our own uid or 0.
-pub(crate) fn check_server(stream: &UnixStream, path: &str) -> Result<(), Door> {
-    let uid = crate::sys::peer_uid(stream).map_err(|error| Door::Unreachable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
-    if uid == rustix::process::geteuid().as_raw() || uid == 0 {
-        Ok(())
-    } else {
-        Err(Door::Foreign {
-            path: path.to_owned(),
-            uid,
-        })
+/// Whose servers are talked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Where the socket was looked for, somebody else may have put one.
+    OwnOrRoot,
+    /// The address was given: root may look after the servers of others.
+    Named,
+}
+
+/// Connect to one socket.
+pub fn connect_to(path: &Path, trust: Trust) -> Result<UnixStream, Door> {
+    let own = rustix::process::geteuid().as_raw();
+    let any = own == 0 && trust == Trust::Named;
+    let shown = path.display().to_string();
+    let connected = UnixStream::connect(path).and_then(|stream| Ok((crate::sys::peer_uid(&stream)?, stream)));
+    match connected {
+        Ok((uid, stream)) if uid == own || uid == 0 || any => Ok(stream),
+        Ok((uid, _)) => Err(Door::Foreign { path: shown, uid }),
+        Err(error) => {
+            let text = error.to_string();
+            let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
+            Err(Door::Unreachable { path: shown, reason })
+        }
     }
 }
 
@@ -81,22 +86,29 @@ impl Proof {
     /// The token of `file` or `$AGENT_TOKEN`, else as needed.
     pub fn from_environment(file: Option<&Path>) -> std::io::Result<Self> {
         match file {
-            Some(path) => Ok(Proof::Token(std::fs::read_to_string(path)?.trim().to_owned())),
+            Some(path) => match std::fs::read_to_string(path) {
+                Ok(text) => Ok(Proof::Token(text.trim().to_owned())),
+                Err(error) => Err(std::io::Error::new(
+                    error.kind(),
+                    format!("token file {}: {error}", path.display()),
+                )),
+            },
             None => Ok(variable("AGENT_TOKEN").map_or(Proof::AsNeeded, Proof::Token)),
         }
     }
 }
 
 impl Door {
-    /// Agree on a version, authenticate, attach.
+    /// Agree on a version, authenticate, attach; no call takes longer than `patience`.
     pub fn enter(
         stream: UnixStream,
         namespace: Option<&Path>,
         proof: &Proof,
         aname: &str,
         trace: bool,
+        patience: Option<Duration>,
     ) -> Result<Attachment, Door> {
-        let client = Client::new(stream, Dialect::Plan9, MSIZE, trace)?;
+        let client = Client::with_patience(stream, Dialect::Plan9, MSIZE, trace, patience)?;
         let user = variable("USER").unwrap_or_else(user_name);
         if let Proof::Token(token) = proof {
             let auth = client.auth("token", aname).map_err(Door::Auth)?;
@@ -113,7 +125,7 @@ impl Door {
                     .and_then(|text| unhex(text.trim()))
                     .ok_or(Door::Attach(Error::Refused(refused)))?;
                 let mut auth = client.auth(&user, aname).map_err(Door::Auth)?;
-                let greeting = auth.read_next(None).map_err(Door::Auth)?;
+                let greeting = auth.read_next(patience).map_err(Door::Auth)?;
                 let greeting = String::from_utf8_lossy(greeting.as_ref()).into_owned();
                 let nonce = greeting
                     .trim()

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use beamtalk_ninep::Attachment;
 
@@ -13,6 +14,8 @@ use crate::session::State;
 
 const PENDING: &str = ".hooks-pending";
 const PENDING_BYTES: u64 = 64 << 10;
+/// A hook does not hold up its caller for longer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a hook reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,8 @@ impl HookEvent {
 pub(crate) fn connect_session() -> Result<Attachment, Door> {
     let token = variable("AGENT_TOKEN").unwrap_or_default();
     let (stream, namespace) = door::connect(&crate::candidates(), "agent")?;
-    Door::enter(stream, Some(&namespace), &Proof::Token(token), "", false)
+    let proof = Proof::Token(token);
+    Door::enter(stream, Some(&namespace), &proof, "", false, Some(PATIENCE))
 }
 
 /// Report to the daemon; without one, leave a line for the next.

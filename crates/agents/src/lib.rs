@@ -34,7 +34,7 @@ mod tree;
 
 pub use config::{AuthMode, Backend, Config, Layers, Library};
 pub use daemon::{DaemonOptions, NAME, serve};
-pub use door::{Door, Proof, connect, secret_answer};
+pub use door::{Door, Proof, Trust, connect, connect_to, secret_answer};
 pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
@@ -46,6 +46,6 @@ pub use places::Places;
 pub use sandbox::{Kernel, run_session};
 pub use session::State;
 pub use tap::{tap, tick};
-pub use text::{clean, clean_path, split_words};
-pub use tmux::{TMUX_MINIMUM, version as tmux_version};
+pub use text::{check_directory, clean, clean_path, split_words};
+pub use tmux::{TMUX_MINIMUM, is_new_enough as is_tmux_new_enough, version as tmux_version};
 pub use tree::{Grant, Provider};

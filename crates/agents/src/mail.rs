@@ -289,10 +289,11 @@ impl Mail {
     }
 
     pub(crate) fn delete_completed(&self, who: &str, id: &str) -> Result<(), Refusal> {
+        let missing = || refusal("message not found in inbox");
         if id.contains('/') || id.starts_with('.') {
-            return Err(refusal("not found"));
+            return Err(missing());
         }
-        std::fs::remove_file(self.path(who, Box::Completed, id)).map_err(|_| refusal("not found"))
+        std::fs::remove_file(self.path(who, Box::Completed, id)).map_err(|_| missing())
     }
 
     #[cfg(test)]

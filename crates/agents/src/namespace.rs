@@ -1,5 +1,6 @@
 //! The private directory of a daemon: where it is, and whether it can be trusted.
 
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
@@ -60,40 +61,14 @@ fn bad(path: &Path, reason: impl Into<String>) -> Fatal {
 impl Namespace {
     /// Create or check the directory for a daemon.
     pub fn open(path: &Path) -> Result<Self, Fatal> {
-        check_path(path)?;
-        let owner = rustix::process::geteuid().as_raw();
-        let parent = path.parent().ok_or_else(|| bad(path, "path not usable"))?;
-        let name = path.file_name().ok_or_else(|| bad(path, "path not usable"))?;
-        let parent_fd = rustix::fs::open(parent, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|error| bad(path, format!("parent: {}", std::io::Error::from(error))))?;
-        let parent_stat = rustix::fs::fstat(&parent_fd).map_err(std::io::Error::from)?;
-        let shared = parent_stat.st_mode & 0o022 != 0 && parent_stat.st_mode & 0o1000 == 0;
-        if (parent_stat.st_uid != 0 && parent_stat.st_uid != owner) || shared {
-            return Err(bad(path, "parent is writable by others"));
-        }
-        match rustix::fs::mkdirat(&parent_fd, name, Mode::from_raw_mode(0o700)) {
+        let (parent, name) = open_parent(path)?;
+        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o700)) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(error) => return Err(bad(path, std::io::Error::from(error).to_string())),
         }
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = match rustix::fs::openat(&parent_fd, name, flags, Mode::empty()) {
-            Ok(directory) => directory,
-            Err(error) => {
-                let link = rustix::fs::statat(&parent_fd, name, AtFlags::SYMLINK_NOFOLLOW)
-                    .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
-                let reason = match error {
-                    _ if link => "is a symbolic link".to_owned(),
-                    rustix::io::Errno::NOTDIR => "not a directory".to_owned(),
-                    other => std::io::Error::from(other).to_string(),
-                };
-                return Err(bad(path, reason));
-            }
+        let Some((directory, mode)) = open_own(path, &parent, name)? else {
+            return Err(bad(path, "vanished"));
         };
-        let stat = rustix::fs::fstat(&directory).map_err(std::io::Error::from)?;
-        if stat.st_uid != owner {
-            return Err(bad(path, format!("owned by uid {}", stat.st_uid)));
-        }
-        let mode = stat.st_mode & 0o7777;
         let warning = (mode != 0o700)
             .then(|| format!("name space dir {}: mode was {mode:04o}, now 0700", path.display()));
         if warning.is_some() {
@@ -105,6 +80,55 @@ impl Namespace {
             warning,
         })
     }
+
+    /// The same checks without changing anything: the mode of the directory if it is there.
+    pub fn check(path: &Path) -> Result<Option<u32>, Fatal> {
+        let (parent, name) = open_parent(path)?;
+        Ok(open_own(path, &parent, name)?.map(|(_, mode)| mode))
+    }
+}
+
+/// The parent, which nobody else can change, and the name in it.
+fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), Fatal> {
+    check_path(path)?;
+    let owner = rustix::process::geteuid().as_raw();
+    let parent = path.parent().ok_or_else(|| bad(path, "path not usable"))?;
+    let name = path.file_name().ok_or_else(|| bad(path, "path not usable"))?;
+    let parent = rustix::fs::open(parent, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| bad(path, format!("parent: {}", std::io::Error::from(error))))?;
+    let stat = rustix::fs::fstat(&parent).map_err(std::io::Error::from)?;
+    let shared = stat.st_mode & 0o022 != 0 && stat.st_mode & 0o1000 == 0;
+    if (stat.st_uid != 0 && stat.st_uid != owner) || shared {
+        return Err(bad(path, "parent is writable by others"));
+    }
+    Ok((parent, name))
+}
+
+/// The directory and its mode; `None` if there is none.
+fn open_own(path: &Path, parent: &OwnedFd, name: &OsStr) -> Result<Option<(OwnedFd, u32)>, Fatal> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::openat(parent, name, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => {
+            let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+            let owner = rustix::process::geteuid().as_raw();
+            let reason = match (error, stat) {
+                (_, Ok(stat)) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                    "is a symbolic link".to_owned()
+                }
+                (rustix::io::Errno::NOTDIR, _) => "not a directory".to_owned(),
+                (_, Ok(stat)) if stat.st_uid != owner => format!("owned by uid {}", stat.st_uid),
+                (other, _) => std::io::Error::from(other).to_string(),
+            };
+            return Err(bad(path, reason));
+        }
+    };
+    let stat = rustix::fs::fstat(&directory).map_err(std::io::Error::from)?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(bad(path, format!("owned by uid {}", stat.st_uid)));
+    }
+    Ok(Some((directory, stat.st_mode & 0o7777)))
 }
 
 fn check_path(path: &Path) -> Result<(), Fatal> {

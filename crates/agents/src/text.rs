@@ -135,7 +135,7 @@ pub fn split_words(line: &str) -> Option<Vec<String>> {
 }
 
 /// A working directory as the server stores it: absolute, cleaned, existing, searchable.
-pub(crate) fn check_directory(path: &str) -> Result<String, Refusal> {
+pub fn check_directory(path: &str) -> Result<String, Refusal> {
     if path.len() > 4096 || path.chars().any(char::is_control) {
         return Err(refusal("invalid path"));
     }

@@ -65,7 +65,7 @@ pub fn version() -> Option<String> {
 }
 
 /// Whether `found` is at least the minimum.
-pub(crate) fn is_new_enough(found: &str) -> bool {
+pub fn is_new_enough(found: &str) -> bool {
     let digits: String = found.chars().skip_while(|c| !c.is_ascii_digit()).collect();
     let mut parts = digits
         .split(|c: char| !c.is_ascii_digit())

@@ -235,8 +235,11 @@ impl Node for TreeNode {
         if self.place == Place::Root {
             for provider in &self.hub.providers {
                 if let Some(stat) = self.provided(provider.name()).and_then(|node| node.stat().ok()) {
-                    stats.retain(|known| known.name != stat.name);
-                    stats.push(stat);
+                    // In its place among the names; sessions come last.
+                    match stats.iter().position(|known| known.name == stat.name) {
+                        Some(at) => stats[at] = stat,
+                        None => stats.push(stat),
+                    }
                 }
             }
         }

@@ -8,6 +8,7 @@ mod fetch;
 mod files;
 mod findings;
 mod live;
+mod lock;
 mod manifest;
 mod nearest;
 mod project;
@@ -19,6 +20,7 @@ mod testing;
 mod wire;
 mod workspace_link;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -74,6 +76,14 @@ enum Command {
     TestScript(commands::test::ScriptArguments),
     /// Run the examples in Markdown files.
     TestDocs(commands::test::DocsArguments),
+    /// Remove what was built.
+    Clean(commands::clean::Arguments),
+    /// Add, remove, list and update dependencies.
+    Deps(commands::deps::Arguments),
+    /// Show, set or raise the version of the package.
+    Version(commands::version::Arguments),
+    /// Write files to start from: native modules, type stubs.
+    Generate(commands::generate::Arguments),
     /// Check that this system has everything Beamtalk needs.
     Doctor(commands::doctor::Arguments),
     /// Show a page of the user guide, a class, a method or an error code.
@@ -108,9 +118,10 @@ fn main() -> ExitCode {
         return code;
     }
     std::panic::set_hook(Box::new(report_panic));
-    let arguments = match Arguments::try_parse_from(commands::agents::by_name(std::env::args_os())) {
+    let words = commands::agents::by_name(std::env::args_os());
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return refuse_arguments(&error).into(),
+        Err(error) => return refuse_arguments(&words, &error).into(),
     };
     // A launcher of sandboxes may have one thread only.
     if matches!(&arguments.command, Some(Command::Agents(agents)) if agents.is_launcher()) {
@@ -154,6 +165,10 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
         Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),
+        Command::Clean(arguments) => commands::clean::run(terminal, &arguments),
+        Command::Deps(arguments) => commands::deps::run(terminal, arguments),
+        Command::Version(arguments) => commands::version::run(terminal, &arguments),
+        Command::Generate(arguments) => commands::generate::run(terminal, &arguments),
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(arguments),
@@ -169,13 +184,20 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
 }
 
 /// Help and version are answers; everything else is wrong usage.
-fn refuse_arguments(error: &clap::Error) -> Exit {
-    // A closed stream leaves nobody to tell.
-    drop(error.print());
-    match error.kind() {
+fn refuse_arguments(words: &[OsString], error: &clap::Error) -> Exit {
+    let exit = match error.kind() {
         clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => Exit::Success,
         _ => Exit::Usage,
+    };
+    let as_json = (exit == Exit::Usage)
+        .then(|| commands::agents::usage_as_json(words, &error.to_string()))
+        .flatten();
+    // A closed stream leaves nobody to tell.
+    match as_json {
+        Some(object) => drop(writeln!(std::io::stdout(), "{object}")),
+        None => drop(error.print()),
     }
+    exit
 }
 
 /// Tell about a failure: a line on standard error, or one JSON object on standard output.

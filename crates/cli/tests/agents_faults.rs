@@ -294,6 +294,43 @@ fn a_session_sees_only_its_own_part_of_the_daemon() {
     );
 }
 
+/// All sessions share one door: what one of them may write to must not include it.
+#[test]
+fn a_session_around_the_namespace_cannot_replace_the_socket() {
+    let world = World::started();
+    if !world
+        .value("beamtalk agents doctor")
+        .contains("ok\tmount namespaces")
+    {
+        println!("skipped: this kernel has no mount namespaces");
+        return;
+    }
+    let id = world.value("beamtalk agents new shell $W --wait");
+    let prompt = |text: &str| format!("beamtalk agents prompt {id} '{text}' --wait");
+    for attack in [
+        "rm -f $NAMESPACE/agent",
+        "mv $NAMESPACE/agent $NAMESPACE/old",
+        "mkdir $NAMESPACE/new",
+        "ln -s / $NAMESPACE/link",
+        "mv $NAMESPACE $NAMESPACE.old",
+    ] {
+        world.check(
+            &prompt(&format!("{attack} 2>/dev/null || echo refused")),
+            "refused\n",
+        );
+    }
+    // Nor does it start a daemon of its own by asking for a session.
+    world.check(
+        &prompt("beamtalk agents new echo; echo $?"),
+        "beamtalk agents: permission denied\n5\n",
+    );
+    world.check(
+        &prompt("beamtalk agents state $AGENT_ID; touch here && ls here"),
+        "running\nhere\n",
+    );
+    world.check("ls -A $NAMESPACE/.session", "agent\n");
+}
+
 #[test]
 fn access_lists_decide_who_may_prompt() {
     let world = World::started();

@@ -205,9 +205,11 @@ fn a_process_namespace_hides_the_other_processes() {
     );
     let pid = world.value(&format!("beamtalk 9p read agent/{id}/pid"));
     world.check(
-        &format!("beamtalk agents stop {id}; beamtalk agents state {id}; kill -0 {pid} 2>/dev/null"),
-        "stopped\n[1]\n",
+        &format!("beamtalk agents stop {id}; beamtalk agents state {id}"),
+        "stopped\n",
     );
+    // tmux may not have collected it yet.
+    world.until(&format!("! kill -0 {pid} 2>/dev/null"));
 }
 
 /// What a backend's program is really started with, from a stand-in that tells.
@@ -334,6 +336,13 @@ fn a_user_without_privileges_gets_the_same_sandbox() {
     world.check(
         &prompt("beamtalk agents token list 2>&1; echo $?"),
         "beamtalk agents: permission denied\n5\n",
+    );
+    let around = world.value(&user("beamtalk agents new strict $W --wait"));
+    world.check(
+        &user(&format!(
+            "beamtalk agents prompt {around} 'rm -f $NAMESPACE/agent 2>/dev/null || echo refused' --wait"
+        )),
+        "refused\n",
     );
     // A daemon that is killed finds its session again.
     world.check(

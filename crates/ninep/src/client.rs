@@ -31,7 +31,12 @@ struct Inner {
     msize: u32,
     next_fid: AtomicU32,
     trace: AtomicBool,
+    /// How long an ordinary call waits for its answer; without end by default.
+    patience: Option<Duration>,
 }
+
+/// How long a server may take to confirm that a request was given up.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
 struct Reader {
     stream: UnixStream,
@@ -64,6 +69,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Client {
     /// Agree on a version over a connected socket.
     pub fn new(stream: UnixStream, dialect: Dialect, msize: u32, trace: bool) -> Result<Self, Error> {
+        Client::with_patience(stream, dialect, msize, trace, None)
+    }
+
+    /// The same; every call fails with [`Error::TimedOut`] when its answer takes longer.
+    pub fn with_patience(
+        stream: UnixStream,
+        dialect: Dialect,
+        msize: u32,
+        trace: bool,
+        patience: Option<Duration>,
+    ) -> Result<Self, Error> {
         let write = stream.try_clone()?;
         let mut client = Client {
             inner: Arc::new(Inner {
@@ -80,12 +96,13 @@ impl Client {
                 msize,
                 next_fid: AtomicU32::new(1),
                 trace: AtomicBool::new(trace),
+                patience,
             }),
         };
         let version = dialect.name().to_owned();
         let reply = client
             .start_tagged(crate::NOTAG, &Request::Version { msize, version })?
-            .wait(None)?;
+            .wait(patience)?;
         let Reply::Version {
             msize: agreed,
             version,
@@ -120,7 +137,7 @@ impl Client {
 
     /// Send a request and wait for its answer; an error reply is an error here.
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
-        self.start(request)?.wait(None)
+        self.start(request)?.wait(self.inner.patience)
     }
 
     /// Send a request without waiting.
@@ -170,6 +187,21 @@ impl Client {
         }
         self.inner.ready.notify_all();
         Ok(())
+    }
+
+    /// Flush a request that took too long. A server that is silent even then is taken for dead, so
+    /// that nothing else waits for it.
+    fn give_up(&self, tag: u16) -> Result<(), Error> {
+        if tag == crate::NOTAG || lock(&self.inner.state).closed {
+            return Ok(());
+        }
+        let mut flush = self.start(&Request::Flush { oldtag: tag })?;
+        flush.done = true;
+        let outcome = self.wait(flush.tag, Some(Instant::now() + FLUSH_LIMIT));
+        if outcome.is_err() {
+            lock(&self.inner.state).closed = true;
+        }
+        outcome.map(drop).or(Err(Error::TimedOut))
     }
 
     /// Start the conversation of an auth fid.
@@ -326,7 +358,7 @@ impl Pending {
             .wait(self.tag, limit.map(|limit| Instant::now() + limit));
         self.done = true;
         if matches!(outcome, Err(Error::TimedOut)) {
-            let given_up = self.client.call(&Request::Flush { oldtag: self.tag });
+            let given_up = self.client.give_up(self.tag);
             // An answer that came before the flush took effect counts: the server will not repeat it.
             let late = lock(&self.client.inner.state).waiting.remove(&self.tag).flatten();
             outcome = match late {

@@ -14,6 +14,7 @@ use crate::config::{AuthMode, Config};
 use crate::error::{Fatal, refusal};
 use crate::events::Events;
 use crate::files;
+use crate::ids::unix_seconds;
 use crate::mail::{Draft, Mail, Message, USER};
 use crate::places::{Places, user_name};
 use crate::sandbox::Kernel;
@@ -48,6 +49,7 @@ pub(crate) struct Hub {
     qids: Mutex<BTreeMap<String, u64>>,
     next_qid: AtomicU64,
     version: AtomicU32,
+    changed: AtomicU32,
     started: Instant,
     stopping: AtomicBool,
     /// New windows are made one after the other, so that a tmux session is made once.
@@ -96,6 +98,7 @@ impl Hub {
             qids: Mutex::new(BTreeMap::new()),
             next_qid: AtomicU64::new(1),
             version: AtomicU32::new(1),
+            changed: AtomicU32::new(unix_seconds() as u32),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             window_order: tokio::sync::Mutex::new(()),
@@ -136,10 +139,15 @@ impl Hub {
     /// Something listed changed.
     pub(crate) fn touch(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
+        self.changed.store(unix_seconds() as u32, Ordering::Relaxed);
     }
 
-    pub(crate) fn version(&self) -> u32 {
-        self.version.load(Ordering::Relaxed)
+    /// Version and time of the last change.
+    pub(crate) fn version(&self) -> (u32, u32) {
+        (
+            self.version.load(Ordering::Relaxed),
+            self.changed.load(Ordering::Relaxed),
+        )
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -7,7 +7,7 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
 };
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::UnshareFlags;
 
@@ -103,7 +103,23 @@ fn hide(launch: &Launch) -> std::io::Result<()> {
     rustix::mount::mount_bind(format!("/proc/self/fd/{}", tmp.as_raw_fd()), &launch.tmp)?;
     // A directory of its own, so that a socket made by the next daemon shows here too.
     rustix::mount::mount_bind(launch.namespace.join(crate::daemon::DOOR), &launch.namespace)?;
-    Ok(())
+    make_read_only(&launch.namespace)
+}
+
+/// All sessions share the door: one that may write to a directory around it must not be able to put
+/// a socket of its own in its place.
+fn make_read_only(mounted: &Path) -> std::io::Result<()> {
+    let mut flags = MountFlags::BIND | MountFlags::RDONLY;
+    let has = rustix::fs::statvfs(mounted)?.f_flag;
+    // In a user namespace what is forbidden already must stay so.
+    for (present, flag) in [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+    ] {
+        flags.set(flag, has.contains(present));
+    }
+    Ok(rustix::mount::mount_remount(mounted, flags, c"")?)
 }
 
 const ABI_USED: ABI = ABI::V7;

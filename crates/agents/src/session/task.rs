@@ -136,8 +136,12 @@ impl Task {
                 drop(done.send(outcome));
             }
             Command::Tick => self.check_window().await,
-            Command::OutputGrew { bytes } => self.output_grew(bytes).await,
+            Command::OutputGrew { bytes } => {
+                self.shared.touch();
+                self.output_grew(bytes).await;
+            }
             Command::NewMail => {
+                self.shared.touch();
                 self.hub.touch();
                 self.plan_mail();
             }

@@ -57,7 +57,11 @@ impl TreeNode {
                     self.hub.touch();
                     Ok(String::new())
                 }
-                ["delete", id] => self.hub.mail.delete_completed(USER, id).map(|()| String::new()),
+                ["delete", id] => {
+                    self.hub.mail.delete_completed(USER, id)?;
+                    self.hub.touch();
+                    Ok(String::new())
+                }
                 _ => Err(refusal(USER_USAGE)),
             },
             Place::File(id, _) => self.run_session(id, &words).await,

@@ -25,8 +25,24 @@ impl TreeNode {
     pub(super) fn version(&self) -> (u32, u32) {
         match self.place.session().and_then(|id| self.hub.session(id).ok()) {
             Some(session) => (session.version(), session.changed()),
-            None => (self.hub.version(), unix_seconds() as u32),
+            None => self.file_version().unwrap_or_else(|| self.hub.version()),
         }
+    }
+
+    /// What changes with every event and every request has its own age: that of the file behind it.
+    fn file_version(&self) -> Option<(u32, u32)> {
+        let name = match &self.place {
+            Place::Top("audit") => "audit.jsonl",
+            Place::Top("events.json") => "events.jsonl",
+            _ => return None,
+        };
+        let metadata = std::fs::metadata(self.hub.places.state.join(name)).ok()?;
+        let changed = metadata
+            .modified()
+            .ok()?
+            .duration_since(std::time::UNIX_EPOCH)
+            .ok()?;
+        Some((metadata.len() as u32 | 1, changed.as_secs() as u32))
     }
 
     /// The length, without making the content where that would be dear.

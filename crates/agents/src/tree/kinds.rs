@@ -6,6 +6,7 @@ use beamtalk_ninep::{Answer, OpenFile, Payload, ReadAnswer, Refusal, WriteAnswer
 use tokio::sync::watch;
 
 use crate::bytelog::Taken;
+use crate::error::refusal;
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -65,7 +66,10 @@ pub(super) struct Buffer {
     /// Where the current request began, for files whose commits are requests.
     base: Option<u64>,
     per_request: bool,
+    /// Cutting the document to nothing is itself a change.
+    truncation_commits: bool,
     limit: usize,
+    too_large: Refusal,
     largest: u32,
     commit: Commit,
 }
@@ -78,9 +82,26 @@ impl Buffer {
             committed: false,
             base: None,
             per_request,
+            truncation_commits: false,
             limit,
+            too_large: Refusal::TOO_LARGE,
             largest,
             commit,
+        }
+    }
+
+    pub(super) fn emptied_by_truncation(self) -> Self {
+        Buffer {
+            truncation_commits: true,
+            ..self
+        }
+    }
+
+    /// The same for prompts, which have a word of their own for what does not fit.
+    pub(super) fn for_prompts(self) -> Self {
+        Buffer {
+            too_large: refusal("prompt too large"),
+            ..self
         }
     }
 
@@ -117,7 +138,7 @@ impl Buffer {
                 self.bytes.clear();
                 self.base = None;
             }
-            return WriteAnswer::Now(Err(Refusal::TOO_LARGE));
+            return WriteAnswer::Now(Err(self.too_large.clone()));
         }
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
@@ -158,6 +179,7 @@ impl Buffer {
         match usize::try_from(length) {
             Ok(length) if length <= self.bytes.len() => {
                 self.bytes.truncate(length);
+                self.pending |= length == 0 && self.truncation_commits;
                 Ok(())
             }
             _ => Err(Refusal::WSTAT_PROHIBITED),

@@ -82,7 +82,8 @@ impl TreeNode {
             Place::File(_, "context") => (false, limits.context_bytes),
             _ => (false, limits.document_bytes),
         };
-        if request.truncate && matches!(self.place, Place::File(_, "context")) {
+        let is_context = matches!(self.place, Place::File(_, "context"));
+        if request.truncate && is_context {
             Arc::clone(&self).commit(Vec::new()).await?;
         }
         let start = if request.truncate || per_request {
@@ -92,7 +93,13 @@ impl TreeNode {
         };
         let node = Arc::clone(&self);
         let commit: Commit = Arc::new(move |bytes| detached(Arc::clone(&node).commit(bytes)));
-        let buffer = Buffer::new(start, per_request, limit, request.largest_write, commit);
+        let mut buffer = Buffer::new(start, per_request, limit, request.largest_write, commit);
+        if is_context {
+            buffer = buffer.emptied_by_truncation();
+        }
+        if matches!(self.place, Place::File(_, "in")) {
+            buffer = buffer.for_prompts();
+        }
         Ok(Box::new(DocumentFile {
             content: Arc::new(content),
             buffer,
@@ -179,7 +186,7 @@ impl TreeNode {
             })
         });
         let limit = self.hub.config().limits.prompt_bytes;
-        let buffer = Buffer::new(Vec::new(), true, limit, largest, commit);
+        let buffer = Buffer::new(Vec::new(), true, limit, largest, commit).for_prompts();
         let node = Arc::clone(&self);
         let look: Look<u64> = Arc::new(move |turn| node.look_at_turn(&session, *turn));
         Ok(Box::new(RpcFile {
@@ -211,18 +218,16 @@ impl TreeNode {
 
     fn look_at_turn(&self, session: &SessionShared, turn: u64) -> Taken {
         let status = session.status.borrow().clone();
-        if status.finished >= turn && status.state != State::Error {
-            return Taken::Data(session.with_texts(|texts| texts.out.clone()).into_bytes());
-        }
         match status.state {
             State::Error => {
                 let reason = session.with_record(|record| record.last_error.clone());
                 Taken::Failed(refusal(format!("session failed: {}", reason.unwrap_or_default())))
             }
             State::Exited => Taken::Failed(refusal("session not found")),
+            _ if status.finished >= turn => {
+                Taken::Data(session.with_texts(|texts| texts.out.clone()).into_bytes())
+            }
             _ if self.hub.is_stopping() => Taken::End,
-            // The delivery was taken back.
-            State::Idle | State::Stopped if status.begun == turn && status.finished < turn => Taken::Nothing,
             _ => Taken::Nothing,
         }
     }

@@ -373,16 +373,23 @@ impl TreeNode {
             }
             "ctl" => control(true),
             _ => {
-                if request.read {
+                let changes = match name {
+                    "state" | "out" if request.write => Some(true),
+                    "alias" | "context" | "role" | "acl" if request.write => Some(false),
+                    // First-line commands and requests to wait change nothing.
+                    _ => None,
+                };
+                // The list guards what the session says; what it is stays known to itself and to
+                // whoever may change the list.
+                let says = matches!(
+                    name,
+                    "out" | "output" | "output.follow" | "log" | "log.follow" | "screen"
+                );
+                let known = !says && (own || self.caller.level == Level::Control);
+                if (request.read || changes.is_none()) && !known {
                     self.check_right(session, Right::Read)?;
                 }
-                match name {
-                    "state" | "out" if request.write => control(true),
-                    "alias" | "context" | "role" | "acl" if request.write => control(false),
-                    // First-line commands and requests to wait change nothing.
-                    _ if request.write && !request.read => self.check_right(session, Right::Read),
-                    _ => Ok(()),
-                }
+                changes.map_or(Ok(()), control)
             }
         }
     }

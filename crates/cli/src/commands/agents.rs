@@ -15,6 +15,7 @@ mod web;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -48,8 +49,18 @@ struct Common {
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
     /// How long to wait, in seconds.
-    #[arg(long, value_name = "SECONDS", global = true)]
-    timeout: Option<f64>,
+    #[arg(long, value_name = "SECONDS", global = true, value_parser = seconds)]
+    timeout: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: Result<f64, _> = text.parse();
+    number
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        // Longer than any wait, and short enough to be added to the time of day.
+        .map(|duration| duration.min(Duration::from_secs(1 << 32)))
+        .ok_or_else(|| "not a number of seconds".to_owned())
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -135,6 +146,7 @@ enum Command {
     Prompt {
         id: String,
         /// The text; standard input without it or with `-`.
+        #[arg(allow_hyphen_values = true)]
         text: Option<String>,
         /// Wait for the end of the turn and print its output.
         #[arg(long)]
@@ -171,10 +183,16 @@ enum Command {
     /// Print or set the state.
     State { id: String, state: Option<String> },
     /// Set the alias; `-` clears it.
-    Alias { id: String, name: String },
+    Alias {
+        id: String,
+        #[arg(allow_hyphen_values = true)]
+        name: String,
+    },
     /// Print or set the context.
     Context {
         id: String,
+        /// The text; `@FILE` reads it from a file.
+        #[arg(allow_hyphen_values = true)]
         text: Option<String>,
         #[arg(long)]
         clear: bool,
@@ -302,6 +320,23 @@ pub(crate) fn by_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString
     all
 }
 
+/// Wrong usage as JSON, if these are arguments of `agents` that ask for it.
+pub(crate) fn usage_as_json(arguments: &[OsString], message: &str) -> Option<String> {
+    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    let asked = words.next() == Some("agents")
+        && words
+            .take_while(|word| *word != "--")
+            .any(|word| word == "--json");
+    let said: Vec<&str> = message
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let said = said.join(" ");
+    let line = said.strip_prefix("error: ").unwrap_or(&said);
+    asked.then(|| serde_json::json!({"error": {"code": Exit::Usage.code(), "message": line}}).to_string())
+}
+
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let json = arguments.common.json;
     match dispatch(arguments) {
@@ -321,7 +356,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
 }
 
 fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
-    let client = Client::new(&arguments.common)?;
+    let client = Client::new(&arguments.common);
     match arguments.command {
         Command::Serve(options) => daemon::serve(&client, &options),
         Command::Start(options) => daemon::start(&client, &options),
@@ -383,14 +418,14 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Recover => sessions::recover(&client),
         Command::Token(command) => tokens::run(&client, command),
         Command::Audit { follow } => tokens::audit(&client, follow),
-        Command::Hook { event, argument } => hook::run(event, argument),
+        Command::Hook { event, argument } => hook::run(&client, event, argument),
         Command::Mount { directory } => mount::mount(&client, &directory),
-        Command::Umount { directory } => mount::umount(&directory),
+        Command::Umount { directory } => mount::umount(&client, &directory),
         Command::Web { port } => web::run(client, port),
         Command::Assist { no_start } => assist::run(&client, no_start),
         Command::Unit { install } => service::unit(&client, install),
         Command::Doctor => service::doctor(&client),
-        Command::Helpers => service::helpers(),
+        Command::Helpers => service::helpers(&client),
         Command::Run { id } => daemon::run_session(&client, &id),
         Command::Tap { id } => daemon::tap(&client, &id),
         Command::Tick { id } => daemon::tick(&client, &id),

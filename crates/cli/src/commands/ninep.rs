@@ -3,13 +3,12 @@
 mod listing;
 
 use std::io::{BufRead, IsTerminal, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use beamtalk_agents::{Door, Proof, candidates, connect};
+use beamtalk_agents::{Door, Proof, Trust, candidates, connect, connect_to};
 use beamtalk_ninep::{Attachment, Client, Error, File, NOTAG};
 use clap::{Args, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
@@ -101,6 +100,7 @@ enum Command {
 
 /// Why a command failed.
 enum Failure {
+    Usage(String),
     Unreachable(String),
     Failed(String),
     BrokenPipe,
@@ -122,6 +122,7 @@ const UNREACHABLE: u8 = 3;
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let (text, exit) = match dispatch(arguments) {
         Ok(()) | Err(Failure::BrokenPipe) => return Ok(Exit::Success),
+        Err(Failure::Usage(text)) => (text, Exit::Usage),
         Err(Failure::Unreachable(text)) => (text, Exit::Code(UNREACHABLE)),
         Err(Failure::Failed(text)) => (text, Exit::Failure),
     };
@@ -158,9 +159,12 @@ fn reach(arguments: &Arguments, shown: &str) -> Result<Remote, Failure> {
     let (stream, namespace, service, path) = match &arguments.address {
         Some(address) => {
             let socket = Path::new(address.strip_prefix("unix!").unwrap_or(address));
-            let stream = UnixStream::connect(socket).map_err(|error| {
-                Failure::Unreachable(format!("cannot connect to {}: {error}", socket.display()))
-            })?;
+            if !socket.is_absolute() {
+                let text = format!("bad address {address}: must be unix!/path or an absolute path");
+                return Err(Failure::Usage(text));
+            }
+            let stream =
+                connect_to(socket, Trust::Named).map_err(|door| Failure::Unreachable(door.to_string()))?;
             (
                 stream,
                 socket.parent().map(Path::to_owned),
@@ -170,6 +174,10 @@ fn reach(arguments: &Arguments, shown: &str) -> Result<Remote, Failure> {
         }
         None => {
             let (service, path) = shown.split_once('/').unwrap_or((shown, ""));
+            if matches!(service, "" | "." | "..") {
+                let text = format!("bad path '{shown}': must begin with a service, as in agent/list");
+                return Err(Failure::Usage(text));
+            }
             let (stream, namespace) =
                 connect(&candidates(), service).map_err(|door| Failure::Unreachable(door.to_string()))?;
             (stream, Some(namespace), service.to_owned(), path.to_owned())
@@ -181,6 +189,7 @@ fn reach(arguments: &Arguments, shown: &str) -> Result<Remote, Failure> {
         &proof,
         &arguments.aname,
         arguments.trace,
+        None,
     );
     let tree = entered.map_err(|door| match door {
         Door::Auth(error) => Failure::Failed(format!("auth {service}: {error}")),

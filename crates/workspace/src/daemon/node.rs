@@ -169,11 +169,13 @@ fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
 
 /// The image wants an operation performed, on behalf of the session whose evaluation asks.
 async fn answer(workspace: Rc<Workspace>, number: i64, session: Option<String>, op: String, args: Term) {
-    let outcome = perform(&workspace, session.as_deref(), &op, &args).await;
-    let outcome = match outcome {
-        Ok(fields) => Ok(terms::from_json(&fields)),
-        Err(error) => Err(terms::from_json(&json!(error))),
+    let outcome = if op == "compile-evaluation" {
+        ops::compile_evaluation(&workspace, &args).await
+    } else {
+        let fields = perform(&workspace, session.as_deref(), &op, &args).await;
+        fields.map(|fields| terms::from_json(&fields))
     };
+    let outcome = outcome.map_err(|error| terms::from_json(&json!(error)));
     if let Some(link) = workspace.image.link() {
         link.answer(number, outcome);
     }

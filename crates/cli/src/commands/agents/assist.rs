@@ -1,13 +1,17 @@
 //! Assist, the interactive terminal client: sessions, a preview, mail. It works only through the
 //! tree; `model` decides what keys do, `view` draws, `remote` does the file operations.
 
+mod editor;
 mod model;
 mod remote;
 mod view;
 
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind};
+use ratatui::crossterm::execute;
 
 use super::attach::tmux_command;
 use super::context::{Client, Failure};
@@ -20,42 +24,70 @@ const LOOK: Duration = Duration::from_millis(100);
 const RECONNECT: Duration = Duration::from_secs(1);
 
 pub(super) fn run(client: &Client, no_start: bool) -> Result<Exit, Failure> {
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        return Err(Failure::plain("assist needs a terminal"));
+    }
     ensure_started(client, no_start)?;
-    let mut terminal = ratatui::try_init()?;
+    let mut terminal = take_terminal()?;
     let outcome = interact(client, &mut terminal);
-    ratatui::restore();
+    give_terminal_back();
     outcome
 }
 
-fn interact(client: &Client, terminal: &mut ratatui::DefaultTerminal) -> Result<Exit, Failure> {
+fn take_terminal() -> std::io::Result<DefaultTerminal> {
+    let terminal = ratatui::try_init()?;
+    // Without it pasted lines are typed ones, which is less but enough.
+    execute!(std::io::stdout(), EnableBracketedPaste).ok();
+    Ok(terminal)
+}
+
+fn give_terminal_back() {
+    execute!(std::io::stdout(), DisableBracketedPaste).ok();
+    ratatui::restore();
+}
+
+fn interact(client: &Client, terminal: &mut DefaultTerminal) -> Result<Exit, Failure> {
     let mut remote = Remote::new(client);
     let mut model = Model::default();
     let mut looked: Option<Instant> = None;
+    let mut is_drawn = false;
     loop {
         let due = looked.is_none_or(|at| at.elapsed() >= RECONNECT);
         if due || remote.has_news() {
             looked = Some(Instant::now());
             remote.refresh(&mut model);
+            is_drawn = false;
         }
-        terminal.draw(|frame| view::draw(frame, &model))?;
+        if !is_drawn {
+            terminal.draw(|frame| view::draw(frame, &mut model))?;
+            is_drawn = true;
+        }
         if !event::poll(LOOK)? {
             continue;
         }
-        let Event::Key(key) = event::read()? else { continue };
-        if key.kind != KeyEventKind::Press {
-            continue;
-        }
+        is_drawn = false;
+        let key = match event::read()? {
+            Event::Key(key) if key.kind == KeyEventKind::Press => key,
+            Event::Paste(text) => {
+                model.paste(&text);
+                continue;
+            }
+            _ => continue,
+        };
         match model.press(key) {
             Action::None => {}
             Action::Quit => return Ok(Exit::Success),
             Action::Attach(id) => {
-                ratatui::restore();
+                give_terminal_back();
                 let shown = tmux_command(client, &id, false).and_then(|mut command| Ok(command.status()?));
-                *terminal = ratatui::try_init()?;
+                *terminal = take_terminal()?;
                 terminal.clear()?;
-                if let Err(failure) = shown {
-                    failure.message().clone_into(&mut model.status);
-                }
+                model.status = match shown {
+                    Err(failure) => failure.message().to_owned(),
+                    Ok(status) if !status.success() => format!("tmux: {status}"),
+                    Ok(_) => String::new(),
+                };
+                looked = None;
             }
             action => {
                 remote.perform(&mut model, action);

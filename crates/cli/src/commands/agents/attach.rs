@@ -38,7 +38,8 @@ pub(super) fn tmux_command(client: &Client, name: &str, read_only: bool) -> Resu
         &format!("=agent-{backend}"),
     ]);
     if read_only {
-        command.args(["-f", "read-only"]);
+        // What `-r` of attach-session stands for: no keys, and no say in the size.
+        command.args(["-f", "read-only,ignore-size"]);
     }
     command.args([
         ";",

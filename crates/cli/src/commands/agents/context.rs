@@ -84,6 +84,9 @@ impl From<Door> for Failure {
     fn from(door: Door) -> Self {
         let ending = match &door {
             Door::Unreachable { .. } => Ending::Unreachable,
+            Door::Protocol(Error::TimedOut) | Door::Auth(Error::TimedOut) | Door::Attach(Error::TimedOut) => {
+                Ending::TimedOut
+            }
             denial if denial.is_denial() => Ending::Denied,
             _ => Ending::Failed,
         };
@@ -112,24 +115,19 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(common: &Common) -> Result<Self, Failure> {
-        let timeout = match common.timeout {
-            Some(seconds) if seconds.is_finite() && seconds >= 0.0 => Some(Duration::from_secs_f64(seconds)),
-            Some(_) => return Err(Failure::plain("timeout must be a number of seconds")),
-            None => None,
-        };
+    pub(super) fn new(common: &Common) -> Self {
         let namespaces = common
             .namespace
             .clone()
             .map_or_else(candidates, |path| vec![path]);
         let explicit = common.namespace.is_some();
-        Ok(Client {
+        Client {
             json: common.json,
-            timeout,
+            timeout: common.timeout,
             token_file: common.token_file.clone(),
             namespaces,
             explicit,
-        })
+        }
     }
 
     /// The namespace a daemon of this command would use.
@@ -140,6 +138,11 @@ impl Client {
     /// `--namespace` for commands started from here.
     pub(super) fn namespace_option(&self) -> Option<PathBuf> {
         self.explicit.then(|| self.namespace())
+    }
+
+    /// Whether the user said which namespace is meant.
+    pub(super) fn is_namespace_named(&self) -> bool {
+        self.explicit || std::env::var_os("NAMESPACE").is_some_and(|path| !path.is_empty())
     }
 
     /// The namespace whose daemon answers, else the first.
@@ -156,7 +159,7 @@ impl Client {
         let (stream, namespace) = connect(&self.namespaces, "agent")?;
         let socket = stream.try_clone()?;
         let proof = Proof::from_environment(self.token_file.as_deref())?;
-        let tree = Door::enter(stream, Some(&namespace), &proof, "agents", false)?;
+        let tree = Door::enter(stream, Some(&namespace), &proof, "agents", false, self.timeout)?;
         Ok((tree, socket))
     }
 

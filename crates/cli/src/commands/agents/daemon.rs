@@ -1,6 +1,7 @@
 //! The daemon's own commands, and the internal ones tmux runs.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -122,7 +123,8 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
     if let Ok((stream, _)) = connect(&[client.namespace()], "agent") {
         let dialect = beamtalk_ninep::Dialect::Plan9;
         if child.try_wait()?.is_none() {
-            beamtalk_ninep::Client::new(stream, dialect, beamtalk_ninep::MSIZE, false)?;
+            let msize = beamtalk_ninep::MSIZE;
+            beamtalk_ninep::Client::with_patience(stream, dialect, msize, false, Some(START_LIMIT))?;
             std::io::stderr().write_all(said.as_bytes())?;
             return Ok(());
         }
@@ -143,13 +145,15 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
     ))
 }
 
-/// Start the daemon unless it runs or must not be started.
+/// Start the daemon unless it runs or must not be started. A session sees only the socket of its
+/// daemon, and one started in its sandbox would be of no use.
 pub(super) fn ensure_started(client: &Client, no_start: bool) -> Result<(), Failure> {
+    let in_session = std::env::var_os("AGENT_ID").is_some_and(|id| !id.is_empty());
     let running = matches!(
         probe_instance(&client.living_namespace()),
         Instance::Running { .. }
     );
-    if running || no_start {
+    if running || no_start || in_session {
         return Ok(());
     }
     let options = ServeArguments {
@@ -198,12 +202,8 @@ pub(super) fn status(client: &Client) -> Result<Exit, Failure> {
             say(&format!("{NAME} is running (PID {pid})"))?;
             Ok(Exit::Success)
         }
-        Instance::Stale => {
-            say(&format!("{NAME} is not running (stale PID file)"))?;
-            Ok(Exit::Failure)
-        }
-        Instance::Absent => {
-            say(&format!("{NAME} is not running"))?;
+        instance => {
+            say(not_running(&instance))?;
             Ok(Exit::Failure)
         }
     }
@@ -214,33 +214,30 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
     let instance = probe_instance(&namespace);
     let Instance::Running { pid } = &instance else {
         instance.clean_up(&namespace);
-        return status_line(&instance);
+        let line = not_running(&instance);
+        if client.json {
+            return Err(Failure::plain(line));
+        }
+        say(line)?;
+        return Ok(Exit::Failure);
     };
     if kill_sessions {
         let tree = client.tree()?;
         for line in tree.read_text("list")?.lines() {
             let id = line.split('\t').next().unwrap_or_default();
-            tree.write(&format!("{id}/ctl"), b"kill")?;
+            match tree.write(&format!("{id}/ctl"), b"kill").map_err(Failure::from) {
+                // Gone meanwhile is what was asked for.
+                Err(failure) if failure.ending() != Ending::NoSession => return Err(failure),
+                _ => {}
+            }
         }
     }
-    let number = pid.parse().ok().and_then(Pid::from_raw);
-    let Some(number) = number else {
-        return Err(Failure::plain(format!("damaged PID file: {pid}")));
-    };
-    kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
-    if !client.json {
-        say(&format!("Stopping {NAME} (PID {pid})"))?;
-    }
-    let limit = Instant::now() + STOP_LIMIT;
-    while probe_instance(&namespace) == instance {
-        if Instant::now() > limit {
-            return Err(Failure::new(
-                Ending::TimedOut,
-                format!("{NAME} (PID {pid}) does not stop"),
-            ));
+    terminate(&namespace, &instance, || {
+        if !client.json {
+            say(&format!("Stopping {NAME} (PID {pid})"))?;
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        Ok(())
+    })?;
     if kill_sessions {
         // Without sessions the private tmux server has nothing left to hold.
         Command::new("tmux")
@@ -249,16 +246,51 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
             .arg("kill-server")
             .stderr(Stdio::null())
             .status()?;
+        // tmux leaves it behind.
+        std::fs::remove_file(Places::of(&namespace).tmux_socket()).ok();
     }
     client.done()
 }
 
-fn status_line(instance: &Instance) -> Result<Exit, Failure> {
-    say(match instance {
+/// Stop the daemon without a word, if it runs.
+pub(super) fn stop_quietly(client: &Client) -> Result<(), Failure> {
+    let namespace = client.living_namespace();
+    let instance = probe_instance(&namespace);
+    terminate(&namespace, &instance, || Ok(()))
+}
+
+/// Ask a running daemon to end, tell, and wait until it is gone.
+fn terminate(
+    namespace: &Path,
+    instance: &Instance,
+    tell: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Instance::Running { pid } = instance else {
+        return Ok(());
+    };
+    let Some(number) = pid.parse().ok().and_then(Pid::from_raw) else {
+        return Err(Failure::plain(format!("damaged PID file: {pid}")));
+    };
+    kill_process(number, Signal::TERM).map_err(|error| Failure::plain(format!("PID {pid}: {error}")))?;
+    tell()?;
+    let limit = Instant::now() + STOP_LIMIT;
+    while probe_instance(namespace) == *instance {
+        if Instant::now() > limit {
+            return Err(Failure::new(
+                Ending::TimedOut,
+                format!("{NAME} (PID {pid}) does not stop"),
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+fn not_running(instance: &Instance) -> &'static str {
+    match instance {
         Instance::Stale => "anvilsrv is not running (stale PID file)",
         _ => "anvilsrv is not running",
-    })?;
-    Ok(Exit::Failure)
+    }
 }
 
 pub(super) fn run_session(client: &Client, id: &str) -> Result<Exit, Failure> {

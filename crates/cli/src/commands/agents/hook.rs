@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use beamtalk_agents::{HookEvent, report_hook};
 use serde_json::{Map, Value, json};
 
-use super::context::{Failure, emit, say};
+use super::context::{Client, Failure, emit, say};
 use crate::exit::Exit;
 
-pub(super) fn run(event: Option<String>, argument: Option<String>) -> Result<Exit, Failure> {
+pub(super) fn run(client: &Client, event: Option<String>, argument: Option<String>) -> Result<Exit, Failure> {
     if event.as_deref() == Some("install") {
-        return install(argument.as_deref().unwrap_or_default());
+        return install(client, argument.as_deref().unwrap_or_default());
     }
     let word = match event {
         Some(word) => word,
@@ -40,21 +40,23 @@ fn from_stdin() -> Option<String> {
     value.get("hook_event_name")?.as_str().map(str::to_owned)
 }
 
-fn install(backend: &str) -> Result<Exit, Failure> {
+fn install(client: &Client, backend: &str) -> Result<Exit, Failure> {
     if backend != "claude" {
         return Err(Failure::plain(format!("no hooks known for backend {backend}")));
     }
     let home = || std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let directory =
         std::env::var_os("CLAUDE_CONFIG_DIR").map_or_else(|| home().join(".claude"), PathBuf::from);
+    // A link to where the settings are kept stays one.
     let path = directory.join("settings.json");
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
     let mut settings: Value = match std::fs::read_to_string(&path) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(|error| Failure::plain(format!("{}: {error}", path.display())))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => json!({}),
         Err(error) => return Err(error.into()),
     };
-    let program = std::env::current_exe()?.display().to_string();
+    let program = shell_word(&std::env::current_exe()?.display().to_string());
     let mut changed = false;
     for event in ["UserPromptSubmit", "Stop"] {
         changed |= add_hook(&mut settings, event, &format!("{program} agents hook {event}"))
@@ -66,12 +68,28 @@ fn install(backend: &str) -> Result<Exit, Failure> {
             serde_json::to_string_pretty(&settings).map_err(|error| Failure::plain(error.to_string()))?;
         let temporary = path.with_extension("json.tmp");
         let mut file = std::fs::File::create(&temporary)?;
+        if let Ok(metadata) = std::fs::metadata(&path) {
+            file.set_permissions(metadata.permissions())?;
+        }
         writeln!(file, "{text}")?;
         file.sync_all()?;
         std::fs::rename(&temporary, &path)?;
     }
+    if client.json {
+        return client.done();
+    }
     say(&format!("hooks installed in {}", path.display()))?;
     Ok(Exit::Success)
+}
+
+/// A path as one word for the shell that runs the hook.
+fn shell_word(text: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:,".contains(letter);
+    if text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 /// Add a hook unless it is there; `None` if the file has another shape than expected.

@@ -22,6 +22,7 @@ pub(super) enum MailCommand {
         subject: String,
         #[arg(long)]
         from: Option<String>,
+        #[arg(allow_hyphen_values = true)]
         body: Option<String>,
     },
     /// List an inbox.
@@ -33,16 +34,28 @@ pub(super) enum MailCommand {
     /// Print what somebody sent and received.
     History {
         who: String,
-        #[arg(long)]
+        #[arg(long, value_name = "YYYYMMDD", value_parser = day)]
         date: Option<String>,
     },
     /// Search what somebody sent and received.
     Search {
         who: String,
         pattern: String,
-        #[arg(long)]
+        #[arg(long, value_name = "YYYYMMDD", value_parser = day)]
         date: Option<String>,
     },
+}
+
+fn day(text: &str) -> Result<String, String> {
+    if text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected eight digits, as 20260131".to_owned())
+    }
+}
+
+fn is_session_id(name: &str) -> bool {
+    name.len() == 8 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The path of a participant: itself, or a session by any name.
@@ -74,6 +87,8 @@ pub(super) fn run(client: &Client, command: MailCommand) -> Result<Exit, Failure
                 }
             };
             let from = participant(client, &tree, from.as_deref())?;
+            // A prefix is ours to complete; who does not exist is the server's to say.
+            let to = participant(client, &tree, Some(&to)).unwrap_or(to);
             let message = json!({"to": to, "type": kind, "subject": subject, "body": body});
             tree.write(&format!("{from}/mail"), message.to_string().as_bytes())?;
             client.done()
@@ -145,17 +160,21 @@ pub(super) fn messages(tree: &Attachment, directory: &str) -> Result<Vec<Value>,
 /// Path and owner of a message, looked for in our own boxes by id or unique prefix.
 fn find(client: &Client, tree: &Attachment, message: &str) -> Result<(String, String), Failure> {
     let who = participant(client, tree, None)?;
+    let mut found = Vec::new();
     for which in ["inbox", "completed"] {
         let directory = format!("{who}/{which}");
-        let found = tree
-            .list(&directory)?
-            .into_iter()
-            .find(|stat| stat.name.starts_with(message));
-        if let Some(stat) = found {
-            return Ok((format!("{directory}/{}", stat.name), who));
-        }
+        found.extend(
+            tree.list(&directory)?
+                .into_iter()
+                .filter(|stat| !message.is_empty() && stat.name.starts_with(message))
+                .map(|stat| format!("{directory}/{}", stat.name)),
+        );
     }
-    Err(Failure::plain("message not found in inbox"))
+    match found.len() {
+        0 => Err(Failure::plain("message not found in inbox")),
+        1 => Ok((found.remove(0), who)),
+        several => Err(Failure::plain(format!("{several} messages begin with {message}"))),
+    }
 }
 
 /// The history is kept as files beside the tree, for the owner only.
@@ -166,11 +185,13 @@ fn history(
     date: Option<&str>,
     pattern: Option<&regex::Regex>,
 ) -> Result<Exit, Failure> {
-    let who = participant(client, tree, Some(who))?;
-    let directory = Places::of(&client.living_namespace())
-        .state
-        .join("mail/history")
-        .join(&who);
+    let all = Places::of(&client.living_namespace()).state.join("mail/history");
+    let who = match participant(client, tree, Some(who)) {
+        // What a session wrote outlives it.
+        Err(_) if is_session_id(who) && all.join(who).is_dir() => who.to_owned(),
+        outcome => outcome?,
+    };
+    let directory = all.join(&who);
     let mut names: Vec<String> = match std::fs::read_dir(&directory) {
         Ok(entries) => entries
             .flatten()

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Command;
 
-use beamtalk_agents::{Places, connect};
+use beamtalk_agents::{Places, Trust, connect_to};
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::context::{Client, Failure};
@@ -12,7 +12,13 @@ use crate::exit::Exit;
 
 pub(super) fn mount(client: &Client, directory: &Path) -> Result<Exit, Failure> {
     if rustix::process::geteuid().is_root() {
-        let (stream, namespace) = connect(&[client.living_namespace()], "agent")?;
+        let namespace = client.living_namespace();
+        let trust = if client.is_namespace_named() {
+            Trust::Named
+        } else {
+            Trust::OwnOrRoot
+        };
+        let stream = connect_to(&Places::of(&namespace).socket(), trust)?;
         use std::os::unix::fs::MetadataExt;
         let owner = std::fs::metadata(&namespace)?.uid();
         let number = stream.as_raw_fd();
@@ -41,14 +47,14 @@ pub(super) fn mount(client: &Client, directory: &Path) -> Result<Exit, Failure> 
     }
 }
 
-pub(super) fn umount(directory: &Path) -> Result<Exit, Failure> {
+pub(super) fn umount(client: &Client, directory: &Path) -> Result<Exit, Failure> {
     if rustix::process::geteuid().is_root() {
         rustix::mount::unmount(directory, UnmountFlags::empty())
             .map_err(|error| Failure::plain(format!("umount: {}", std::io::Error::from(error))))?;
-        return Ok(Exit::Success);
+        return client.done();
     }
     match Command::new("fusermount").arg("-u").arg(directory).status() {
-        Ok(status) if status.success() => Ok(Exit::Success),
+        Ok(status) if status.success() => client.done(),
         _ => Err(Failure::plain("umount: needs root or fusermount")),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use beamtalk_agents::{Config, Instance, Kernel, Places, TMUX_MINIMUM, probe_instance, tmux_version};
+use beamtalk_agents::{
+    Config, Instance, Kernel, Namespace, Places, TMUX_MINIMUM, is_tmux_new_enough, probe_instance,
+    tmux_version,
+};
 
 use super::context::{Client, Failure, emit, say};
 use crate::exit::Exit;
@@ -10,13 +13,14 @@ use crate::exit::Exit;
 const HELPERS: &str = include_str!("helpers.sh");
 
 fn unit_text(program: &Path) -> String {
+    let program = unit_word(program);
     format!(
         "[Unit]\n\
          Description=Beamtalk agents (9P file server)\n\
          \n\
          [Service]\n\
          Type=notify\n\
-         ExecStart={} agents serve\n\
+         ExecStart={program} agents serve\n\
          ExecReload=/bin/kill -HUP $MAINPID\n\
          KillMode=process\n\
          Restart=on-failure\n\
@@ -24,15 +28,28 @@ fn unit_text(program: &Path) -> String {
          UMask=0077\n\
          \n\
          [Install]\n\
-         WantedBy=default.target\n",
-        program.display()
+         WantedBy=default.target\n"
     )
+}
+
+/// A path as one word of a unit file.
+fn unit_word(path: &Path) -> String {
+    let text = path.display().to_string().replace('%', "%%").replace('$', "$$");
+    if text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '\\')) {
+        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        text
+    }
 }
 
 pub(super) fn unit(client: &Client, install: bool) -> Result<Exit, Failure> {
     let text = unit_text(&std::env::current_exe()?);
     if !install {
-        emit(text.as_bytes())?;
+        if client.json {
+            client.print(&serde_json::json!({ "unit": text }))?;
+        } else {
+            emit(text.as_bytes())?;
+        }
         return Ok(Exit::Success);
     }
     let home = std::env::var_os("HOME")
@@ -54,8 +71,12 @@ pub(super) fn unit(client: &Client, install: bool) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-pub(super) fn helpers() -> Result<Exit, Failure> {
-    emit(HELPERS.as_bytes())?;
+pub(super) fn helpers(client: &Client) -> Result<Exit, Failure> {
+    if client.json {
+        client.print(&serde_json::json!({ "helpers": HELPERS }))?;
+    } else {
+        emit(HELPERS.as_bytes())?;
+    }
     Ok(Exit::Success)
 }
 
@@ -63,34 +84,32 @@ pub(super) fn doctor(client: &Client) -> Result<Exit, Failure> {
     let namespace = client.namespace();
     let places = Places::of(&namespace);
     let mut lines: Vec<(&str, String)> = Vec::new();
-    match std::fs::symlink_metadata(&namespace) {
-        Err(_) => lines.push((
+    lines.push(match Namespace::check(&namespace) {
+        Ok(None) => (
             "ok",
-            format!("name space {} will be created", namespace.display()),
-        )),
-        Ok(metadata) => {
-            use std::os::unix::fs::MetadataExt;
-            let own = metadata.uid() == rustix::process::geteuid().as_raw();
-            let word = match (metadata.is_dir() && own, metadata.mode() & 0o777) {
-                (true, 0o700) => "ok",
-                (true, _) => "warn",
-                (false, _) => "fail",
-            };
-            let shown = format!(
-                "name space {} mode {:04o}",
-                namespace.display(),
-                metadata.mode() & 0o7777
-            );
-            lines.push((word, shown));
-        }
-    }
+            format!("name space dir {} will be created", namespace.display()),
+        ),
+        Ok(Some(0o700)) => ("ok", format!("name space dir {}", namespace.display())),
+        Ok(Some(mode)) => (
+            "warn",
+            format!(
+                "name space dir {}: mode is {mode:04o}, start makes it 0700",
+                namespace.display()
+            ),
+        ),
+        Err(error) => ("fail", error.to_string()),
+    });
     lines.push(match probe_instance(&namespace) {
         Instance::Running { pid } => ("ok", format!("daemon runs (PID {pid})")),
         Instance::Stale => ("warn", "stale PID file".to_owned()),
         Instance::Absent => ("ok", "daemon does not run".to_owned()),
     });
     lines.push(match tmux_version() {
-        Some(version) => ("ok", format!("tmux {version}")),
+        Some(version) if is_tmux_new_enough(&version) => ("ok", format!("tmux {version}")),
+        Some(version) => (
+            "fail",
+            format!("tmux {version} is too old (version {TMUX_MINIMUM} or later is needed)"),
+        ),
         None => (
             "fail",
             format!("tmux not found (version {TMUX_MINIMUM} or later is needed)"),

@@ -8,7 +8,7 @@ use beamtalk_ninep::{Attachment, File};
 use serde_json::{Value, json};
 
 use super::NewArguments;
-use super::context::{Client, Failure, emit, say};
+use super::context::{Client, Ending, Failure, emit, say};
 use super::daemon::ensure_started;
 use crate::exit::Exit;
 
@@ -34,7 +34,9 @@ pub(super) fn absolute(directory: &str) -> Result<String, Failure> {
 /// `@FILE` stands for the content of a file.
 fn text_or_file(text: &str) -> Result<String, Failure> {
     match text.strip_prefix('@') {
-        Some(file) => Ok(std::fs::read_to_string(file)?),
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|error| Failure::plain(format!("{file}: {error}")))
+        }
         None => Ok(text.to_owned()),
     }
 }
@@ -69,6 +71,10 @@ impl Order {
             if let Some(value) = value {
                 line.push_str(&format!(" {name}={}", quote(value)));
             }
+        }
+        // A ctl line could not carry it to the server, which would say the same.
+        if self.directory.is_some_and(|path| path.contains(char::is_control)) {
+            return Err(Failure::plain("invalid path"));
         }
         // A line feed would begin a command of its own.
         if line.contains('\n') {
@@ -242,7 +248,10 @@ pub(super) fn prompt(
     }
     let limit = client.timeout.map(|limit| limit.saturating_sub(began.elapsed()));
     let mut output = file.read_next(limit)?.as_ref().to_vec();
-    if !output.is_empty() {
+    if output.is_empty() {
+        // A turn without output, unless the daemon ended instead of the turn.
+        tree.read(&format!("{id}/state")).map_err(|_| daemon_stopped())?;
+    } else {
         output.extend(file.read_to_end()?);
     }
     if client.json {
@@ -270,7 +279,15 @@ pub(super) fn wait_state(
         file.write_document(words.as_bytes())?;
     }
     let state = file.read_next(client.timeout)?;
+    if state.is_empty() {
+        return Err(daemon_stopped());
+    }
     Ok(String::from_utf8_lossy(state.as_ref()).trim().to_owned())
+}
+
+/// What somebody waited for will not come.
+fn daemon_stopped() -> Failure {
+    Failure::new(Ending::Unreachable, "the daemon stopped")
 }
 
 pub(super) fn wait(client: &Client, name: &str, states: Option<String>) -> Result<Exit, Failure> {
@@ -301,7 +318,12 @@ pub(super) fn output(
                 .saturating_sub(usize::try_from(tail).unwrap_or(usize::MAX));
             bytes.drain(..excess);
         }
-        emit(&if raw { bytes } else { clean(&bytes).into_bytes() })?;
+        let bytes = if raw { bytes } else { clean(&bytes).into_bytes() };
+        if client.json {
+            client.print(&json!({"output": String::from_utf8_lossy(&bytes)}))?;
+        } else {
+            emit(&bytes)?;
+        }
         return Ok(Exit::Success);
     }
     let mut file = tree.open(&format!("{id}/output.follow"), 2)?;
@@ -329,11 +351,10 @@ pub(super) fn output(
 }
 
 pub(super) fn log(client: &Client, name: &str, follow: bool) -> Result<Exit, Failure> {
-    let (tree, id) = client.session(name)?;
     if !follow {
-        emit(&tree.read(&format!("{id}/log"))?)?;
-        return Ok(Exit::Success);
+        return print_file(client, name, "log");
     }
+    let (tree, id) = client.session(name)?;
     let mut file = tree.open(&format!("{id}/log.follow"), 2)?;
     copy_stream(client, &mut file)
 }
@@ -353,7 +374,10 @@ pub(super) fn print_file(client: &Client, name: &str, file: &str) -> Result<Exit
     let (tree, id) = client.session(name)?;
     let bytes = tree.read(&format!("{id}/{file}"))?;
     if client.json {
-        client.print(&json!({ file: String::from_utf8_lossy(&bytes) }))?;
+        let text = String::from_utf8_lossy(&bytes);
+        // A word is a value, not a line.
+        let text = if file == "state" { text.trim_end() } else { &text };
+        client.print(&json!({ file: text }))?;
     } else {
         emit(&bytes)?;
     }
@@ -401,11 +425,18 @@ pub(super) fn ctl(client: &Client, name: &str, line: &str) -> Result<Exit, Failu
 
 pub(super) fn kill(client: &Client, names: &[String]) -> Result<Exit, Failure> {
     let tree = client.tree()?;
+    let mut failed = None;
     for name in names {
-        let id = client.resolve(&tree, name)?;
-        tree.write(&format!("{id}/ctl"), b"kill")?;
+        let killed = client
+            .resolve(&tree, name)
+            .and_then(|id| Ok(tree.write(&format!("{id}/ctl"), b"kill")?));
+        // The others are killed all the same; the first failure is told.
+        failed = failed.or(killed.err());
     }
-    client.done()
+    match failed {
+        Some(failure) => Err(failure),
+        None => client.done(),
+    }
 }
 
 pub(super) fn events(

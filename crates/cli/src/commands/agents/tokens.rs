@@ -67,11 +67,16 @@ pub(super) fn audit(client: &Client, follow: bool) -> Result<Exit, Failure> {
     let tree = client.tree()?;
     let mut seen = 0;
     loop {
-        let bytes = tree.read("audit")?;
+        let length = tree.stat("audit")?.length;
         // A rotated log starts again.
-        let from = if seen > bytes.len() { 0 } else { seen };
-        emit(bytes.get(from..).unwrap_or_default())?;
-        seen = bytes.len();
+        seen = if seen > length { 0 } else { seen };
+        if length > seen || !follow {
+            let mut file = tree.open("audit", 0)?;
+            file.seek(seen);
+            let bytes = file.read_to_end()?;
+            seen += bytes.len() as u64;
+            emit(&bytes)?;
+        }
         if !follow {
             return Ok(Exit::Success);
         }

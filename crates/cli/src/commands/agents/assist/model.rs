@@ -3,15 +3,33 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-pub(super) const HELP: &str = "\
-s start        space, Enter prompt   t attach      v follow output   l log
-T stop         c context             A alias       o role            e events
-R restart      i inbox               a archive     m write mail      / filter
-K kill         j n C-n ↓ next        k p C-p ↑ previous              r refresh
-d daemon       ? help                q quit, Esc closes a pane
+use super::editor::Editor;
 
+pub(super) const HELP: &str = "\
+s start        space, Enter prompt   t attach   v follow output
+T stop         c context             A alias    l log
+R restart      o role                / filter   e events
+K kill         i inbox               a archive  m write mail
+r refresh      d daemon              ? help     q quit
+
+j n C-n ↓ next     k p C-p ↑ previous     Esc closes a pane
+
+Texts scroll with the same keys, and with page keys, g and G.
 In the inbox: Enter shows, a approves, x rejects, d completes.
-In a text field: C-d sends, Esc cancels; Enter starts a new line in prompts.";
+In a text field: C-d sends, Esc cancels. Enter sends too, except where
+several lines are wanted: prompts, contexts and mail.
+With the daemon: s starts it, T stops it.";
+
+const MESSAGE_TYPES: [&str; 8] = [
+    "PROMPT_REQUEST",
+    "PROMPT_RESPONSE",
+    "QUERY_REQUEST",
+    "QUERY_RESPONSE",
+    "REVIEW_REQUEST",
+    "REVIEW_RESPONSE",
+    "APPROVAL_REQUEST",
+    "APPROVAL_RESPONSE",
+];
 
 /// One session of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,27 +45,61 @@ pub(super) enum Purpose {
     Prompt(String),
     Context(String),
     Alias(String),
-    Role(String),
-    Start,
+    Directory {
+        backend: String,
+        level: String,
+    },
     Filter,
-    Mail,
+    MailTo,
+    MailSubject {
+        to: String,
+        kind: String,
+    },
+    MailBody {
+        to: String,
+        kind: String,
+        subject: String,
+    },
     Reject(Box<Value>),
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What is chosen from a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Chosen {
+    Backend,
+    Level { backend: String },
+    Role(String),
+    MailType { to: String },
+}
+
+/// What a text pane is read from, again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    File(String),
+    Events,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Pane {
-    #[default]
-    Sessions,
     Text {
         title: String,
-        /// Read again as it grows: the file behind it.
-        path: Option<String>,
+        /// Shown from its end, which grows; otherwise from its beginning.
+        source: Option<Source>,
         text: String,
+        /// Rows away from where it starts.
+        scrolled: usize,
     },
     Field {
         purpose: Purpose,
         label: String,
-        text: String,
+        editor: Editor,
+    },
+    Choice {
+        title: String,
+        chosen: Chosen,
+        /// What is chosen, and how it is shown.
+        items: Vec<(String, String)>,
+        selected: usize,
     },
     Kill(String),
     Inbox {
@@ -55,6 +107,15 @@ pub(super) enum Pane {
         messages: Vec<Value>,
         selected: usize,
     },
+    Daemon(String),
+}
+
+/// What to do with the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Daemon {
+    Look,
+    Start,
+    Stop,
 }
 
 /// What the caller has to do.
@@ -67,14 +128,26 @@ pub(super) enum Action {
     Ctl(String, &'static str),
     /// Write the text to a file of a session.
     Write(String, &'static str, String),
-    New(String),
-    ShowFile(String, String),
+    /// Open a field with what a file of a session holds.
+    Edit(String, &'static str),
+    ChooseBackend,
+    ChooseRole(String),
+    New {
+        backend: String,
+        level: String,
+        directory: String,
+    },
+    Show(String, Source),
     OpenBox(&'static str),
-    SendMail(String),
+    Send {
+        to: String,
+        kind: String,
+        subject: String,
+        body: String,
+    },
     Answer(Box<Value>, &'static str, String),
     Complete(String),
-    Daemon,
-    Events,
+    Daemon(Daemon),
 }
 
 #[derive(Default)]
@@ -85,7 +158,24 @@ pub(super) struct Model {
     pub(super) status: String,
     pub(super) filter: String,
     pub(super) connected: bool,
-    pub(super) pane: Pane,
+    /// The panes over the table, the last on top.
+    pub(super) panes: Vec<Pane>,
+    /// The field whose text is on its way; it comes back if that fails.
+    pub(super) submitted: Option<Pane>,
+}
+
+pub(super) fn text_of(message: &Value, key: &str) -> String {
+    let value = message.get(key).and_then(Value::as_str);
+    value.unwrap_or_default().to_owned()
+}
+
+/// Where a key that moves leads in a list.
+fn moved(code: KeyCode, selected: usize, length: usize) -> usize {
+    match code {
+        KeyCode::Down | KeyCode::Char('j' | 'n') => (selected + 1).min(length.saturating_sub(1)),
+        KeyCode::Up | KeyCode::Char('k' | 'p') => selected.saturating_sub(1),
+        _ => selected,
+    }
 }
 
 impl Model {
@@ -100,122 +190,210 @@ impl Model {
         self.visible().get(self.selected).map(|row| row.id.clone())
     }
 
+    /// Show other rows; the selected session stays selected wherever it moves.
+    pub(super) fn show_rows(&mut self, rows: Vec<Row>) {
+        let current = self.current();
+        self.rows = rows;
+        let visible = self.visible();
+        let same = visible.iter().position(|row| Some(&row.id) == current.as_ref());
+        self.selected = same.unwrap_or(self.selected.min(visible.len().saturating_sub(1)));
+    }
+
     pub(super) fn press(&mut self, key: KeyEvent) -> Action {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match std::mem::take(&mut self.pane) {
-            Pane::Sessions => self.press_in_sessions(key.code, control),
-            Pane::Text { .. } if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) => Action::None,
-            text @ Pane::Text { .. } => {
-                self.pane = text;
-                Action::None
-            }
-            Pane::Field { purpose, label, text } => {
-                self.press_in_field(key.code, control, purpose, label, text)
-            }
-            Pane::Kill(id) => {
-                if key.code == KeyCode::Char('y') {
-                    Action::Ctl(id, "kill")
-                } else {
-                    Action::None
-                }
-            }
+        let Some(pane) = self.panes.pop() else {
+            return self.press_in_sessions(key.code, control);
+        };
+        if key.code == KeyCode::Esc || control && key.code == KeyCode::Char('c') {
+            return Action::None;
+        }
+        match pane {
+            Pane::Text { .. } => self.press_in_text(key.code, pane),
+            Pane::Field {
+                purpose,
+                label,
+                editor,
+            } => self.press_in_field(key, purpose, label, editor),
+            Pane::Choice {
+                title,
+                chosen,
+                items,
+                selected,
+            } => self.press_in_choice(key.code, title, chosen, items, selected),
+            Pane::Kill(id) => match key.code {
+                KeyCode::Char('y') => Action::Ctl(id, "kill"),
+                _ => Action::None,
+            },
             Pane::Inbox {
                 folder,
                 messages,
                 selected,
             } => self.press_in_inbox(key.code, folder, messages, selected),
+            Pane::Daemon(_) => match key.code {
+                KeyCode::Char('s') => Action::Daemon(Daemon::Start),
+                KeyCode::Char('T') => Action::Daemon(Daemon::Stop),
+                KeyCode::Char('q') => Action::None,
+                _ => Action::Daemon(Daemon::Look),
+            },
         }
     }
 
-    fn field(&mut self, purpose: Purpose, label: &str) -> Action {
-        self.pane = Pane::Field {
+    /// Text from the clipboard goes into the field as it is.
+    pub(super) fn paste(&mut self, text: &str) {
+        if let Some(Pane::Field { purpose, editor, .. }) = self.panes.last_mut() {
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            let text = if purpose.has_lines() {
+                text
+            } else {
+                text.replace('\n', " ")
+            };
+            editor.insert(&text);
+        }
+    }
+
+    pub(super) fn open_field(&mut self, purpose: Purpose, label: &str, text: &str) -> Action {
+        self.panes.push(Pane::Field {
             purpose,
             label: label.to_owned(),
-            text: String::new(),
-        };
+            editor: Editor::new(text),
+        });
         Action::None
     }
 
-    fn step(&mut self, down: bool) -> Action {
-        let last = self.visible().len().saturating_sub(1);
-        self.selected = if down {
-            (self.selected + 1).min(last)
-        } else {
-            self.selected.saturating_sub(1)
-        };
-        Action::Refresh
+    pub(super) fn open_choice(&mut self, title: &str, chosen: Chosen, items: Vec<(String, String)>) {
+        self.panes.push(Pane::Choice {
+            title: title.to_owned(),
+            chosen,
+            items,
+            selected: 0,
+        });
+    }
+
+    fn open_text(&mut self, title: &str, text: String) -> Action {
+        self.panes.push(Pane::Text {
+            title: title.to_owned(),
+            source: None,
+            text,
+            scrolled: 0,
+        });
+        Action::None
     }
 
     fn press_in_sessions(&mut self, code: KeyCode, control: bool) -> Action {
+        if control {
+            return match code {
+                KeyCode::Char('c') => Action::Quit,
+                KeyCode::Char('n') => self.step(KeyCode::Down),
+                KeyCode::Char('p') => self.step(KeyCode::Up),
+                _ => Action::None,
+            };
+        }
         match code {
-            KeyCode::Down => return self.step(true),
-            KeyCode::Up => return self.step(false),
-            KeyCode::Char('n' | 'j') => return self.step(true),
-            KeyCode::Char('p' | 'k') => return self.step(false),
-            KeyCode::Char('c') if control => return Action::Quit,
+            KeyCode::Down | KeyCode::Up | KeyCode::Char('n' | 'j' | 'p' | 'k') => return self.step(code),
             KeyCode::Char('q') => return Action::Quit,
-            KeyCode::Char('s') => return self.field(Purpose::Start, "backend [directory] [level=L]"),
-            KeyCode::Char('/') => return self.field(Purpose::Filter, "filter"),
+            KeyCode::Char('s') => return Action::ChooseBackend,
+            KeyCode::Char('/') => {
+                let filter = self.filter.clone();
+                return self.open_field(Purpose::Filter, "filter", &filter);
+            }
             KeyCode::Char('m') => {
-                return self.field(Purpose::Mail, "to TYPE subject — then the body on the next lines");
+                let to = self.current().unwrap_or_default();
+                return self.open_field(Purpose::MailTo, "mail to (id, alias or user)", &to);
             }
             KeyCode::Char('i') => return Action::OpenBox("inbox"),
             KeyCode::Char('a') => return Action::OpenBox("completed"),
-            KeyCode::Char('e') => return Action::Events,
+            KeyCode::Char('e') => return Action::Show("events".to_owned(), Source::Events),
             KeyCode::Char('r') => return Action::Refresh,
-            KeyCode::Char('d') => return Action::Daemon,
-            KeyCode::Char('?') => {
-                self.pane = Pane::Text {
-                    title: "help".to_owned(),
-                    path: None,
-                    text: HELP.to_owned(),
-                };
-                return Action::None;
-            }
+            KeyCode::Char('d') => return Action::Daemon(Daemon::Look),
+            KeyCode::Char('?') => return self.open_text("help", HELP.to_owned()),
             _ => {}
         }
         let Some(id) = self.current() else {
             return Action::None;
         };
+        let file = |name: &str| Source::File(format!("{id}/{name}"));
         match code {
-            KeyCode::Char(' ') | KeyCode::Enter => self.field(Purpose::Prompt(id), "prompt (C-d sends)"),
-            KeyCode::Char('c') => self.field(Purpose::Context(id), "context (C-d saves)"),
-            KeyCode::Char('A') => self.field(Purpose::Alias(id), "alias"),
-            KeyCode::Char('o') => self.field(Purpose::Role(id), "role"),
+            KeyCode::Char(' ') | KeyCode::Enter => {
+                let label = format!("prompt for {id} (C-d sends)");
+                self.open_field(Purpose::Prompt(id), &label, "")
+            }
+            KeyCode::Char('c') => Action::Edit(id, "context"),
+            KeyCode::Char('A') => Action::Edit(id, "alias"),
+            KeyCode::Char('o') => Action::ChooseRole(id),
             KeyCode::Char('T') => Action::Ctl(id, "stop"),
             KeyCode::Char('R') => Action::Ctl(id, "restart"),
             KeyCode::Char('K') => {
-                self.pane = Pane::Kill(id);
+                self.panes.push(Pane::Kill(id));
                 Action::None
             }
             KeyCode::Char('t') => Action::Attach(id),
-            KeyCode::Char('v') => Action::ShowFile(format!("output of {id}"), format!("{id}/output")),
-            KeyCode::Char('l') => Action::ShowFile(format!("log of {id}"), format!("{id}/log")),
+            KeyCode::Char('v') => Action::Show(format!("output of {id}"), file("output")),
+            KeyCode::Char('l') => Action::Show(format!("log of {id}"), file("log")),
             _ => Action::None,
         }
     }
 
+    fn step(&mut self, code: KeyCode) -> Action {
+        self.selected = moved(code, self.selected, self.visible().len());
+        Action::Refresh
+    }
+
+    fn press_in_text(&mut self, code: KeyCode, mut pane: Pane) -> Action {
+        if let Pane::Text { source, scrolled, .. } = &mut pane {
+            let from_end = source.is_some();
+            // The view brings a number that is too large back into the text.
+            let (back, far) = match code {
+                KeyCode::Char('q') => return Action::None,
+                KeyCode::Up | KeyCode::Char('k' | 'p') => (true, 1),
+                KeyCode::Down | KeyCode::Char('j' | 'n') => (false, 1),
+                KeyCode::PageUp => (true, 10),
+                KeyCode::PageDown | KeyCode::Char(' ') => (false, 10),
+                KeyCode::Home | KeyCode::Char('g') => (true, usize::MAX),
+                KeyCode::End | KeyCode::Char('G') => (false, usize::MAX),
+                _ => (false, 0),
+            };
+            *scrolled = if back == from_end {
+                scrolled.saturating_add(far)
+            } else {
+                scrolled.saturating_sub(far)
+            };
+        }
+        self.panes.push(pane);
+        Action::None
+    }
+
     fn press_in_field(
         &mut self,
-        code: KeyCode,
-        control: bool,
+        key: KeyEvent,
         purpose: Purpose,
         label: String,
-        mut text: String,
+        mut editor: Editor,
     ) -> Action {
-        let many_lines = matches!(purpose, Purpose::Prompt(_) | Purpose::Context(_) | Purpose::Mail);
-        match code {
-            KeyCode::Esc => return Action::None,
-            KeyCode::Char('d') if control => return self.submit(purpose, text),
-            KeyCode::Enter if !many_lines => return self.submit(purpose, text),
-            KeyCode::Enter => text.push('\n'),
-            KeyCode::Backspace => {
-                text.pop();
-            }
-            KeyCode::Char(letter) if !control => text.push(letter),
-            _ => {}
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let sends = match key.code {
+            KeyCode::Char('d') => control,
+            KeyCode::Enter => !purpose.has_lines(),
+            _ => false,
+        };
+        if sends {
+            let text = editor.text.clone();
+            self.submitted = Some(Pane::Field {
+                purpose: purpose.clone(),
+                label,
+                editor,
+            });
+            return self.submit(purpose, text);
         }
-        self.pane = Pane::Field { purpose, label, text };
+        if key.code == KeyCode::Enter {
+            editor.insert("\n");
+        } else {
+            editor.press(key);
+        }
+        self.panes.push(Pane::Field {
+            purpose,
+            label,
+            editor,
+        });
         Action::None
     }
 
@@ -224,14 +402,83 @@ impl Model {
             Purpose::Prompt(id) => Action::Write(id, "in", text),
             Purpose::Context(id) => Action::Write(id, "context", text),
             Purpose::Alias(id) => Action::Write(id, "alias", text),
-            Purpose::Role(id) => Action::Write(id, "role", text),
-            Purpose::Start => Action::New(text),
-            Purpose::Mail => Action::SendMail(text),
+            Purpose::Directory { backend, level } => Action::New {
+                backend,
+                level,
+                directory: text,
+            },
             Purpose::Reject(message) => Action::Answer(message, "rejected", text),
+            Purpose::MailBody { to, kind, subject } => Action::Send {
+                to,
+                kind,
+                subject,
+                body: text,
+            },
+            Purpose::MailSubject { to, kind } => {
+                let purpose = Purpose::MailBody {
+                    to,
+                    kind,
+                    subject: text,
+                };
+                self.open_field(purpose, "body (C-d sends)", "")
+            }
+            Purpose::MailTo => {
+                let types = MESSAGE_TYPES.map(|kind| (kind.to_owned(), kind.to_owned()));
+                self.open_choice("type", Chosen::MailType { to: text }, types.to_vec());
+                Action::None
+            }
             Purpose::Filter => {
                 self.filter = text;
                 self.selected = 0;
+                Action::Refresh
+            }
+        }
+    }
+
+    fn press_in_choice(
+        &mut self,
+        code: KeyCode,
+        title: String,
+        chosen: Chosen,
+        items: Vec<(String, String)>,
+        selected: usize,
+    ) -> Action {
+        if code != KeyCode::Enter {
+            if code != KeyCode::Char('q') {
+                let selected = moved(code, selected, items.len());
+                self.panes.push(Pane::Choice {
+                    title,
+                    chosen,
+                    items,
+                    selected,
+                });
+            }
+            return Action::None;
+        }
+        let Some((item, _)) = items.get(selected).cloned() else {
+            return Action::None;
+        };
+        match chosen {
+            Chosen::Backend => {
+                let levels = [
+                    ("", "the backend's own choice"),
+                    ("low", "low: mechanical, bounded edits"),
+                    ("standard", "standard: ordinary work on several files"),
+                    ("high", "high: design, concurrency, novel algorithms"),
+                ];
+                let levels = levels.map(|(word, shown)| (word.to_owned(), shown.to_owned()));
+                self.open_choice("level", Chosen::Level { backend: item }, levels.to_vec());
                 Action::None
+            }
+            Chosen::Level { backend } => {
+                let here = std::env::current_dir().unwrap_or_default();
+                let purpose = Purpose::Directory { backend, level: item };
+                self.open_field(purpose, "directory", &here.display().to_string())
+            }
+            Chosen::Role(id) => Action::Write(id, "role", item),
+            Chosen::MailType { to } => {
+                let purpose = Purpose::MailSubject { to, kind: item };
+                self.open_field(purpose, "subject", "")
             }
         }
     }
@@ -243,144 +490,53 @@ impl Model {
         messages: Vec<Value>,
         selected: usize,
     ) -> Action {
-        let current = messages.get(selected).cloned();
-        let text = |message: &Value, key: &str| {
-            message
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let last = messages.len().saturating_sub(1);
-        let selected = match code {
-            KeyCode::Esc | KeyCode::Char('q') => return Action::None,
-            KeyCode::Down | KeyCode::Char('j' | 'n') => (selected + 1).min(last),
-            KeyCode::Up | KeyCode::Char('k' | 'p') => selected.saturating_sub(1),
-            _ => selected,
-        };
-        if let Some(message) = current {
-            let asks = matches!(
-                text(&message, "type").as_str(),
-                "APPROVAL_REQUEST" | "REVIEW_REQUEST"
-            );
-            match code {
-                KeyCode::Enter => {
-                    let title = format!("{} from {}", text(&message, "subject"), text(&message, "from"));
-                    self.pane = Pane::Text {
-                        title,
-                        path: None,
-                        text: text(&message, "body"),
-                    };
-                    return Action::None;
-                }
-                KeyCode::Char('a') if asks => {
-                    return Action::Answer(Box::new(message), "approved", String::new());
-                }
-                KeyCode::Char('x') if asks => {
-                    return self.field(Purpose::Reject(Box::new(message)), "reason");
-                }
-                KeyCode::Char('d') => return Action::Complete(text(&message, "id")),
-                _ => {}
-            }
+        if code == KeyCode::Char('q') {
+            return Action::None;
         }
-        self.pane = Pane::Inbox {
+        let current = messages.get(selected).cloned();
+        // It stays below whatever a key opens.
+        self.panes.push(Pane::Inbox {
             folder,
+            selected: moved(code, selected, messages.len()),
             messages,
-            selected,
+        });
+        let Some(message) = current else {
+            return Action::None;
         };
-        Action::None
+        if code == KeyCode::Enter {
+            let title = format!(
+                "{} from {}",
+                text_of(&message, "subject"),
+                text_of(&message, "from")
+            );
+            let body = text_of(&message, "body");
+            return self.open_text(&title, body);
+        }
+        let kind = text_of(&message, "type");
+        let asks = matches!(kind.as_str(), "APPROVAL_REQUEST" | "REVIEW_REQUEST");
+        match code {
+            // What is archived has been handled.
+            _ if folder != "inbox" => Action::None,
+            KeyCode::Char('a') if asks => Action::Answer(Box::new(message), "approved", String::new()),
+            KeyCode::Char('x') if asks => self.open_field(Purpose::Reject(Box::new(message)), "reason", ""),
+            KeyCode::Char('a' | 'x') => {
+                "only an approval or review request can be answered so".clone_into(&mut self.status);
+                Action::None
+            }
+            KeyCode::Char('d') => Action::Complete(text_of(&message, "id")),
+            _ => Action::None,
+        }
+    }
+}
+
+impl Purpose {
+    fn has_lines(&self) -> bool {
+        matches!(
+            self,
+            Purpose::Prompt(_) | Purpose::Context(_) | Purpose::MailBody { .. }
+        )
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-    use serde_json::json;
-
-    use super::{Action, Model, Pane, Row};
-
-    fn model() -> Model {
-        let row = |id: &str| Row {
-            id: id.to_owned(),
-            cells: [id, "echo", "idle", "-", "-", "/tmp"].map(str::to_owned),
-            pid: None,
-        };
-        Model {
-            rows: vec![row("aaaaaaaa"), row("bbbbbbbb")],
-            connected: true,
-            ..Model::default()
-        }
-    }
-
-    fn press(model: &mut Model, keys: &str) -> Action {
-        let mut action = Action::None;
-        for letter in keys.chars() {
-            action = match letter {
-                '\u{4}' => model.press(KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL)),
-                '\n' => model.press(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE)),
-                '\u{1b}' => model.press(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
-                other => model.press(KeyEvent::new(KeyCode::Char(other), KeyModifiers::NONE)),
-            };
-        }
-        action
-    }
-
-    #[test]
-    fn a_prompt_has_several_lines_and_is_sent_by_control_d() {
-        let mut model = model();
-        let action = press(&mut model, "j one\ntwo\u{4}");
-        assert_eq!(
-            action,
-            Action::Write("bbbbbbbb".to_owned(), "in", "one\ntwo".to_owned())
-        );
-        assert_eq!(press(&mut model, " never\u{1b}"), Action::None);
-        assert_eq!(model.pane, Pane::Sessions);
-    }
-
-    #[test]
-    fn killing_asks_first() {
-        let mut model = model();
-        assert_eq!(press(&mut model, "Kn"), Action::None);
-        assert_eq!(
-            press(&mut model, "Ky"),
-            Action::Ctl("aaaaaaaa".to_owned(), "kill")
-        );
-    }
-
-    #[test]
-    fn the_filter_narrows_the_table() {
-        let mut model = model();
-        press(&mut model, "/bbb\n");
-        assert_eq!(model.current().as_deref(), Some("bbbbbbbb"));
-        assert_eq!(press(&mut model, "q"), Action::Quit);
-    }
-
-    #[test]
-    fn only_requests_can_be_approved() {
-        let mut model = model();
-        let messages = vec![
-            json!({"id": "m1", "type": "QUERY_REQUEST"}),
-            json!({"id": "m2", "type": "REVIEW_REQUEST"}),
-        ];
-        model.pane = Pane::Inbox {
-            folder: "inbox",
-            messages: messages.clone(),
-            selected: 0,
-        };
-        assert_eq!(press(&mut model, "a"), Action::None);
-        assert_eq!(
-            press(&mut model, "ja"),
-            Action::Answer(Box::new(messages[1].clone()), "approved", String::new())
-        );
-        model.pane = Pane::Inbox {
-            folder: "inbox",
-            messages: messages.clone(),
-            selected: 1,
-        };
-        let action = press(&mut model, "xtoo big\n");
-        assert_eq!(
-            action,
-            Action::Answer(Box::new(messages[1].clone()), "rejected", "too big".to_owned())
-        );
-    }
-}
+mod tests;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use beamtalk_agents::{clean, clean_path};
+use beamtalk_agents::{check_directory, clean, timestamp};
 use beamtalk_ninep::Attachment;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
 use super::super::context::{Client, Failure};
-use super::super::daemon::ensure_started;
+use super::super::daemon::{ensure_started, status_value, stop_quietly};
 use super::super::mail::messages;
-use super::super::sessions::absolute;
-use super::model::{Action, Model, Pane, Row};
+use super::super::sessions::{Order, absolute};
+use super::model::{Action, Chosen, Daemon, Model, Pane, Purpose, Row, Source, text_of};
 
 /// How much of a long file is shown.
-const SHOWN: usize = 64 << 10;
+const SHOWN: u64 = 64 << 10;
 
 pub(super) struct Remote<'a> {
     client: &'a Client,
@@ -71,8 +71,7 @@ impl<'a> Remote<'a> {
         let text = tree.read_text("list.json")?;
         let records: Vec<Value> =
             serde_json::from_str(&text).map_err(|error| Failure::plain(error.to_string()))?;
-        model.rows = records.iter().map(row).collect();
-        model.selected = model.selected.min(model.visible().len().saturating_sub(1));
+        model.show_rows(records.iter().map(row).collect());
         for row in &model.rows {
             let gone = row.pid.and_then(Pid::from_raw).is_some_and(|pid| {
                 // Only a process that does not exist: one we may not signal lives.
@@ -86,102 +85,188 @@ impl<'a> Remote<'a> {
             Some(id) => tree.read_text(&format!("{id}/screen")).unwrap_or_default(),
             None => String::new(),
         };
-        if let Pane::Text {
-            path: Some(path),
+        if let Some(Pane::Text {
+            source: Some(source),
             text,
             ..
-        } = &mut model.pane
+        }) = model.panes.last_mut()
         {
-            *text = show(tree, path)?;
+            // The end of a session leaves what was read of it.
+            if let Ok(now) = show(tree, source) {
+                *text = now;
+            }
         }
         Ok(())
     }
 
+    /// Do what a key asked for; a text that could not be sent goes back into its field.
     pub(super) fn perform(&mut self, model: &mut Model, action: Action) {
+        let submitted = model.submitted.take();
         model.status = match self.try_perform(model, action) {
             Ok(text) => text,
-            Err(failure) => failure.message().to_owned(),
+            Err(failure) => {
+                model.panes.extend(submitted);
+                failure.message().to_owned()
+            }
         };
     }
 
     fn try_perform(&mut self, model: &mut Model, action: Action) -> Result<String, Failure> {
-        if action == Action::Daemon {
-            ensure_started(self.client, false)?;
-            self.tree = None;
-            return Ok("the daemon runs; stop it with `beamtalk agents stop`".to_owned());
-        }
-        let tree = self.connect()?;
         match action {
+            Action::None | Action::Quit | Action::Attach(_) | Action::Refresh => Ok(String::new()),
+            Action::Daemon(wanted) => self.look_after_daemon(model, wanted),
+            Action::New {
+                backend,
+                level,
+                directory,
+            } => {
+                // A bad path is refused here, before anybody is asked.
+                let directory = absolute(&directory)?;
+                let directory =
+                    check_directory(&directory).map_err(|refused| Failure::plain(refused.text.as_ref()))?;
+                let order = Order {
+                    backend,
+                    directory: Some(directory),
+                    level: (!level.is_empty()).then_some(level),
+                    ..Order::default()
+                };
+                Ok(format!("started {}", order.place(self.connect()?)?))
+            }
             Action::Ctl(id, word) => {
-                tree.write(&format!("{id}/ctl"), word.as_bytes())?;
+                self.connect()?.write(&format!("{id}/ctl"), word.as_bytes())?;
                 Ok(format!("{word} {id}"))
             }
             Action::Write(id, file, text) => {
-                tree.write(&format!("{id}/{file}"), text.as_bytes())?;
-                Ok(format!("{file} written"))
+                self.connect()?.write(&format!("{id}/{file}"), text.as_bytes())?;
+                let what = if file == "in" { "prompt" } else { file };
+                Ok(format!("{what} written to {id}"))
             }
-            Action::New(words) => {
-                let line = new_line(&words)?;
-                let answer = tree.rpc("ctl", line.as_bytes())?;
-                Ok(format!("started {}", String::from_utf8_lossy(&answer).trim()))
-            }
-            Action::ShowFile(title, path) => {
-                let text = show(tree, &path)?;
-                model.pane = Pane::Text {
-                    title,
-                    path: Some(path),
-                    text,
-                };
+            Action::Edit(id, file) => {
+                let record = self.connect()?.read_text(&format!("{id}/info"))?;
+                let record: Value =
+                    serde_json::from_str(&record).map_err(|error| Failure::plain(error.to_string()))?;
+                if file == "alias" {
+                    let label = format!("alias of {id}");
+                    model.open_field(Purpose::Alias(id), &label, &text_of(&record, "alias"));
+                } else {
+                    let text = self.connect()?.read_text(&format!("{id}/{file}"))?;
+                    let label = format!("context of {id} (C-d saves)");
+                    model.open_field(Purpose::Context(id), &label, &text);
+                }
                 Ok(String::new())
             }
-            Action::Events => {
-                let text = show(tree, "events.json")?;
-                model.pane = Pane::Text {
-                    title: "events".to_owned(),
-                    path: Some("events.json".to_owned()),
+            Action::ChooseBackend => {
+                let lines = self.connect()?.read_text("backends")?;
+                let items = lines.lines().map(|line| {
+                    let name = line.split('\t').next().unwrap_or_default();
+                    (name.to_owned(), line.replace('\t', "  "))
+                });
+                model.open_choice("backend", Chosen::Backend, items.collect());
+                Ok(String::new())
+            }
+            Action::ChooseRole(id) => {
+                let names = self.connect()?.list("roles")?;
+                let items = names.iter().map(|stat| {
+                    let name = stat.name.trim_end_matches(".md").to_owned();
+                    (name.clone(), name)
+                });
+                let title = format!("role of {id}");
+                model.open_choice(&title, Chosen::Role(id), items.collect());
+                Ok(String::new())
+            }
+            Action::Show(title, source) => {
+                let text = show(self.connect()?, &source)?;
+                model.panes.push(Pane::Text {
+                    title,
+                    source: Some(source),
                     text,
-                };
+                    scrolled: 0,
+                });
                 Ok(String::new())
             }
             Action::OpenBox(folder) => {
-                let messages = messages(tree, &format!("user/{folder}"))?;
-                model.pane = Pane::Inbox {
+                let messages = messages(self.connect()?, &format!("user/{folder}"))?;
+                model.panes.push(Pane::Inbox {
                     folder,
                     messages,
                     selected: 0,
-                };
+                });
                 Ok(String::new())
             }
-            Action::SendMail(text) => {
-                let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
-                let mut words = head.splitn(3, ' ');
-                let mut next = || words.next().unwrap_or_default().to_owned();
-                let message = json!({"to": next(), "type": next(), "subject": next(), "body": body});
-                tree.write("user/mail", message.to_string().as_bytes())?;
-                Ok("sent".to_owned())
+            Action::Send {
+                to,
+                kind,
+                subject,
+                body,
+            } => {
+                let message = json!({"to": to, "type": kind, "subject": subject, "body": body});
+                self.connect()?
+                    .write("user/mail", message.to_string().as_bytes())?;
+                Ok(format!("sent to {to}"))
             }
             Action::Answer(message, verdict, reason) => {
-                let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
-                let kind = text("type").replace("_REQUEST", "_RESPONSE");
-                let body = if reason.is_empty() {
-                    verdict.to_owned()
-                } else {
-                    format!("{verdict}: {reason}")
-                };
-                let subject: String = format!("Re: {}", text("subject")).chars().take(150).collect();
-                let answer = json!({"to": text("from"), "type": kind, "subject": subject, "body": body});
-                tree.write("user/mail", answer.to_string().as_bytes())?;
-                tree.write("user/ctl", format!("complete {}", text("id")).as_bytes())?;
+                self.answer(&message, verdict, &reason)?;
+                self.complete(model, &text_of(&message, "id"))?;
                 Ok(verdict.to_owned())
             }
             Action::Complete(id) => {
-                tree.write("user/ctl", format!("complete {id}").as_bytes())?;
+                self.complete(model, &id)?;
                 Ok("completed".to_owned())
             }
-            Action::None | Action::Quit | Action::Attach(_) | Action::Refresh | Action::Daemon => {
-                Ok(String::new())
-            }
         }
+    }
+
+    fn look_after_daemon(&mut self, model: &mut Model, wanted: Daemon) -> Result<String, Failure> {
+        match wanted {
+            Daemon::Look => {}
+            Daemon::Start => ensure_started(self.client, false)?,
+            Daemon::Stop => stop_quietly(self.client)?,
+        }
+        if wanted != Daemon::Look {
+            self.tree = None;
+        }
+        let (status, _) = status_value(self.client);
+        let shown = |key: &str| status.get(key).map(ToString::to_string).unwrap_or_default();
+        let state = if status.get("running") == Some(&Value::Bool(true)) {
+            format!("runs, PID {}, {} sessions", shown("pid"), shown("sessions"))
+        } else {
+            "does not run".to_owned()
+        };
+        model.panes.push(Pane::Daemon(format!(
+            "The daemon in {} {state}.\n\ns starts it, T stops it; sessions go on without it.",
+            text_of(&status, "namespace")
+        )));
+        Ok(String::new())
+    }
+
+    /// Send the response that belongs to a request.
+    fn answer(&mut self, message: &Value, verdict: &str, reason: &str) -> Result<(), Failure> {
+        let kind = text_of(message, "type").replace("_REQUEST", "_RESPONSE");
+        let body = if reason.is_empty() {
+            verdict.to_owned()
+        } else {
+            format!("{verdict}: {reason}")
+        };
+        let mut subject = format!("Re: {}", text_of(message, "subject"));
+        subject.truncate(subject.floor_char_boundary(200));
+        let answer = json!({"to": text_of(message, "from"), "type": kind, "subject": subject, "body": body});
+        let bytes = answer.to_string();
+        Ok(self.connect()?.write("user/mail", bytes.as_bytes())?)
+    }
+
+    /// Mark a message as handled and show what is left.
+    fn complete(&mut self, model: &mut Model, id: &str) -> Result<(), Failure> {
+        let tree = self.connect()?;
+        tree.write("user/ctl", format!("complete {id}").as_bytes())?;
+        let left = messages(tree, "user/inbox")?;
+        if let Some(Pane::Inbox {
+            messages, selected, ..
+        }) = model.panes.last_mut()
+        {
+            *selected = (*selected).min(left.len().saturating_sub(1));
+            *messages = left;
+        }
+        Ok(())
     }
 }
 
@@ -198,27 +283,32 @@ fn row(record: &Value) -> Row {
 }
 
 /// The end of a file as plain text.
-fn show(tree: &Attachment, path: &str) -> Result<String, Failure> {
-    let bytes = tree.read(path)?;
-    let start = bytes.len().saturating_sub(SHOWN);
-    Ok(clean(bytes.get(start..).unwrap_or_default()))
+fn show(tree: &Attachment, source: &Source) -> Result<String, Failure> {
+    let path = match source {
+        Source::File(path) => path,
+        Source::Events => "events.json",
+    };
+    let start = tree.stat(path)?.length.saturating_sub(SHOWN);
+    let mut file = tree.open(path, 0)?;
+    file.seek(start);
+    let bytes = file.read_to_end()?;
+    Ok(match source {
+        Source::File(_) => clean(&bytes),
+        Source::Events => event_lines(&String::from_utf8_lossy(&bytes)),
+    })
 }
 
-/// The ctl line for what was typed; the path is checked here first.
-fn new_line(words: &str) -> Result<String, Failure> {
-    let mut line = String::from("new");
-    for (index, word) in words.split_whitespace().enumerate() {
-        if index == 1 && !word.contains('=') {
-            let path = clean_path(&absolute(word)?);
-            let metadata = std::fs::metadata(&path)
-                .map_err(|_| Failure::plain(format!("path does not exist: {path}")))?;
-            if !metadata.is_dir() {
-                return Err(Failure::plain(format!("path is not a directory: {path}")));
-            }
-            line.push_str(&format!(" '{}'", path.replace('\'', "''")));
-        } else {
-            line.push_str(&format!(" {word}"));
-        }
-    }
-    Ok(line)
+/// Time, source, type and data of each event; a line that is cut is none.
+fn event_lines(text: &str) -> String {
+    let shown = text.lines().filter_map(|line| {
+        let event: Value = serde_json::from_str(line).ok()?;
+        let (.., hour, minute, second) = timestamp(event.get("ts")?.as_u64()?);
+        Some(format!(
+            "{hour:02}:{minute:02}:{second:02}  {:<8}  {}  {}\n",
+            text_of(&event, "source"),
+            text_of(&event, "type"),
+            event.get("data").unwrap_or(&Value::Null)
+        ))
+    });
+    shown.collect()
 }

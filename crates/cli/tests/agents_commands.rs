@@ -1,0 +1,242 @@
+//! The commands of `agents` and `9p` as a script meets them: JSON, wrong arguments, silent daemons.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+#[path = "agents/support.rs"]
+mod support;
+
+use serde_json::Value;
+use support::World;
+
+fn json(world: &World, command: &str) -> Value {
+    let (text, _) = world.run(&format!("beamtalk agents --json {command}"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{command}: {error}\n{text}"))
+}
+
+#[test]
+fn every_command_answers_json_when_asked() {
+    let world = World::new();
+    for (command, code) in [
+        ("list", 3),
+        ("show x", 3),
+        ("new echo --no-start", 3),
+        ("bogus", 2),
+    ] {
+        assert_eq!(json(&world, command)["error"]["code"], code, "{command}");
+    }
+    world.check(
+        "beamtalk agents --json stop",
+        "{\"error\":{\"code\":1,\"message\":\"anvilsrv is not running\"}}\n[1]\n",
+    );
+    world.check(
+        "beamtalk agents new --json",
+        "{\"error\":{\"code\":2,\"message\":\"the following required arguments were not provided: <BACKEND>\"}}\n[2]\n",
+    );
+    assert_eq!(json(&world, "status")["running"], false);
+    assert_eq!(json(&world, "start")["ok"], true);
+    assert_eq!(
+        json(&world, "new echo $W/work --alias demo --wait")["state"],
+        "idle"
+    );
+    let turn = json(&world, "prompt demo '- one' --wait");
+    assert_eq!(
+        (&turn["output"], &turn["turn"]),
+        (&"echo: - one\n".into(), &1.into())
+    );
+    for (command, field, expected) in [
+        ("state demo", "state", "idle"),
+        ("wait demo", "state", "idle"),
+        (
+            "log demo",
+            "log",
+            "USER:\n- one\n---\nASSISTANT:\necho: - one\n---\n",
+        ),
+        ("output demo", "output", "echo: - one\nagent> "),
+        ("screen demo", "screen", "echo: - one\nagent>\n"),
+        ("context demo", "context", ""),
+    ] {
+        assert_eq!(json(&world, command)[field], expected, "{command}");
+    }
+    for command in [
+        "context demo x",
+        "role demo tester",
+        "state demo idle",
+        "interrupt demo",
+        "ctl demo refresh",
+        "acl demo 'allow owner rpcm'",
+        "mail send --to demo --type QUERY_REQUEST --subject s body",
+        "hook install claude",
+        "unit --install",
+        "stop demo",
+        "restart demo",
+        "alias demo other",
+        "kill other",
+    ] {
+        assert_eq!(json(&world, command)["ok"], true, "{command}");
+    }
+    for command in [
+        "list",
+        "backends",
+        "roles",
+        "skills",
+        "tools",
+        "recover",
+        "token list",
+        "doctor",
+        "mail inbox",
+    ] {
+        assert!(json(&world, command).is_array(), "{command}");
+    }
+    assert!(json(&world, "token mint a read")["token"].is_string());
+    assert!(
+        json(&world, "unit")["unit"]
+            .as_str()
+            .unwrap()
+            .contains("KillMode=process")
+    );
+    assert!(json(&world, "helpers")["helpers"].is_string());
+    assert_eq!(json(&world, "show nobody")["error"]["code"], 4);
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    let world = World::started();
+    let id = world.value("beamtalk agents new echo $W/work --alias demo --wait");
+    for (command, expected) in [
+        (
+            "agents list --timeout nan",
+            "error: invalid value 'nan' for '--timeout <SECONDS>': not a number of seconds\n\nFor more information, try '--help'.\n[2]\n",
+        ),
+        ("agents list --timeout 1e18 | head -1 | cut -c1-2", "ID\n"),
+        (
+            "agents list --token-file /nosuch",
+            "beamtalk agents: token file /nosuch: No such file or directory (os error 2)\n[1]\n",
+        ),
+        (
+            "agents new echo --context @/nosuch",
+            "beamtalk agents: /nosuch: No such file or directory (os error 2)\n[1]\n",
+        ),
+        (
+            "agents new echo \"$(printf '/tmp/a\\nb')\"",
+            "beamtalk agents: invalid path\n[1]\n",
+        ),
+        (
+            "agents mail history user --date 2026-01",
+            "error: invalid value '2026-01' for '--date <YYYYMMDD>': expected eight digits, as 20260131\n\nFor more information, try '--help'.\n[2]\n",
+        ),
+        (
+            "agents mail read zz",
+            "beamtalk agents: message not found in inbox\n[1]\n",
+        ),
+        (
+            "9p ls ../x",
+            "beamtalk 9p: bad path '../x': must begin with a service, as in agent/list\n[2]\n",
+        ),
+        (
+            "9p -a tcp!host!564 ls /",
+            "beamtalk 9p: bad address tcp!host!564: must be unix!/path or an absolute path\n[2]\n",
+        ),
+        (
+            "9p -a /nosuch ls /",
+            "beamtalk 9p: cannot connect to /nosuch: No such file or directory\n[3]\n",
+        ),
+        (
+            "9p write agent/user/ctl 'delete 01'",
+            "beamtalk 9p: write agent/user/ctl: message not found in inbox\n[1]\n",
+        ),
+    ] {
+        world.check(&format!("beamtalk {command}"), expected);
+    }
+    for file in ["in", "prompt"] {
+        world.check(
+            &format!("head -c 300000 /dev/zero | tr '\\0' x | beamtalk 9p write agent/demo/{file}"),
+            &format!("beamtalk 9p: write agent/demo/{file}: prompt too large\n[1]\n"),
+        );
+    }
+    // A prefix names a message or a receiver only if it is the only one.
+    let send = "beamtalk agents mail send --type QUERY_REQUEST --subject s --to";
+    world.check(&format!("{send} {} one; {send} demo two", &id[..5]), "");
+    world.check(
+        &format!("AGENT_ID={id} beamtalk agents mail complete 0"),
+        "beamtalk agents: 2 messages begin with 0\n[1]\n",
+    );
+    // All that can be killed is killed; what its mail says outlives a session.
+    world.check(
+        "beamtalk agents kill nobody demo",
+        "beamtalk agents: session not found\n[4]\n",
+    );
+    world.check("beamtalk agents list", "ID  BACKEND  STATE  ALIAS  ROLE  CWD\n");
+    world.check(&format!("beamtalk agents mail search {id} two | wc -l"), "1\n");
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    let world = World::started();
+    world.value("beamtalk agents new echo $W/work --alias demo --wait");
+    // A daemon that does not answer: the limit holds for every request.
+    world.check(
+        "kill -STOP $(cat $NAMESPACE/anvilsrv.pid)\n\
+         beamtalk agents list --timeout 0.5; echo $?\n\
+         beamtalk agents wait demo --for error --timeout 0.5; echo $?\n\
+         kill -CONT $(cat $NAMESPACE/anvilsrv.pid)",
+        "beamtalk agents: timed out\n6\nbeamtalk agents: timed out\n6\n",
+    );
+    // One that ends: what was waited for will not come.
+    world.check(
+        "beamtalk agents wait demo --for error & sleep 1; beamtalk agents stop >/dev/null; wait $!",
+        "beamtalk agents: the daemon stopped\n[3]\n",
+    );
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    // One that loses the session.
+    world.check(
+        "beamtalk agents prompt demo '!sleep 60' --wait & sleep 1; beamtalk agents kill demo; wait $!",
+        "beamtalk agents: session not found\n[4]\n",
+    );
+    world.check(
+        "beamtalk agents stop --kill-sessions >/dev/null; ls $NAMESPACE",
+        "",
+    );
+}
+
+#[test]
+fn what_a_session_is_stays_known_to_its_owner_whatever_the_list_says() {
+    let world = World::started();
+    world.value("beamtalk agents new echo $W/work --alias demo --wait");
+    world.check("beamtalk 9p write agent/demo/acl 'deny owner rp'", "");
+    for (file, expected) in [
+        ("acl", "deny owner rp"),
+        ("state", "idle\n"),
+        ("alias", "demo\n"),
+        (
+            "out",
+            "beamtalk 9p: open agent/demo/out: permission denied\n[1]\n",
+        ),
+        (
+            "screen",
+            "beamtalk 9p: open agent/demo/screen: permission denied\n[1]\n",
+        ),
+    ] {
+        world.check(&format!("beamtalk 9p read agent/demo/{file}"), expected);
+    }
+    world.check(
+        "beamtalk 9p write agent/demo/acl 'allow owner rpcm'; beamtalk agents prompt demo x --wait",
+        "echo: x\n",
+    );
+}
+
+#[test]
+fn files_are_as_old_as_their_last_change() {
+    let world = World::started();
+    world.value("beamtalk agents new echo $W/work --alias demo --wait");
+    let stat = |file: &str| world.value(&format!("beamtalk 9p stat agent/{file}"));
+    let files = ["list", "backends", "roles", "user", "demo/output"];
+    let before: Vec<String> = files.iter().map(|file| stat(file)).collect();
+    world.value("sleep 1.1");
+    for (file, before) in files.iter().zip(&before) {
+        assert_eq!(&stat(file), before);
+    }
+    world.value("beamtalk agents prompt demo x --wait");
+    for (file, before) in files.iter().zip(&before).filter(|(file, _)| **file != "roles") {
+        assert_ne!(&stat(file), before, "{file}");
+    }
+}
