@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::default().options(Config::of(&place.state)?.start)?;
+    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
     place.find_or_start(terminal, &options)?;
     let (mut control, info) = place.require_control()?;
     let answer = control_answer(control.call(&json!({"op": "login-token"}))?)?;
