@@ -233,6 +233,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     let session = SessionName::parse(&order.session)?;
     let run = RunDirectory::claim(&state, &session, &lock, &PidRecord::of_this_process(&id))?;
     let log = DaemonLog::start(run.log()?);
+    notices.extend(state.take_notices().iter().map(ToString::to_string));
     tracing::info!("workspace {id} starts, version {}", env!("CARGO_PKG_VERSION"));
     let program = std::env::current_exe()?;
     let root = order.root;
