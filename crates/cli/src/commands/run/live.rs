@@ -90,7 +90,7 @@ fn in_workspace(
     work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::default().options(Config::of(&place.state)?.start)?;
+    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
     let found = place.find_or_start(terminal, &options)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
