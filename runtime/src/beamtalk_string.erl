@@ -23,7 +23,7 @@
 
 -spec 'class withAll:'(term(), term()) -> binary().
 'class withAll:'(_Class, List) ->
-    iolist_to_binary(beamtalk_argument:list_of(List, fun is_binary/1, 'String', 'withAll:')).
+    iolist_to_binary(beamtalk_argument:list_of(List, fun beamtalk_argument:is_string/1, 'String', 'withAll:')).
 
 -spec 'class fromCodePoint:'(term(), term()) -> binary().
 'class fromCodePoint:'(_Class, Codepoint) ->
@@ -61,7 +61,7 @@ bad_iolist() ->
 
 -spec '++'(binary(), term()) -> binary().
 '++'(Self, Other) ->
-    beamtalk_argument:string(Other, 'String', '++'),
+    beamtalk_argument:binary(Other, 'String', '++'),
     <<Self/binary, Other/binary>>.
 
 -spec size(binary()) -> non_neg_integer().
