@@ -132,7 +132,7 @@ serve({compile, Jobs, Modules}) ->
     send({done, compile});
 %% Compile native Erlang files.
 serve({native, Files, Output, Includes}) ->
-    Options = [return, debug_info, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
+    Options = [return, debug_info, deterministic, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
     Outcomes = [compile:file(path(File), Options) || File <- Files],
     Failed = [failed || Outcome <- Outcomes, element(1, Outcome) =:= error],
     Lines = lists:append([beamtalk_forms:messages(Outcome) || Outcome <- Outcomes]),
@@ -154,8 +154,17 @@ serve({test, Options, Units}) ->
     beamtalk_test_job:run(Options, Units),
     send({done, test});
 %% One executable file with the program in it.
-serve({escript, Path, Code, Job}) ->
-    send({escript, beamtalk_escript:create(Path, Code, Job)});
+serve({escript, Path, Code, Job, Time}) ->
+    send({escript, beamtalk_escript:create(Path, Code, Job, Time)});
+%% What a release needs of the installed Erlang.
+serve({release, Beams, Applications}) ->
+    case beamtalk_release_plan:plan([path(Beam) || Beam <- Beams], Applications) of
+        {ok, {Root, Version, Found}} ->
+            Text = fun unicode:characters_to_binary/1,
+            Rows = [{atom_to_binary(Name), Text(Number), Text(Directory)} || {Name, Number, Directory} <- Found],
+            send({release, {ok, {Text(Root), Text(Version), Rows}}});
+        {error, Text} -> send({release, {error, Text}})
+    end;
 %% What the functions of Erlang modules take and answer.
 serve({specs, Directories, Modules}) ->
     Where = [path(Directory) || Directory <- Directories],

@@ -16,6 +16,7 @@ use crate::terminal::Terminal;
 pub(crate) struct Package {
     pub(crate) project: Project,
     pub(crate) is_dependency: bool,
+    pub(crate) dialect: Dialect,
     /// How a dependency came into the graph; nothing for the package that is built.
     pub(crate) provenance: Option<Provenance>,
     /// Only this file, for a build of a single file.
@@ -23,6 +24,26 @@ pub(crate) struct Package {
     output: PathBuf,
     /// All packages below this one, in build order.
     dependencies: Vec<Package>,
+}
+
+/// By which rules a package is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Package,
+    /// A primitive outside the standard library is a warning.
+    Primitives,
+    /// As part of the standard library: primitives are allowed, modules are `bt@stdlib@…`.
+    Library,
+}
+
+impl Dialect {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dialect::Package => "package",
+            Dialect::Primitives => "primitives",
+            Dialect::Library => "library",
+        }
+    }
 }
 
 impl Package {
@@ -59,6 +80,7 @@ impl Package {
             output: project.output(),
             project,
             is_dependency: false,
+            dialect: Dialect::Package,
             provenance: None,
             only: None,
             dependencies: found,
@@ -76,6 +98,7 @@ impl Package {
                 manifest: None,
             },
             is_dependency: false,
+            dialect: Dialect::Package,
             provenance: None,
             only: Some(path),
             output: directory.join("build"),
@@ -282,6 +305,7 @@ impl Resolver<'_> {
         self.found.push(Package {
             project,
             is_dependency: true,
+            dialect: Dialect::Package,
             provenance: Some(Provenance {
                 user: user.to_owned(),
                 source: dependency.source.clone(),
