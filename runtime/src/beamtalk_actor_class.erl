@@ -183,7 +183,7 @@ is_reserved(Name) ->
     end.
 
 -spec find_named(class_object(), term()) -> map().
-find_named({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined ->
+find_named({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined, Name =/= nil, not is_boolean(Name) ->
     case whereis(Name) of
         undefined -> failed(not_registered(Class, Name));
         Pid when is_pid(Pid) ->
