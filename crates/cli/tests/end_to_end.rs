@@ -10,6 +10,8 @@ mod environment;
 mod formatting;
 #[path = "end_to_end/housekeeping.rs"]
 mod housekeeping;
+#[path = "end_to_end/names.rs"]
+mod names;
 #[path = "end_to_end/packaging.rs"]
 mod packaging;
 #[path = "end_to_end/project.rs"]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use beamtalk_compiler::{ClassTable, CompiledModule, Origin};
+use beamtalk_compiler::{ClassTable, CompiledModule, Dependencies, Origin, Packages};
 use beamtalk_syntax::ast::Item;
 
 use super::Scope;
@@ -42,6 +42,11 @@ impl Plan {
     /// Whether a node has to compile something.
     pub(crate) fn needs_node(&self) -> bool {
         !self.modules.is_empty() || !self.native.is_empty()
+    }
+
+    /// Whether the directory is not what it was before.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.index.is_some()
     }
 
     /// Bring directory and index in step with the compiled modules.
@@ -103,18 +108,31 @@ impl Plan {
 /// The classes known to later files, made when the first file needs compiling.
 struct Tables {
     table: Option<ClassTable>,
+    packages: Packages,
     /// Parsed on demand: the sources of dependencies that were up to date.
     waiting: Vec<Parsed>,
 }
 
 impl Tables {
     fn get(&mut self) -> &mut ClassTable {
-        let table = self.table.get_or_insert_with(source::library_table);
+        let table = self.table.get_or_insert_with(|| {
+            let mut table = source::library_table();
+            table.set_packages(std::mem::take(&mut self.packages));
+            table
+        });
         for parsed in self.waiting.drain(..) {
             table.declare(&parsed.file);
         }
         table
     }
+}
+
+/// A package with its texts.
+struct Sources<'a> {
+    package: &'a Package,
+    texts: Vec<Text>,
+    /// Parsed already, if the names of several packages had to be known.
+    parsed: Option<Vec<Parsed>>,
 }
 
 /// Plan a package after its dependencies.
@@ -124,22 +142,40 @@ pub(crate) fn plan_all(
     scope: Scope,
     erlang: &str,
 ) -> anyhow::Result<Vec<Plan>> {
+    let mut sources = Vec::new();
+    for each in package.in_order() {
+        let texts = each
+            .sources()?
+            .iter()
+            .map(|path| Text::read(path, &each.project.root))
+            .collect::<anyhow::Result<Vec<Text>>>()?;
+        let parsed = (!package.dependencies().is_empty()).then(|| parse_all(each, &texts));
+        sources.push(Sources {
+            package: each,
+            texts,
+            parsed,
+        });
+    }
+    let packages = names(
+        sources
+            .iter()
+            .map(|each| (each.package, each.parsed.as_deref().unwrap_or_default())),
+    );
+    let shared: Vec<&str> = packages.shared_names().collect();
+    let shared = shared.join(" ");
     let mut tables = Tables {
         table: None,
+        packages,
         waiting: Vec::new(),
     };
     let mut plans = Vec::new();
     let mut below = String::new();
-    for package in package.in_order() {
-        let texts = package
-            .sources()?
-            .iter()
-            .map(|path| Text::read(path, &package.project.root))
-            .collect::<anyhow::Result<Vec<Text>>>()?;
-        let environment = environment(package, erlang, &below);
-        let fingerprint: Vec<&str> = texts.iter().map(|text| text.hash.as_str()).collect();
+    for each in sources {
+        let package = each.package;
+        let environment = environment(package, erlang, &format!("{shared}\n{below}"));
+        let fingerprint: Vec<&str> = each.texts.iter().map(|text| text.hash.as_str()).collect();
         below = files::hash(format!("{below}{environment}{}", fingerprint.join("")).as_bytes());
-        let plan = plan_one(package, texts, scope, environment, &mut tables)?;
+        let plan = plan_one(each, scope, environment, &mut tables)?;
         terminal.detail(format_args!(
             "{}: {} of {} modules to compile",
             package.name().unwrap_or("(no package)"),
@@ -149,6 +185,29 @@ pub(crate) fn plan_all(
         plans.push(plan);
     }
     Ok(plans)
+}
+
+/// What each package declares, and whom it uses.
+pub(crate) fn names<'a>(sources: impl Iterator<Item = (&'a Package, &'a [Parsed])>) -> Packages {
+    let mut packages = Packages::default();
+    for (package, parsed) in sources {
+        if let Some(manifest) = &package.project.manifest {
+            let uses = manifest
+                .dependencies
+                .iter()
+                .map(|dependency| dependency.name.as_str());
+            let dependencies = if manifest.has_strict_dependencies {
+                Dependencies::Strict
+            } else {
+                Dependencies::Lenient
+            };
+            packages.add(&manifest.name, uses, dependencies);
+        }
+        for parsed in parsed {
+            packages.declare(&parsed.file);
+        }
+    }
+    packages
 }
 
 /// Everything that makes old output worthless as a whole.
@@ -183,12 +242,17 @@ fn binary_stamp() -> String {
 }
 
 fn plan_one(
-    package: &Package,
-    texts: Vec<Text>,
+    sources: Sources<'_>,
     scope: Scope,
     environment: String,
     tables: &mut Tables,
 ) -> anyhow::Result<Plan> {
+    let Sources {
+        package,
+        texts,
+        parsed,
+    } = sources;
+    let parsed = |texts: &[Text]| parsed.unwrap_or_else(|| parse_all(package, texts));
     let output = package.output();
     let old = Index::read(&output);
     let mut plan = Plan {
@@ -237,11 +301,11 @@ fn plan_one(
             })
             .collect();
         if package.is_dependency {
-            tables.waiting.extend(parse_all(package, texts));
+            tables.waiting.extend(parsed(&texts));
         }
         return Ok(plan);
     }
-    let parsed = parse_all(package, texts);
+    let parsed = parsed(&texts);
     compile_changed(package, parsed, &old, scope, environment, tables, &mut plan)?;
     Ok(plan)
 }
@@ -350,12 +414,12 @@ fn check_module_names(package: &Package, index: &Index) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn parse_all(package: &Package, texts: Vec<Text>) -> Vec<Parsed> {
+pub(crate) fn parse_all(package: &Package, texts: &[Text]) -> Vec<Parsed> {
     let (name, origin) = match package.dialect {
         Dialect::Library => (Some("stdlib"), Origin::Library),
         Dialect::Package | Dialect::Primitives => (package.name(), Origin::Package),
     };
-    source::parallel(&texts, |text| {
+    source::parallel(texts, |text| {
         let module_path = module_path(&text.path, &package.project.root);
         text.clone().parse(name, &module_path, origin)
     })

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use beamtalk_compiler::Origin;
 
 use super::build::{package, policy};
+use super::test::declare_package;
 use crate::build::plan;
 use crate::exit::Exit;
 use crate::files;
@@ -35,37 +36,30 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     };
     let policy = policy(&package, warnings);
     let mut table = source::library_table();
-    let mut findings: Vec<FileFindings> = Vec::new();
-    for package in package.in_order() {
-        let root = &package.project.root;
-        let mut paths: Vec<(PathBuf, Origin)> = package
-            .sources()?
-            .into_iter()
-            .map(|path| (path, Origin::Package))
-            .collect();
-        let tests = root.join("test");
-        if !package.is_dependency && package.project.manifest.is_some() && tests.is_dir() {
-            paths.extend(
-                files::find(&tests, &["bt"])?
-                    .into_iter()
-                    .map(|path| (path, Origin::Test)),
-            );
-        }
-        let mut parsed = Vec::new();
-        for (path, origin) in paths {
-            let text = Text::read(&path, root)?;
-            let module_path = plan::module_path(&path, root);
-            let file = text.parse(package.name(), &module_path, origin);
-            table.declare(&file.file);
-            parsed.push(file);
-        }
-        if !package.is_dependency {
-            let table = &table;
-            findings = source::parallel(&parsed, |file| {
-                file.findings(&beamtalk_compiler::compile_file(&file.file, table).diagnostics)
-            });
-        }
+    declare_package(&package, &mut table)?;
+    let root = &package.project.root;
+    let mut parsed = Vec::new();
+    let mut paths: Vec<(PathBuf, Origin)> = package
+        .sources()?
+        .into_iter()
+        .map(|path| (path, Origin::Package))
+        .collect();
+    let tests = root.join("test");
+    if package.project.manifest.is_some() && tests.is_dir() {
+        let found = files::find(&tests, &["bt"])?;
+        paths.extend(found.into_iter().map(|path| (path, Origin::Test)));
     }
+    for (path, origin) in paths {
+        let module_path = plan::module_path(&path, root);
+        let file = Text::read(&path, root)?.parse(package.name(), &module_path, origin);
+        if origin == Origin::Test {
+            table.declare(&file.file);
+        }
+        parsed.push(file);
+    }
+    let findings: Vec<FileFindings> = source::parallel(&parsed, |file| {
+        file.findings(&beamtalk_compiler::compile_file(&file.file, &table).diagnostics)
+    });
     let mut counts = Counts::default();
     for file in &findings {
         findings::report(terminal, file, &policy, &mut counts)?;

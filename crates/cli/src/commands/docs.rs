@@ -179,6 +179,7 @@ fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
     beamtalk_syntax::codes::ALL
         .iter()
         .chain(beamtalk_compiler::codes::ALL)
+        .chain(crate::build::graph::CODES)
         .copied()
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     if !is_loose {
         plans
             .iter()
-            .filter(|plan| plan.needs_node())
+            .filter(|plan| plan.is_changed())
             .try_for_each(Plan::clean)?;
     }
     let job = job(&plans, &entry, words.as_deref(), is_loose)?;
