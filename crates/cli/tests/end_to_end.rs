@@ -14,6 +14,8 @@ mod housekeeping;
 mod names;
 #[path = "end_to_end/packaging.rs"]
 mod packaging;
+#[path = "end_to_end/permissions.rs"]
+mod permissions;
 #[path = "end_to_end/project.rs"]
 mod project;
 #[path = "end_to_end/running.rs"]

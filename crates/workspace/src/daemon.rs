@@ -264,6 +264,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         distribution,
         log_level: options.log_level.clone(),
         transcript: options.transcript,
+        compiler_timeout_s: options.compiler_timeout_s,
     });
     let messages = image.start().map_err(StartError::Failed)?;
 
