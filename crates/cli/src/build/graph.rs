@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use beamtalk_syntax::ast::Item;
 
-use super::Scope;
 use crate::exit::Fault;
 use crate::fetch::{self, Wanted};
 use crate::files;
@@ -133,17 +132,10 @@ impl Package {
         }
     }
 
-    /// Native Erlang files that are newer in content than what was built from them.
-    pub(crate) fn native_sources(&self, scope: Scope) -> anyhow::Result<Vec<PathBuf>> {
+    /// Where native Erlang is, if this package can have any.
+    pub(crate) fn native_directory(&self) -> Option<PathBuf> {
         let directory = self.project.root.join("native");
-        if self.only.is_some() || !directory.is_dir() {
-            return Ok(Vec::new());
-        }
-        super::native::changed(&directory, &self.native_output(), scope)
-    }
-
-    pub(crate) fn native_output(&self) -> PathBuf {
-        native_output(&self.output)
+        (self.only.is_none() && directory.is_dir()).then_some(directory)
     }
 }
 

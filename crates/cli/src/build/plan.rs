@@ -1,16 +1,16 @@
 //! Deciding what to compile, and compiling it to Erlang forms.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use beamtalk_compiler::{ClassTable, CompiledModule, Dependencies, Origin, Packages};
 use beamtalk_syntax::ast::Item;
 
-use super::Scope;
 use super::graph::{Dialect, Package};
 use super::index::{Entry, Index};
 use super::interface::Interfaces;
+use super::{Scope, native};
 use crate::files;
 use crate::findings::FileFindings;
 use crate::source::{self, Parsed, Text};
@@ -27,6 +27,10 @@ pub(crate) struct Plan {
     pub(crate) modules: Vec<CompiledModule>,
     /// Native Erlang files to compile.
     pub(crate) native: Vec<PathBuf>,
+    /// What they are compiled from, as the index of native output has it.
+    pub(crate) native_index: Vec<u8>,
+    /// The module of every class.
+    pub(crate) classes: BTreeMap<String, String>,
     /// All modules of the package after the build.
     pub(crate) module_names: Vec<String>,
     pub(crate) findings: Vec<FileFindings>,
@@ -51,6 +55,7 @@ impl Plan {
 
     /// Bring directory and index in step with the compiled modules.
     pub(crate) fn settle(&self) -> anyhow::Result<()> {
+        native::remove_stale(self)?;
         let Some(index) = &self.index else { return Ok(()) };
         self.clean()?;
         index.write(&self.output)
@@ -75,6 +80,19 @@ impl Plan {
     /// The index to put in place once the modules are written, for a node that does it itself.
     pub(crate) fn index_bytes(&self) -> anyhow::Result<Option<Vec<u8>>> {
         self.index.as_ref().map(Index::to_bytes).transpose()
+    }
+
+    /// The source file of each module that is compiled.
+    pub(crate) fn paths(&self) -> BTreeMap<&str, &str> {
+        let files = self.index.iter().flat_map(|index| &index.files);
+        files
+            .flat_map(|(path, entry)| {
+                entry
+                    .modules
+                    .iter()
+                    .map(|module| (module.as_str(), path.as_str()))
+            })
+            .collect()
     }
 
     /// `<name>.app`.
@@ -175,7 +193,7 @@ pub(crate) fn plan_all(
         let environment = environment(package, erlang, &format!("{shared}\n{below}"));
         let fingerprint: Vec<&str> = each.texts.iter().map(|text| text.hash.as_str()).collect();
         below = files::hash(format!("{below}{environment}{}", fingerprint.join("")).as_bytes());
-        let plan = plan_one(each, scope, environment, &mut tables)?;
+        let plan = plan_one(each, scope, environment, erlang, &mut tables)?;
         terminal.detail(format_args!(
             "{}: {} of {} modules to compile",
             package.name().unwrap_or("(no package)"),
@@ -184,6 +202,7 @@ pub(crate) fn plan_all(
         ));
         plans.push(plan);
     }
+    native::check_names(&plans)?;
     Ok(plans)
 }
 
@@ -245,6 +264,7 @@ fn plan_one(
     sources: Sources<'_>,
     scope: Scope,
     environment: String,
+    erlang: &str,
     tables: &mut Tables,
 ) -> anyhow::Result<Plan> {
     let Sources {
@@ -266,7 +286,9 @@ fn plan_one(
         output: output.clone(),
         is_dependency: package.is_dependency,
         modules: Vec::new(),
-        native: package.native_sources(scope)?,
+        native: Vec::new(),
+        native_index: Vec::new(),
+        classes: BTreeMap::new(),
         module_names: Vec::new(),
         findings: Vec::new(),
         native_applications: package
@@ -285,6 +307,8 @@ fn plan_one(
     let hashes = texts.iter().map(|text| (text.shown.as_str(), text.hash.as_str()));
     if scope == Scope::Changed && old.is_current(&environment, hashes, &output) {
         plan.module_names = old.modules().into_iter().map(str::to_owned).collect();
+        plan.classes = old.classes();
+        native::plan(package, &mut plan, scope, erlang)?;
         plan.findings = texts
             .iter()
             .filter_map(|text| {
@@ -307,6 +331,7 @@ fn plan_one(
     }
     let parsed = parsed(&texts);
     compile_changed(package, parsed, &old, scope, environment, tables, &mut plan)?;
+    native::plan(package, &mut plan, scope, erlang)?;
     Ok(plan)
 }
 
@@ -367,6 +392,13 @@ fn compile_changed(
                         .iter()
                         .map(|module| module.name.to_string())
                         .collect(),
+                    classes: compiled
+                        .modules
+                        .iter()
+                        .filter_map(|module| {
+                            Some((module.class.as_ref()?.to_string(), module.name.to_string()))
+                        })
+                        .collect(),
                     declares: interfaces.declared(&file.file),
                     uses: interfaces.used(&file.file.text),
                     findings: findings.findings.clone(),
@@ -395,6 +427,7 @@ fn compile_changed(
         .map(|name| (*name).to_owned())
         .collect();
     plan.module_names = names.into_iter().map(str::to_owned).collect();
+    plan.classes = index.classes();
     plan.index = Some(index);
     Ok(())
 }

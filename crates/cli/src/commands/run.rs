@@ -78,6 +78,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     let runtime = Runtime::prepare()?;
     if !is_loose {
+        plans.iter().try_for_each(build::native::remove_stale)?;
         plans
             .iter()
             .filter(|plan| plan.is_changed())
