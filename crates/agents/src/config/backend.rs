@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::layers::{Advanced, Filesystem, General, Layer, Namespaces, Network};
 use crate::error::refusal;
+use crate::places::own_program;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -458,7 +459,7 @@ impl Backend {
     pub(crate) fn program(&self) -> Result<PathBuf, Refusal> {
         let command = self.command.first().map(String::as_str).unwrap_or_default();
         if self.is_built_in() {
-            return std::env::current_exe().map_err(|_| refusal("backend command not found: beamtalk"));
+            return own_program().map_err(|_| refusal("backend command not found: beamtalk"));
         }
         find_program(command).ok_or_else(|| refusal(format!("backend command not found: {command}")))
     }

@@ -154,6 +154,8 @@ pub(super) enum Action {
 pub(super) struct Model {
     pub(super) rows: Vec<Row>,
     pub(super) selected: usize,
+    /// A session to select as soon as it is among the rows.
+    pub(super) wanted: Option<String>,
     pub(super) preview: String,
     pub(super) status: String,
     pub(super) filter: String,
@@ -192,7 +194,7 @@ impl Model {
 
     /// Show other rows; the selected session stays selected wherever it moves.
     pub(super) fn show_rows(&mut self, rows: Vec<Row>) {
-        let current = self.current();
+        let current = self.wanted.take().or_else(|| self.current());
         self.rows = rows;
         let visible = self.visible();
         let same = visible.iter().position(|row| Some(&row.id) == current.as_ref());

@@ -94,7 +94,8 @@ fn the_selected_session_stays_selected_when_others_come() {
     assert_eq!(model.current().as_deref(), Some("bbbbbbbb"));
     model.show_rows(vec![row("cccccccc"), row("aaaaaaaa"), row("bbbbbbbb")]);
     assert_eq!(model.current().as_deref(), Some("bbbbbbbb"));
-    model.show_rows(vec![row("cccccccc")]);
+    model.wanted = Some("cccccccc".to_owned());
+    model.show_rows(vec![row("cccccccc"), row("bbbbbbbb")]);
     assert_eq!(model.current().as_deref(), Some("cccccccc"));
 }
 
