@@ -4,19 +4,22 @@ CARGO ?= cargo
 ERLC ?= erlc
 ERL ?= erl
 BUILD := _build/runtime
+# A full check builds every test once: incremental data would only double the disk it takes.
+export CARGO_INCREMENTAL ?= 0
 BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl jq tmux
 
-.PHONY: help setup build repl test lint test-rust test-runtime test-language bench clean
+.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs bench clean
 
 help:
-	@echo "make repl    install Erlang if it is missing, build, start a session"
-	@echo "make test    everything that is checked before a change is accepted"
-	@echo "make bench   language benchmarks, with ratios to plain Erlang"
-	@echo "make setup   install what is missing"
-	@echo "make clean   remove everything that was built"
+	@echo "make repl       install Erlang if it is missing, build, start a session"
+	@echo "make test       everything that is checked before a change is accepted"
+	@echo "make test-v9fs  the agents' tree mounted by a Linux kernel, in an emulated machine"
+	@echo "make bench      language benchmarks, with ratios to plain Erlang"
+	@echo "make setup      install what is missing"
+	@echo "make clean      remove everything that was built"
 
 # Which of OTP's applications must be there; tmux runs the agents' sessions.
 OTP_APPLICATIONS := compiler crypto eunit inets public_key ssl
@@ -75,6 +78,15 @@ test-language: build
 	$(BEAMTALK) test --quiet lib
 	$(BEAMTALK) test --quiet tests/lang
 	$(BEAMTALK) test-docs README.md docs
+
+# The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
+V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat
+test-v9fs: build
+	@if ! command -v qemu-system-x86_64 >/dev/null 2>&1 || ! command -v socat >/dev/null 2>&1 \
+	    || ! command -v busybox >/dev/null 2>&1 || ! command -v cpio >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
+	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(V9FS_PACKAGES); fi
+	tests/v9fs/run.sh target/release/beamtalk
 
 bench: build
 	python3 bench/lang/run.py target/release/beamtalk

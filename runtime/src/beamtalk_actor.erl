@@ -377,9 +377,9 @@ handle_info(Message, State) ->
 
 %% Only a Server sees what is not a Beamtalk message.
 handle_raw(Message, #{'$beamtalk_class' := Class} = State) ->
-    case beamtalk_dispatch:method(Class, 'handleInfo:') of
-        none -> {noreply, State};
-        _ -> perform_logged('handleInfo:', [Message], State)
+    case beamtalk_former:table(Class, persistent_term:get(Class, #{})) of
+        #{'handleInfo:' := _} -> perform_logged('handleInfo:', [Message], State);
+        _ -> {noreply, State}
     end.
 
 answer(Sel, Args, Context, State) ->
@@ -412,8 +412,9 @@ finish(Result) ->
 
 %% One message: the new state on success, the old one otherwise.
 run(Sel, Args, Context, #{'$beamtalk_class' := Class} = Before) ->
-    Table = persistent_term:get(Class, #{}),
-    State = beamtalk_actor_protocol:migrate(Table, Before),
+    Current = persistent_term:get(Class, #{}),
+    State = beamtalk_actor_protocol:migrate(Current, Before),
+    Table = beamtalk_former:table(Class, Current),
     put('$bt_state', State),
     enter(Context),
     Self = get('$bt_self'),

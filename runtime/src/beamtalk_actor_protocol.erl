@@ -80,7 +80,8 @@ has_terminate(Class) ->
     end.
 
 %% Bring the state of an actor to the shape its class has now, before a message. Where a
-%% default fails the old slots stay and the new ones are nil.
+%% default fails the actor keeps its state and, in a workspace, the code that fits it, until the class
+%% changes again; elsewhere the new slots are nil.
 -spec migrate(map(), map()) -> map().
 migrate(#{'$info' := #{version := Version}} = Table, State) ->
     case get('$bt_version') of
@@ -96,21 +97,27 @@ log(_, {migrated, []}) -> ok;
 log(#{'$info' := #{name := Class}}, {migrated, Dropped}) ->
     beamtalk_migration:log_dropped(Class, Dropped, 1);
 log(#{'$info' := #{name := Class}}, {failed, Text}) ->
-    logger:warning("~ts: the default of a new slot failed: ~ts", [Class, Text], #{domain => [beamtalk, runtime]}).
+    logger:warning("~ts: an actor keeps its state, as the default of a new slot failed: ~ts",
+                   [Class, Text], #{domain => [beamtalk, runtime]}).
 
 %% The same at once; answers the slots whose values were dropped, or why it failed.
 -spec migrate_now(map(), map()) -> {{migrated, [atom()]} | {failed, binary()}, map()}.
 migrate_now(#{'$info' := #{name := Class, fields := Fields, version := Version}}, State) ->
-    put('$bt_version', Version),
+    Before = put('$bt_version', Version),
     Old = maps:keys(State) -- ['$beamtalk_class'],
     Removed = Old -- Fields,
     Added = Fields -- Old,
     Nils = maps:from_list([{Slot, nil} || Slot <- Added]),
     try defaults(Class, Added) of
-        Defaults -> {{migrated, Removed}, maps:merge(maps:without(Removed, State), maps:merge(Nils, Defaults))}
+        Defaults ->
+            beamtalk_former:leave(),
+            {{migrated, Removed}, maps:merge(maps:without(Removed, State), maps:merge(Nils, Defaults))}
     catch Kind:Reason:Stack ->
         Text = beamtalk_display:exception(beamtalk_error:from_caught(Kind, Reason, Stack)),
-        {{failed, Text}, maps:merge(Nils, State)}
+        case beamtalk_former:restore(Class, Before) of
+            true -> {{failed, Text}, State};
+            false -> {{failed, Text}, maps:merge(Nils, State)}
+        end
     end.
 
 defaults(_, []) -> #{};

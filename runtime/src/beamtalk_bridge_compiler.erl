@@ -10,8 +10,7 @@ handle({compile, Mode, Class, Side, Selector, Source}) ->
         ephemeral -> <<"try-method">>;
         precheck -> <<"precheck-method">>
     end,
-    case beamtalk_bridge:ask(Op, #{<<"class">> => name(Class), <<"side">> => name(Side),
-                                   <<"selector">> => name(Selector), <<"source">> => Source}) of
+    case beamtalk_bridge:ask(Op, method(Class, Side, Selector, Source)) of
         {ok, Answer} when Mode =:= precheck -> {ok, findings(Answer)};
         {ok, _} -> {ok, nil};
         {error, Exception} -> {error, Exception}
@@ -23,13 +22,16 @@ handle({remove, Class, Side, Selector}) ->
                                                       <<"selector">> => name(Selector)}));
 handle({remove_class, Class}) ->
     answer(beamtalk_bridge:ask(<<"remove-class">>, #{<<"class">> => name(Class)}));
-handle({evaluate, _Source, _Self}) ->
-    unsupported();
+handle({evaluate, Class, Side, Selector, Source}) ->
+    case beamtalk_bridge:ask(<<"compile-evaluation">>, method(Class, Side, Selector, Source)) of
+        {ok, #{<<"forms">> := Forms}} -> {ok, binary_to_term(Forms)};
+        {error, Exception} -> {error, Exception}
+    end;
 handle(_Notice) ->
     ok.
 
-unsupported() ->
-    {error, beamtalk_error:new(unsupported, nil, nil, <<"the workspace cannot do this yet">>, nil, #{})}.
+method(Class, Side, Selector, Source) ->
+    #{<<"class">> => name(Class), <<"side">> => name(Side), <<"selector">> => name(Selector), <<"source">> => Source}.
 
 answer({ok, _}) -> {ok, nil};
 answer({error, Exception}) -> {error, Exception}.

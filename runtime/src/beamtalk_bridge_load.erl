@@ -58,7 +58,7 @@ late(Modules) ->
 %% Looking for actors costs a walk over all processes.
 migrated(Shapes, Modules) ->
     Existing = [Shape || {_, Fields} = Shape <- Shapes, Fields =/= none],
-    IsReplacement = lists:all(fun({_, _, Meta}) -> is_replacement(Meta) end, Modules),
+    IsReplacement = late(Modules) =:= [] andalso lists:all(fun({_, _, Meta}) -> is_replacement(Meta) end, Modules),
     case Existing =/= [] andalso (not IsReplacement orelse has_changed(Existing)) of
         false -> #{};
         true ->

@@ -20,6 +20,8 @@ perform(<<"remove-method">>, #{<<"class">> := _, <<"selector">> := _} = Args, _)
     beamtalk_bridge_change:remove_method(Args);
 perform(<<"remove-class">>, #{<<"class">> := _} = Args, _) ->
     beamtalk_bridge_change:remove_class(Args);
+perform(<<"cluster">>, Args, _) ->
+    beamtalk_cluster:start(Args);
 perform(<<"ping">>, _, _) ->
     {ok, #{}};
 perform(Op, Args, Session) ->

@@ -31,10 +31,28 @@ load(Module, Beam) ->
 load_all(Modules) ->
     load_units(Modules, fun({Module, Beam}) -> beamtalk_code:prepare_beam(Module, Beam) end).
 
-%% The same for code whose metadata is known, so that a refusal leaves even the code as it was.
+%% The same for code whose metadata is known, so that a refusal leaves even the code as it was. Actors that cannot
+%% follow a change of their slots go on with the code they had.
 -spec load_compiled([beamtalk_code:prepared()]) -> ok | {error, term()}.
 load_compiled(Modules) ->
-    load_units(Modules, fun beamtalk_code:prepare_compiled/1).
+    locked(fun() ->
+        Former = beamtalk_former:remember(lists:append([reshaped(Module) || Module <- Modules])),
+        try load_units(Modules, fun beamtalk_code:prepare_compiled/1)
+        after beamtalk_former:settle(Former)
+        end
+    end).
+
+%% The known class whose slots a module changes, or may change where that shows only after loading.
+reshaped({Module, _, unknown}) ->
+    [Name || {Name, #{module := Known}} <- ets:tab2list(beamtalk_classes), Known =:= Module];
+reshaped({_, _, #{class := Name, superclass := Super} = Meta}) ->
+    Names = fun(Slots) -> [Slot || #{name := Slot} <- Slots] end,
+    case record(Name) of
+        none -> [];
+        #{superclass := Super, slots := Slots} ->
+            [Name || Names(Slots) =/= Names(maps:get(slots, Meta, []))];
+        _ -> [Name]
+    end.
 
 %% Compile, load and register one module, or several, given as abstract forms.
 -spec load_forms([term()] | [[term()]]) -> ok | {error, term()}.

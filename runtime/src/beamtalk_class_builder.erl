@@ -3,7 +3,7 @@
 %% `register' turns the builder's configuration into a small module whose
 %% functions call the blocks, which are kept in `persistent_term' under
 %% `{beamtalk_built, Class}'. A block the compiler compiled like a method body comes as
-%% `{'$bt_method', Fun, Source}'; any other block is called as it stands.
+%% `{'$bt_method', Fun, {Parameters, Body}}'; any other block is called as it stands.
 -module(beamtalk_class_builder).
 
 -export([register/1, builder_for/1]).
@@ -205,7 +205,8 @@ meta(#{name := Name, superclass := Super, fields := Fields, class_variables := V
 
 info(Selector, Block, Extra, Sources, Docs, Types) ->
     Source = case {maps:get(Selector, maps:get(Sources, Extra, #{}), nil), Block} of
-        {nil, {'$bt_method', _, Text}} -> Text;
+        {nil, {'$bt_method', _, {Parameters, Body}}} ->
+            iolist_to_binary([head(atom_to_binary(Selector), Parameters), " => ", Body]);
         {Given, _} -> Given
     end,
     Type = case maps:get(Selector, maps:get(Types, Extra, #{}), nil) of
@@ -214,6 +215,17 @@ info(Selector, Block, Extra, Sources, Docs, Types) ->
     end,
     (generated(arguments(Selector)))#{source => Source, return_type => Type, generated => false,
                                       doc => maps:get(Selector, maps:get(Docs, Extra, #{}), nil)}.
+
+%% `at: k put: v', `+ other' or `size'.
+head(Selector, Parameters) ->
+    Parts = case binary:last(Selector) of
+        $: -> [[Part, ":"] || Part <- binary:split(Selector, <<":">>, [global, trim])];
+        _ -> [Selector]
+    end,
+    case length(Parts) =:= length(Parameters) of
+        true -> lists:join(" ", lists:zipwith(fun(Part, Name) -> [Part, " ", Name] end, Parts, Parameters));
+        false -> Selector
+    end.
 
 generated(Arguments) ->
     #{arity => Arguments, visibility => public, sealed => false, doc => nil, line => 1,

@@ -5,7 +5,8 @@
 %% purged softly; where that is impossible the new version is loaded under
 %% another name (`bt@geo@rect@1', …): the first such *slot* whose older version
 %% is unused. Slots are reused, so any number of reloads needs only as many
-%% names as there are versions still running.
+%% names as there are versions still running. Code that actors with an older
+%% state go on with (beamtalk_former) is not loaded over either.
 -module(beamtalk_code).
 
 -export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, load/1, compile_forms/1, unload/1, slot/2, pin/1]).
@@ -135,7 +136,7 @@ load({Module, Beam, _Meta}) ->
 
 free_slot(Module, N, Avoided) ->
     Slot = slot(Module, N),
-    case Slot =/= Avoided andalso not is_pinned(Slot) andalso code:soft_purge(Slot) of
+    case Slot =/= Avoided andalso not is_kept(Slot) andalso code:soft_purge(Slot) of
         true -> Slot;
         false -> free_slot(Module, N + 1, Avoided)
     end.
@@ -153,7 +154,7 @@ pin(Block) when is_function(Block) ->
     end;
 pin(_) -> ok.
 
-is_pinned(Slot) -> is_map_key(Slot, persistent_term:get('$bt_pinned', #{})).
+is_kept(Slot) -> is_map_key(Slot, persistent_term:get('$bt_pinned', #{})) orelse beamtalk_former:is_needed(Slot).
 
 -spec slot(module(), non_neg_integer()) -> module().
 slot(Module, 0) -> Module;
@@ -163,7 +164,7 @@ slot(Module, N) ->
 %% Take a module out of service; code that is still running finishes.
 -spec unload(module()) -> ok.
 unload(Module) ->
-    case code:soft_purge(Module) of
+    case not beamtalk_former:is_needed(Module) andalso code:soft_purge(Module) of
         true ->
             code:delete(Module),
             code:soft_purge(Module),

@@ -1,7 +1,7 @@
 %% The protocol of Collection for every collection, native or user-defined.
 %%
 %% `fold/3' visits the elements of any collection: native representations are
-%% turned into a list, all others are sent `do:'. Searches stop early through a
+%% turned into a list (an Interval into a short one at a time), all others are sent `do:'. Searches stop early through a
 %% non-local return, so they also end on a collection whose `do:' never does.
 -module(beamtalk_collection).
 
@@ -12,6 +12,7 @@
 -export([elements/1, fold/3, find/3, class_name/1, member/2, position/2, are_equal/2, rebuild/2,
          filter/4, native_elements/1]).
 
+-define(INTERVAL, #{'$beamtalk_class' := 'Interval'}).
 -define(DETECT_HINT, <<"Use detect:ifNone: to supply a default">>).
 
 %%% Selectors
@@ -66,21 +67,39 @@
 
 -spec 'count:'(term(), term()) -> non_neg_integer().
 'count:'(Self, Block) ->
-    length(filter(Self, Block, true, 'count:')).
+    Class = class_name(Self),
+    beamtalk_argument:block(Block, 1, Class, 'count:'),
+    fold(fun(Element, Count) ->
+                 case beamtalk_argument:boolean(Block(Element), Class, 'count:') of
+                     true -> Count + 1;
+                     false -> Count
+                 end
+         end, 0, Self).
 
 -spec sum(term()) -> number().
+sum(?INTERVAL = Self) ->
+    beamtalk_interval:sum(Self);
 sum(Self) ->
     fold(fun(Element, Acc) -> Acc + Element end, 0, Self).
 
 -spec max(term()) -> term().
+max(?INTERVAL = Self) ->
+    {_, Largest} = ends(Self, max),
+    Largest;
 max(Self) ->
     lists:max(non_empty(Self, max)).
 
 -spec min(term()) -> term().
+min(?INTERVAL = Self) ->
+    {Smallest, _} = ends(Self, min),
+    Smallest;
 min(Self) ->
     lists:min(non_empty(Self, min)).
 
 -spec average(term()) -> float().
+average(?INTERVAL = Self) ->
+    {Smallest, Largest} = ends(Self, average),
+    (Smallest + Largest) / 2;
 average(Self) ->
     Elements = non_empty(Self, average),
     lists:foldl(fun(Element, Acc) -> Acc + Element end, 0, Elements) / length(Elements).
@@ -113,6 +132,8 @@ anyOne(Self) ->
     end.
 
 -spec 'includes:'(term(), term()) -> boolean().
+'includes:'(?INTERVAL = Self, Wanted) ->
+    beamtalk_interval:'includes:'(Self, Wanted);
 'includes:'(Self, Wanted) ->
     case native_elements(Self) of
         {ok, Elements} -> member(Wanted, Elements);
@@ -148,7 +169,7 @@ native_elements(#{'$beamtalk_class' := 'Array', data := Data}) ->
     {ok, beamtalk_array:data_to_list(Data)};
 native_elements(#{'$beamtalk_class' := 'Set', elements := Elements}) ->
     {ok, Elements};
-native_elements(#{'$beamtalk_class' := 'Interval'} = Self) ->
+native_elements(?INTERVAL = Self) ->
     {ok, beamtalk_interval:asList(Self)};
 native_elements(#{'$beamtalk_class' := _}) ->
     none;
@@ -163,6 +184,11 @@ native_elements(_) ->
 
 %% Calls `Fun(Element, Acc)' for every element in iteration order.
 -spec fold(fun((term(), Acc) -> Acc), Acc, term()) -> Acc.
+fold(Fun, Acc, ?INTERVAL = Self) ->
+    case beamtalk_interval:batch(Self) of
+        {Elements, Rest} -> fold(Fun, lists:foldl(Fun, Acc, Elements), Rest);
+        done -> Acc
+    end;
 fold(Fun, Acc, Self) ->
     case native_elements(Self) of
         {ok, Elements} -> lists:foldl(Fun, Acc, Elements);
@@ -187,6 +213,19 @@ fold_by_do(Fun, Acc, Self) ->
 find(Self, Block, Selector) ->
     Class = class_name(Self),
     beamtalk_argument:block(Block, 1, Class, Selector),
+    find_in(Self, Block, Class, Selector).
+
+find_in(?INTERVAL = Self, Block, Class, Selector) ->
+    case beamtalk_interval:batch(Self) of
+        done ->
+            none;
+        {Elements, Rest} ->
+            case find_in_list(Elements, Block, Class, Selector) of
+                none -> find_in(Rest, Block, Class, Selector);
+                Found -> Found
+            end
+    end;
+find_in(Self, Block, Class, Selector) ->
     case native_elements(Self) of
         {ok, Elements} -> find_in_list(Elements, Block, Class, Selector);
         none -> find_by_do(Self, Block, Class, Selector)
@@ -220,8 +259,16 @@ find_by_do(Self, Block, Class, Selector) ->
 filter(Self, Block, Wanted, Selector) ->
     Class = class_name(Self),
     beamtalk_argument:block(Block, 1, Class, Selector),
-    [Element || Element <- elements(Self),
-                beamtalk_argument:boolean(Block(Element), Class, Selector) =:= Wanted].
+    Keep = fun(Element) -> beamtalk_argument:boolean(Block(Element), Class, Selector) =:= Wanted end,
+    case Self of
+        ?INTERVAL -> lists:reverse(fold(fun(Element, Kept) ->
+                                                case Keep(Element) of
+                                                    true -> [Element | Kept];
+                                                    false -> Kept
+                                                end
+                                        end, [], Self));
+        _ -> [Element || Element <- elements(Self), Keep(Element)]
+    end.
 
 %% A collection of the receiver's species with the given elements.
 -spec rebuild(term(), list()) -> term().
@@ -231,7 +278,7 @@ rebuild(#{'$beamtalk_class' := 'Array'}, Elements) ->
     beamtalk_array:from_list(Elements);
 rebuild(#{'$beamtalk_class' := 'Set'}, Elements) ->
     beamtalk_set:from_list(Elements);
-rebuild(#{'$beamtalk_class' := 'Interval'}, Elements) ->
+rebuild(?INTERVAL, Elements) ->
     Elements;
 rebuild(Self, Elements) when is_tuple(Self) ->
     list_to_tuple(Elements);
@@ -291,6 +338,17 @@ class_name(_) -> 'Collection'.
 
 class_named({beamtalk_object, _, _, Name}) when is_atom(Name) -> Name;
 class_named(_) -> 'Collection'.
+
+%% The smallest and the largest element of an Interval.
+ends(Self, Selector) ->
+    case beamtalk_interval:size(Self) of
+        0 ->
+            beamtalk_error:raise(empty_collection, 'Interval', Selector);
+        _ ->
+            First = beamtalk_interval:first(Self),
+            Last = beamtalk_interval:last(Self),
+            {erlang:min(First, Last), erlang:max(First, Last)}
+    end.
 
 non_empty(Self, Selector) ->
     case elements(Self) of

@@ -4,7 +4,7 @@
 %% compiled raise `unsupported'. Requests:
 %%   {reload, Class, File}
 %%   {compile, durable | ephemeral | precheck, Class, instance | class, Selector, Source}
-%%   {evaluate, Source, Self}  (the value of the source with `self' bound)
+%%   {evaluate, Class, instance | class, Selector, Source}  (the forms of a module with that one method)
 %% Notices, to which nobody has to listen:
 %%   {removed, Class, Side, Selector}, {class_removed, Class}
 -module(beamtalk_compiler_port).

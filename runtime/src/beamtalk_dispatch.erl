@@ -27,8 +27,13 @@
                     #{Sel := F} -> Call;
                     _ -> not_found(C, R, Sel, Args)
                 end;
-            {beamtalk_object, C, _, X} when is_atom(X); X =:= self() ->
+            {beamtalk_object, C, _, X} when is_atom(X) ->
                 case persistent_term:get(C, []) of
+                    #{Sel := F} -> Call;
+                    _ -> not_found(C, R, Sel, Args)
+                end;
+            {beamtalk_object, C, _, X} when X =:= self() ->
+                case beamtalk_former:table(C, persistent_term:get(C, [])) of
                     #{Sel := F} -> Call;
                     _ -> not_found(C, R, Sel, Args)
                 end;
@@ -72,7 +77,7 @@ send_as(Class, R, Sel, Args) ->
 %% Run the method that class `Class' has for the selector in this process.
 -spec call_local(atom(), term(), atom(), [term()]) -> term().
 call_local(Class, R, Sel, Args) ->
-    case table(Class) of
+    case table_for(R, Class) of
         #{Sel := F} when is_function(F, length(Args) + 1) -> apply(F, [R | Args]);
         #{Sel := F} when is_function(F) -> beamtalk_error:raise(arity_mismatch, Class, Sel);
         _ -> not_found(Class, R, Sel, Args)
@@ -81,9 +86,9 @@ call_local(Class, R, Sel, Args) ->
 %% `super sel' in the source of `Class'.
 -spec super(term(), atom(), instance | class, atom(), [term()]) -> term().
 super(Self, Class, Side, Sel, Args) ->
-    case info(Class) of
-        #{superclass := Super} when Super =/= nil; Side =:= class ->
-            case table(super_table(Super, Side)) of
+    case table_for(Self, Class) of
+        #{'$info' := #{superclass := Super}} when Super =/= nil; Side =:= class ->
+            case table_for(Self, super_table(Super, Side)) of
                 #{Sel := F} -> apply(F, [Self | Args]);
                 _ -> not_found(class_name(Self), Self, Sel, Args)
             end;
@@ -200,6 +205,10 @@ info(Class) ->
 
 table(Class) ->
     persistent_term:get(Class, []).
+
+%% An actor that could not follow a change of its class goes on with the tables from before.
+table_for({beamtalk_object, _, _, Pid}, Class) when Pid =:= self() -> beamtalk_former:table(Class, table(Class));
+table_for(_, Class) -> table(Class).
 
 %% The method found for a selector in a class's table.
 -spec method(atom(), atom()) -> fun() | none.

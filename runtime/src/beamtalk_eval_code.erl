@@ -7,7 +7,7 @@
 -module(beamtalk_eval_code).
 -behaviour(gen_server).
 
--export([run/1, compile/1]).
+-export([run/1, run_method/2, compile/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 %% Modules kept while nothing presses, and how many of the oldest are looked at to replace one.
@@ -22,20 +22,35 @@
 %% The value of a list of abstract expressions.
 -spec run([term()]) -> term().
 run(Forms) ->
+    call_in_slot(Forms, fun(Name) -> abstract(Name, Forms) end, run, []).
+
+%% The value of the one unary method of a module, given as forms.
+-spec run_method([term()], term()) -> term().
+run_method(Forms, Self) ->
+    [Function | _] = [Function || {attribute, _, export, Exports} <- Forms, {Function, 1} <- Exports],
+    call_in_slot(Forms, fun(Name) -> renamed(Name, Forms) end, Function, [Self]).
+
+renamed(Name, Forms) ->
+    [case Form of
+         {attribute, Line, module, _} -> {attribute, Line, module, Name};
+         _ -> Form
+     end || Form <- Forms].
+
+call_in_slot(Forms, Abstract, Function, Args) ->
     Key = crypto_hash(term_to_binary(Forms)),
     Module = case call({claim, Key}) of
         {ready, Ready} -> Ready;
-        {compile, Name} -> compiled(Name, Key, Forms)
+        {compile, Name} -> compiled(Name, Key, Abstract(Name))
     end,
-    try Module:run()
+    try apply(Module, Function, Args)
     after gen_server:cast(?MODULE, {release, Module, self()})
     end.
 
 %% The runtime works where OTP's crypto application is missing.
 crypto_hash(Binary) -> erlang:md5(Binary).
 
-compiled(Name, Key, Forms) ->
-    case beamtalk_limited:run(fun() -> compile(abstract(Name, Forms)) end) of
+compiled(Name, Key, Abstract) ->
+    case beamtalk_limited:run(fun() -> compile(Abstract) end) of
         {ok, Beam} ->
             ok = call({install, Name, Key, Beam}),
             Name;

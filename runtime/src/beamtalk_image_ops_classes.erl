@@ -23,13 +23,15 @@ described(Name, none) ->
         [] -> #{found => false};
         Sites -> #{found => true, kind => selector, implementors => Sites}
     end;
-described(Name, #{superclass := Super, source_file := File} = Record) ->
+described(Name, #{superclass := Super, source_file := File, package := Package} = Record) ->
     Class = beamtalk_class:named(Name),
+    Names = fun(Slots) -> [Slot || #{name := Slot} <- maps:get(Slots, Record, [])] end,
     #{found => true, kind => kind(Name),
       superclass => Super,
       superclass_chain => [C || {_, _, _, C} <- beamtalk_reflect:ancestors(Class)],
       methods => beamtalk_reflect:own_selectors(Class),
       class_methods => beamtalk_reflect:own_selectors(beamtalk_reflect:metaclass(Name)),
+      slots => Names(slots), class_slots => Names(class_slots), package => Package,
       source => File, line => maps:get(line, Record, nil), doc => beamtalk_reflect:class_doc(Class)}.
 
 kind(Name) ->

@@ -198,19 +198,24 @@ is_drillable(_) ->
             evaluate(Source, Subject)
     end.
 
-%% Needs the compiler a workspace attaches; it answers the value of the source
-%% with `self' bound to the subject.
+%% Needs the compiler beside the node; the source is run as a method of the subject's class that is
+%% installed nowhere.
 evaluate(Source, Subject) ->
     case beamtalk_compiler_port:is_attached() of
         true ->
-            Ask = fun() ->
-                          Request = {evaluate, Source, Subject},
-                          beamtalk_result:ok(beamtalk_compiler_port:request(?CLASS, 'evaluate:', Request))
+            Run = fun() ->
+                          {Class, Side} = class_and_side(Subject),
+                          Request = {evaluate, Class, Side, inspectorEvaluation, Source},
+                          Forms = beamtalk_compiler_port:request(?CLASS, 'evaluate:', Request),
+                          beamtalk_result:ok(beamtalk_eval_code:run_method(Forms, Subject))
                   end,
-            beamtalk_block:on_do(Ask, nil, fun(E) -> eval_failed(beamtalk_error:field(E, message)) end);
+            beamtalk_block:on_do(Run, nil, fun(E) -> eval_failed(beamtalk_error:field(E, message)) end);
         false ->
             eval_failed(<<"There is no compiler beside this node">>)
     end.
+
+class_and_side({beamtalk_object, _, _, Name}) when is_atom(Name) -> {Name, class};
+class_and_side(Subject) -> {beamtalk_dispatch:class_name(Subject), instance}.
 
 eval_failed(Message) ->
     beamtalk_result:failure(eval_failed, ?CLASS, 'evaluate:', Message, nil, #{}).

@@ -2,7 +2,10 @@
 -module(beamtalk_interval).
 
 -export([size/1, 'do:'/2, 'at:'/2, first/1, last/1, asList/1]).
--export([make/3]).
+-export([make/3, batch/1, sum/1, 'includes:'/2]).
+
+%% As many elements as are made at once when a selector visits them one after another.
+-define(BATCH, 256).
 
 -compile({no_auto_import, [size/1]}).
 
@@ -58,3 +61,26 @@ asList(#{from := From, to := To, step := Step} = Self) ->
         0 -> [];
         _ -> lists:seq(From, To, Step)
     end.
+
+%% The next elements and the interval of those after them.
+-spec batch(interval()) -> {[integer(), ...], interval()} | done.
+batch(#{from := From, step := Step} = Self) ->
+    case min(size(Self), ?BATCH) of
+        0 -> done;
+        Count -> {lists:seq(From, From + (Count - 1) * Step, Step), Self#{from := From + Count * Step}}
+    end.
+
+-spec sum(interval()) -> integer().
+sum(Self) ->
+    case size(Self) of
+        0 -> 0;
+        Size -> Size * (first(Self) + last(Self)) div 2
+    end.
+
+-spec 'includes:'(interval(), term()) -> boolean().
+'includes:'(#{from := From, step := Step} = Self, Wanted) when is_integer(Wanted) ->
+    Size = size(Self),
+    Size > 0 andalso (Wanted - From) rem Step =:= 0
+        andalso (Wanted - From) div Step >= 0 andalso (Wanted - From) div Step < Size;
+'includes:'(_, _) ->
+    false.

@@ -1,7 +1,7 @@
 %% Work that may take too much: a process of its own with limits on heap and time.
 -module(beamtalk_limited).
 
--export([run/1, run/3]).
+-export([run/1, run/3, set_time/1]).
 
 %% Limits of turning forms into code.
 -define(WORDS, 67108864).
@@ -10,7 +10,11 @@
 -type outcome(Result) :: {ok, Result} | {limit, memory | time} | {crashed, term()}.
 
 -spec run(fun(() -> Result)) -> outcome(Result).
-run(Work) -> run(Work, ?WORDS, ?MILLISECONDS).
+run(Work) -> run(Work, ?WORDS, persistent_term:get(?MODULE, ?MILLISECONDS)).
+
+%% How long turning forms into code may take from now on.
+-spec set_time(pos_integer()) -> ok.
+set_time(Milliseconds) -> persistent_term:put(?MODULE, Milliseconds).
 
 %% Whoever waits may be killed first; then the work goes on to its end or to the limit of its heap.
 -spec run(fun(() -> Result), pos_integer(), pos_integer()) -> outcome(Result).

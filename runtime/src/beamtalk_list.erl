@@ -104,7 +104,15 @@ inject([], _, Acc) -> Acc.
 
 -spec sort(list()) -> list().
 sort(Self) ->
-    lists:sort(Self).
+    Sorted = lists:sort(Self),
+    case has_tie(Sorted) of
+        true -> lists:sort(fun(A, B) -> A =< B end, Self);
+        false -> Sorted
+    end.
+
+%% `lists:sort/1' is the fast one, but it may exchange neighbours such as 1 and 1.0.
+has_tie([A | [B | _] = Rest]) -> (A == B andalso A =/= B) orelse has_tie(Rest);
+has_tie(_) -> false.
 
 -spec 'sort:'(list(), term()) -> list().
 'sort:'(Self, Block) ->

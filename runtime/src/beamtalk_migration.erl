@@ -22,15 +22,19 @@ fields(Class) ->
         none -> none
     end.
 
-%% Migrate the actors of the classes whose slots differ from what they were; answers how many actors the
-%% classes have, and the failures.
+%% Migrate the actors of the classes whose slots differ from what they were, and those that could not follow an
+%% earlier change; answers how many actors the classes have, and the failures.
 -spec run(shapes()) -> #{affected := non_neg_integer(), failures := [{pid(), binary()}]}.
 run(Shapes) ->
     Known = [Class || {Class, Fields} <- Shapes, Fields =/= none],
     Actors = actors(Known),
-    Changed = [Class || {Class, Fields} <- Shapes, Fields =/= none, fields(Class) =/= Fields],
+    Changed = [Class || {Class, Fields} <- Shapes, Fields =/= none,
+                        fields(Class) =/= Fields orelse beamtalk_former:is_remembered(Class)],
     Moving = [{Pid, Class} || {Pid, Class} <- Actors, lists:member(Class, Changed)],
-    #{affected => length(Actors), failures => migrate(Moving)}.
+    {Migrated, Failures} = migrate(Moving),
+    Behind = [Class || {_, Class} <- Moving -- Migrated],
+    [beamtalk_former:forget(Class) || Class <- Changed, not lists:member(Class, Behind)],
+    #{affected => length(Actors), failures => Failures}.
 
 actors([]) -> [];
 actors(Classes) ->
@@ -43,7 +47,7 @@ is_native(Class) ->
         _ -> true
     end.
 
-migrate([]) -> [];
+migrate([]) -> {[], []};
 migrate(Moving) ->
     Reference = make_ref(),
     [gen_server:cast(Pid, {'$bt_migrate', self(), Reference}) || {Pid, _} <- Moving],
@@ -51,7 +55,8 @@ migrate(Moving) ->
     Answers = collect(Reference, maps:from_list(Moving), Deadline, []),
     Dropped = [{Class, Slots} || {_, Class, {migrated, [_ | _] = Slots}} <- Answers],
     [log_dropped(Class, Slots, Count) || {{Class, Slots}, Count} <- counted(Dropped)],
-    [{Pid, Text} || {Pid, _, {failed, Text}} <- Answers].
+    Migrated = [{Pid, Class} || {Pid, Class, {migrated, _}} <- Answers],
+    {Migrated, [{Pid, Text} || {Pid, _, {failed, Text}} <- Answers]}.
 
 collect(_, Waiting, _, Answers) when map_size(Waiting) =:= 0 -> Answers;
 collect(Reference, Waiting, Deadline, Answers) ->

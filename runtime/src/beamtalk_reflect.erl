@@ -91,11 +91,19 @@ method(Behaviour, Selector) ->
             {_, Name} = target(Definer),
             #{'$beamtalk_class' => 'CompiledMethod',
               selector => Selector,
-              source => maps:get(source, Info, nil),
+              source => source_from_head(Info),
               doc => doc_of(Definer, Selector, Info),
               argumentCount => maps:get(arity, Info, 0),
               '__owner' => Name}
     end.
+
+%% What is kept begins with the modifiers; a CompiledMethod shows the text from the selector on.
+source_from_head(#{primitive := true}) ->
+    nil;
+source_from_head(#{source := Source, head := Modifiers}) when is_binary(Source) ->
+    binary:part(Source, Modifiers, byte_size(Source) - Modifiers);
+source_from_head(Info) ->
+    maps:get(source, Info, nil).
 
 %% Full information about a method the behaviour itself defines: the live
 %% replacement, the body's method or an extension.

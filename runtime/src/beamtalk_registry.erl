@@ -66,7 +66,7 @@ init([]) ->
     Options = [named_table, public, set, {read_concurrency, true}],
     [ets:new(Name, Options)
      || Name <- [?LOCKS, beamtalk_classes, beamtalk_modules, beamtalk_extensions,
-                 beamtalk_protocols, beamtalk_class_state]],
+                 beamtalk_protocols, beamtalk_class_state, beamtalk_former]],
     {ok, #{queues => #{}, monitors => #{}}}.
 
 -spec handle_call(term(), gen_server:from(), map()) ->

@@ -162,6 +162,8 @@ run(#{source := Source, steps := Steps} = Self, Acc, Fun) ->
         close(Self)
     end.
 
+start({on, #{'$beamtalk_class' := 'Interval'} = Interval}) ->
+    {batches, fun beamtalk_interval:batch/1, Interval, fun() -> ok end};
 start({on, Collection}) -> {list, beamtalk_collection:elements(Collection)};
 start(Source) -> Source.
 

@@ -3,7 +3,7 @@
 -module(beamtalk_system_navigation).
 
 -export([navigation/1, allClasses/1, extensions/0, 'extendersOf:'/2, 'extensionsBy:'/2,
-         'classesInPackage:'/2, sites/1]).
+         'classesInPackage:'/2, 'isPrimitiveMethod:in:'/3, sites/1]).
 
 -define(CLASS, 'SystemNavigation').
 
@@ -27,6 +27,15 @@ allClasses(_Self) ->
     end;
 'classesInPackage:'(_, _) ->
     beamtalk_argument:fail(?CLASS, 'classesInPackage:', <<"Expected the name of a package">>).
+
+-spec 'isPrimitiveMethod:in:'(map(), term(), term()) -> boolean().
+'isPrimitiveMethod:in:'(_Self, Selector, Behaviour) ->
+    (is_atom(Selector) andalso beamtalk_reflect:is_behaviour(Behaviour)) orelse
+        beamtalk_error:raise(user_error, ?CLASS, 'isPrimitiveMethod:in:', <<"wrong class of argument">>, nil, #{}),
+    case beamtalk_reflect:definer(Behaviour, Selector) of
+        nil -> false;
+        Definer -> maps:get(primitive, beamtalk_reflect:method_info(Definer, Selector), false)
+    end.
 
 -spec 'extendersOf:'(map(), term()) -> [map()].
 'extendersOf:'(_Self, {beamtalk_object, _, _, Class}) ->

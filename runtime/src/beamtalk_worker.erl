@@ -59,12 +59,14 @@ loop(Port, Waiting, Current) ->
 %% The compiler behind beamtalk_compiler_port: the binary at the other end of the pipe.
 -spec compiler(tuple()) -> {ok, term()} | {error, map()} | ok.
 compiler({compile, Mode, Class, Side, Selector, Source}) ->
-    #{superclass := Super, slots := Slots, class_slots := ClassSlots} = beamtalk_class:record(Class),
-    Names = fun(All) -> [Name || #{name := Name} <- All] end,
-    Question = {compile, Class, Side, Selector, Source, Super, Names(Slots), Names(ClassSlots)},
-    case ask(Question) of
+    case ask_for_method(Class, Side, Selector, Source) of
         {ok, _} when Mode =:= precheck -> {ok, no_findings()};
         {ok, Modules} -> install(Class, Selector, Modules);
+        {error, Text} -> {error, failed(compile_failed, Class, Selector, Text)}
+    end;
+compiler({evaluate, Class, Side, Selector, Source}) ->
+    case ask_for_method(Class, Side, Selector, Source) of
+        {ok, [Forms | _]} -> {ok, binary_to_term(Forms)};
         {error, Text} -> {error, failed(compile_failed, Class, Selector, Text)}
     end;
 compiler({reload, Class, File}) ->
@@ -81,6 +83,11 @@ compiler({removed, Class, Side, Selector}) ->
     end;
 compiler(_Notice) ->
     ok.
+
+ask_for_method(Class, Side, Selector, Source) ->
+    #{superclass := Super, slots := Slots, class_slots := ClassSlots} = beamtalk_class:record(Class),
+    Names = fun(All) -> [Name || #{name := Name} <- All] end,
+    ask({compile, Class, Side, Selector, Source, Super, Names(Slots), Names(ClassSlots)}).
 
 install(_Class, _Selector, []) -> {ok, nil};
 install(Class, Selector, Modules) ->
@@ -125,7 +132,7 @@ serve({compile, Jobs, Modules}) ->
     send({done, compile});
 %% Compile native Erlang files.
 serve({native, Files, Output, Includes}) ->
-    Options = [return, debug_info, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
+    Options = [return, debug_info, deterministic, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
     Outcomes = [compile:file(path(File), Options) || File <- Files],
     Failed = [failed || Outcome <- Outcomes, element(1, Outcome) =:= error],
     Lines = lists:append([beamtalk_forms:messages(Outcome) || Outcome <- Outcomes]),
@@ -147,8 +154,21 @@ serve({test, Options, Units}) ->
     beamtalk_test_job:run(Options, Units),
     send({done, test});
 %% One executable file with the program in it.
-serve({escript, Path, Code, Job}) ->
-    send({escript, beamtalk_escript:create(Path, Code, Job)});
+serve({escript, Path, Code, Job, Time}) ->
+    send({escript, beamtalk_escript:create(Path, Code, Job, Time)});
+%% What a release needs of the installed Erlang.
+serve({release, Beams, Applications}) ->
+    case beamtalk_release_plan:plan([path(Beam) || Beam <- Beams], Applications) of
+        {ok, {Root, Version, Found}} ->
+            Text = fun unicode:characters_to_binary/1,
+            Rows = [{atom_to_binary(Name), Text(Number), Text(Directory)} || {Name, Number, Directory} <- Found],
+            send({release, {ok, {Text(Root), Text(Version), Rows}}});
+        {error, Text} -> send({release, {error, Text}})
+    end;
+%% What the functions of Erlang modules take and answer.
+serve({specs, Directories, Modules}) ->
+    Where = [path(Directory) || Directory <- Directories],
+    send({specs, [beamtalk_specs:functions(Module, Where) || Module <- Modules]});
 %% A sign of life: what `1 + 2' prints, and the ports that listen.
 serve({ping}) ->
     Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],

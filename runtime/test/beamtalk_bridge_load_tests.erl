@@ -25,8 +25,69 @@ actors_migrate_test() ->
         load([lamp([{on, "false"}, {watts, "40"}, {bad, "1 / 0"}], "3")]),
     ?assertEqual(beamtalk_plain:pid(element(4, Lamp)), Actor),
     ?assertMatch({_, _}, binary:match(Reason, <<"arithmetic">>)),
-    ?assertEqual(3, ?D:send(Lamp, answer)),
+    ?assertEqual(2, ?D:send(Lamp, answer)),
     beamtalk_support:stop_all([Lamp]).
+
+%% An actor that cannot follow keeps its code and its state; it is asked again at the next change.
+failed_actors_keep_code_and_state_test() ->
+    beamtalk_support:start(),
+    Base = fun(Answer) ->
+        #{name => 'FormerBase', superclass => 'Actor', kind => actor,
+          methods => [{base, 0, "fun(_) -> " ++ Answer ++ " end"}]}
+    end,
+    Lamp = fun(Slots, Answer) ->
+        Own = lamp(Slots, Answer),
+        Own#{name => 'FormerLamp', superclass => 'FormerBase',
+             methods => [{through, 0, "fun(S) -> beamtalk_dispatch:send(S, answer) end"},
+                         {above, 0, "fun(S) -> beamtalk_dispatch:super(S, 'FormerLamp', instance, base, []) end"}
+                         | maps:get(methods, Own)]}
+    end,
+    Good = [{on, "false"}],
+    Bad = [{on, "false"}, {bad, "error(later)"}],
+    Wanting = fun(Answer) ->
+        #{methods := Methods} = Spec = Lamp(Bad, Answer),
+        Spec#{methods := [{bad, 0, "fun(_) -> beamtalk_actor:get_field(bad) end"} | Methods]}
+    end,
+    {ok, _} = load([Base("1"), Lamp(Good, "1")]),
+    Old = ?D:send(beamtalk_class:named('FormerLamp'), spawn),
+    Says = fun(Actor) -> [?D:send(Actor, Selector) || Selector <- [answer, through, above, base]] end,
+    ?assertMatch({ok, #{<<"migration_failures">> := [_]}}, load([Base("2"), Lamp(Bad, "2")])),
+    ?assertEqual([1, 1, 1, 1], Says(Old)),
+    ?assertEqual(#{'$beamtalk_class' => 'FormerLamp', on => false}, ?D:send(Old, state)),
+    %% Again and again: its code is never loaded over, and nobody else is held back.
+    [begin
+         ?assertMatch({ok, #{<<"migration_failures">> := [_]}}, load([Base(N), Wanting(N)])),
+         ?assertEqual([1, 1, 1, 1], Says(Old)),
+         ?assertEqual(nil, ?D:send(Old, bad))
+     end || N <- ["3", "4", "5", "6"]],
+    {ok, #{<<"migration_failures">> := []}} = load([Lamp(Good, "7")]),
+    ?assertEqual([7, 7, 6, 6], Says(Old)),
+    ?assertNot(beamtalk_former:is_remembered('FormerLamp')),
+    New = ?D:send(beamtalk_class:named('FormerLamp'), spawn),
+    ?assertEqual([7, 7, 6, 6], Says(New)),
+    beamtalk_support:stop_all([Old, New]).
+
+%% One that is busy while its class changes twice goes on with the code it had.
+busy_actors_keep_their_own_code_test_() ->
+    {timeout, 30, fun() ->
+        beamtalk_support:start(),
+        Lamp = fun(Slots, Answer) ->
+            Own = lamp(Slots, Answer),
+            Own#{name => 'BusyLamp',
+                 methods => [{'wait:', 1, "fun(_, P) -> P ! self(), receive go -> nil end end"}
+                             | maps:get(methods, Own)]}
+        end,
+        {ok, _} = load([Lamp([{on, "false"}], "1")]),
+        Busy = ?D:send(beamtalk_class:named('BusyLamp'), spawn),
+        ?D:cast(Busy, 'wait:', [self()]),
+        Pid = receive P -> P end,
+        {ok, _} = load([Lamp([{on, "false"}, {bad, "error(later)"}], "2")]),
+        {ok, _} = load([Lamp([{on, "false"}, {worse, "error(later)"}], "3")]),
+        Pid ! go,
+        ?assertEqual(1, ?D:send(Busy, answer)),
+        ?assertEqual(#{'$beamtalk_class' => 'BusyLamp', on => false}, ?D:send(Busy, state)),
+        beamtalk_support:stop_all([Busy])
+    end}.
 
 all_or_nothing_test() ->
     beamtalk_support:start(),

@@ -22,7 +22,7 @@ builder_test_() ->
 values() ->
     {{_, _, _, Pid}, Coin} = build('Value', [{className, 'Coin'}, {fieldSpecs, #{cents => 0}},
         {methodSpecs, #{double => fun(C) -> beamtalk_object:'fieldAt:'(C, cents) * 2 end,
-                        'plus:' => {'$bt_method', fun(#{cents := C}, N) -> C + N end, <<"plus: n => self.cents + n">>}}}]),
+                        'plus:' => {'$bt_method', fun(#{cents := C}, N) -> C + N end, {[<<"n">>], <<"self.cents + n">>}}}}]),
     Instance = beamtalk_value:'class new:'(Coin, #{cents => 25}),
     ?assertEqual(50, ?D:send(Instance, double)),
     ?assertEqual(26, ?D:send(Instance, 'plus:', 1)),
@@ -43,7 +43,7 @@ objects() ->
 class_side() ->
     {_, Mint} = build('Object', [{className, 'Mint'}, {classVarSpecs, #{made => 7}},
         {classMethodSpecs, #{made => fun(_, #{made := M}) -> M end,
-                             next => {'$bt_method', fun(S) -> beamtalk_class_state:locked_put(S, made, 8) end, <<"next">>}}}]),
+                             next => {'$bt_method', fun(S) -> beamtalk_class_state:locked_put(S, made, 8) end, {[], <<"self.made := 8">>}}}}]),
     ?assertEqual(7, ?D:send(Mint, made)),
     ?assertEqual(8, ?D:send(Mint, next)),
     ?assertEqual(8, ?D:send(Mint, made)).

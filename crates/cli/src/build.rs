@@ -10,6 +10,7 @@ pub(crate) mod interface;
 pub(crate) mod native;
 pub(crate) mod package;
 pub(crate) mod plan;
+pub(crate) mod release;
 
 use std::path::Path;
 use std::time::Instant;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use beamtalk_storage::StateDirectory;
-use beamtalk_workspace::StartOptions;
+use beamtalk_workspace::{NodeName, StartOptions};
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::exit::Fault;
@@ -38,6 +38,7 @@ const TABLES: &[(&str, &[&str])] = &[
             "insecure-no-tls",
             "allow-host",
             "allow-origin",
+            "cluster",
             "persistent",
             "idle-timeout",
             "no-load",
@@ -228,6 +229,10 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
         "insecure-no-tls" => start.insecure_no_tls = value.boolean()?,
         "allow-host" => start.allow_hosts = value.texts()?,
         "allow-origin" => start.allow_origins = value.texts()?,
+        "cluster" => {
+            let name = value.text()?.parse::<NodeName>();
+            start.cluster = Some(name.map_err(|_| value.wrong("NAME@HOST"))?.to_string());
+        }
         "persistent" => start.persistent = value.boolean()?,
         "idle-timeout" => start.idle_timeout_s = value.number()?,
         "no-load" => start.no_load = value.boolean()?,

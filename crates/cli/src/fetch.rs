@@ -1,221 +1,289 @@
-//! Git dependencies: a mirror for each URL below the state directory, a pinned checkout for each package.
+//! Git dependencies: a mirror for each URL below the state directory, a checkout of one commit for each package.
 //!
-//! Fetching runs the system's `git` without prompts, hooks or submodules and with few protocols; it
-//! runs no code of the dependency.
+//! Fetching runs the system's `git` without prompts, hooks, filters or submodules and with few protocols; it
+//! runs no code of the dependency. A checkout is plain files: it has no repository of its own.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use beamtalk_storage::StateDirectory;
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 use crate::exit::{Exit, Fault};
 use crate::files;
-use crate::manifest::{Dependency, Reference, Source};
-use crate::terminal::Network;
+use crate::lock::{self, is_commit};
+use crate::manifest::Reference;
+use crate::terminal::{Network, Terminal};
 
-const LOCK_FILE: &str = "beamtalk.lock";
+/// Where a dependency comes from, and what the lock file says about it.
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) url: &'a str,
+    pub(crate) reference: &'a Reference,
+    /// The commit it must be at; none when the pin may move.
+    pub(crate) pinned: Option<&'a str>,
+}
 
-/// The directory of a git dependency at its pinned commit, fetched if it is not there.
-pub(crate) fn checkout(root: &Path, dependency: &Dependency, network: Network) -> anyhow::Result<PathBuf> {
-    let Source::Git { url, reference } = &dependency.source else {
-        anyhow::bail!("'{}' is not a git dependency", dependency.name);
-    };
-    let mut lock = Lock::read(root)?;
-    let pinned = lock.find(&dependency.name, url, reference);
-    let directory = |sha: &str| {
+/// The directory and the commit of a git dependency, fetched if it is not there.
+pub(crate) fn checkout(
+    terminal: &mut Terminal,
+    root: &Path,
+    wanted: &Wanted<'_>,
+) -> anyhow::Result<(PathBuf, String)> {
+    let Wanted {
+        name, url, reference, ..
+    } = wanted;
+    let target = |sha: &str| {
         let short: String = sha.chars().take(12).collect();
         root.join("_build/deps")
-            .join(&dependency.name)
+            .join(name)
             .join(format!("source-{short}"))
     };
-    if let Some(sha) = &pinned
-        && directory(sha).is_dir()
+    if let Some(sha) = wanted.pinned
+        && target(sha).is_dir()
     {
-        return Ok(directory(sha));
+        return Ok((target(sha), sha.to_owned()));
     }
-    if network == Network::Refused {
+    let mirror = Mirror::open(url)?;
+    let sha = match (terminal.network, wanted.pinned) {
+        (Network::Refused, Some(sha)) if mirror.has(sha) => sha.to_owned(),
+        (Network::Refused, _) => {
+            let message = format!("dependency '{name}' must be fetched from {url}, but --offline is given");
+            return Err(Fault::failure("offline", message).into());
+        }
+        (Network::Allowed, _) => {
+            terminal.status(format_args!("Fetching {name} from {url}"));
+            mirror.fetch(reference).map_err(|fault| blame(fault, name))?;
+            choose(&mirror, wanted)?
+        }
+    };
+    let target = target(&sha);
+    if !target.is_dir() {
+        mirror.extract(&sha, &target)?;
+    }
+    Ok((target, sha))
+}
+
+/// The commit to take, which is the pinned one if there is any.
+fn choose(mirror: &Mirror, wanted: &Wanted<'_>) -> Result<String, Fault> {
+    let Wanted {
+        name,
+        url,
+        reference,
+        pinned,
+    } = wanted;
+    let found = mirror.resolve(reference);
+    let mismatch = |now: String| {
         let message = format!(
-            "dependency '{}' must be fetched from {url}, but --offline is given",
-            dependency.name
+            "dependency '{name}': {now}, but {} pins {}",
+            lock::FILE_NAME,
+            pinned.unwrap_or_default()
         );
-        return Err(Fault::failure("offline", message).into());
-    }
-    let mirror = update_mirror(url)?;
-    let found = resolve(&mirror, reference).with_context(|| {
-        format!(
-            "dependency '{}': no {} in {url}",
-            dependency.name,
-            reference.shown()
-        )
-    })?;
-    let sha = match pinned {
-        Some(pinned) if matches!(reference, Reference::Branch(_)) => pinned,
-        Some(pinned) if pinned != found => {
-            let message = format!(
-                "dependency '{}': {} is now {found}, but {LOCK_FILE} pins {pinned}",
-                dependency.name,
-                reference.shown()
-            );
-            return Err(Fault::failure("lock_mismatch", message).into());
-        }
-        _ => found,
+        Fault::failure("lock_mismatch", message).with_hint(format!(
+            "find out why; `beamtalk deps update {name}` accepts what is there now"
+        ))
     };
-    let target = directory(&sha);
-    std::fs::create_dir_all(target.parent().unwrap_or(root))?;
-    git(
-        Path::new("."),
-        &[
-            "clone",
-            "--quiet",
-            "--no-checkout",
-            "--shared",
-            &utf8(&mirror)?,
-            &utf8(&target)?,
-        ],
-    )?;
-    git(&target, &["checkout", "--quiet", "--detach", &sha])?;
-    lock.pin(&dependency.name, url, reference, &sha);
-    lock.write(root)?;
-    Ok(target)
-}
-
-impl Reference {
-    /// As the lock file and messages write it.
-    fn shown(&self) -> String {
-        match self {
-            Reference::Tag(name) => format!("tag:{name}"),
-            Reference::Branch(name) => format!("branch:{name}"),
-            Reference::Revision(name) => format!("rev:{name}"),
+    match (pinned, found) {
+        // A branch moves by its nature; the pin stays as long as its commit is there.
+        (Some(pinned), _) if matches!(reference, Reference::Branch(_)) && mirror.has(pinned) => {
+            Ok((*pinned).to_owned())
         }
+        (Some(pinned), Some(found)) if found == *pinned => Ok(found),
+        (None, Some(found)) => Ok(found),
+        (Some(_), Some(found)) => Err(mismatch(format!("{} of {url} is now {found}", reference.shown()))),
+        (Some(_), None) => Err(mismatch(format!("{url} has no {} any more", reference.shown()))),
+        (None, None) => Err(Fault::failure(
+            "reference_missing",
+            format!("dependency '{name}': {url} has no {}", reference.shown()),
+        )),
     }
 }
 
-fn update_mirror(url: &str) -> anyhow::Result<PathBuf> {
-    let cache = StateDirectory::open(None)?.directory("cache")?.path_of("git");
-    std::fs::create_dir_all(&cache)?;
-    let mirror = cache.join(files::hash(url.as_bytes()).chars().take(16).collect::<String>());
-    if mirror.is_dir() {
-        git(
-            &mirror,
-            &[
-                "fetch",
-                "--quiet",
-                "--prune",
-                "--tags",
-                "--",
-                url,
-                "+refs/*:refs/*",
-            ],
-        )?;
-    } else {
-        git(
-            &cache,
-            &["clone", "--quiet", "--mirror", "--", url, &utf8(&mirror)?],
-        )?;
+fn blame(fault: Fault, name: &str) -> Fault {
+    Fault {
+        message: format!("dependency '{name}': {}", fault.message),
+        ..fault
     }
-    Ok(mirror)
 }
 
-fn resolve(mirror: &Path, reference: &Reference) -> anyhow::Result<String> {
-    let name = match reference {
-        Reference::Tag(name) => format!("refs/tags/{name}^{{commit}}"),
-        Reference::Branch(name) => format!("refs/heads/{name}^{{commit}}"),
-        Reference::Revision(name) => format!("{name}^{{commit}}"),
-    };
-    git(
-        mirror,
-        &["rev-parse", "--verify", "--quiet", "--end-of-options", &name],
-    )
+/// A bare repository with everything a URL has, shared by all projects of the user.
+struct Mirror {
+    url: String,
+    path: PathBuf,
+    /// Two commands never work on one mirror at once.
+    _lock: File,
 }
 
-fn git(directory: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git")
-        .args([
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "submodule.recurse=false",
-            "-c",
-            "advice.detachedHead=false",
-        ])
-        .args(arguments)
-        .current_dir(directory)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_ALLOW_PROTOCOL", "https:ssh:file")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .stdin(std::process::Stdio::null())
-        .output()
-        .map_err(|cause| Fault {
-            exit: Exit::Environment,
-            kind: "git_missing",
-            message: format!("cannot run git: {cause}"),
-            hint: Some("install git to use git dependencies".to_owned()),
-        })?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Fault::failure("git_failed", format!("git: {message}")).into());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-fn utf8(path: &Path) -> anyhow::Result<String> {
-    path.to_str()
-        .map(str::to_owned)
-        .with_context(|| format!("{} is not UTF-8", path.display()))
-}
-
-/// `beamtalk.lock`.
-struct Lock {
-    document: DocumentMut,
-}
-
-impl Lock {
-    fn read(root: &Path) -> anyhow::Result<Self> {
-        let path = root.join(LOCK_FILE);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+impl Mirror {
+    fn open(url: &str) -> anyhow::Result<Self> {
+        let cache = StateDirectory::open(None)?.directory("cache")?.path_of("git");
+        std::fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
+        let key: String = files::hash(url.as_bytes()).chars().take(16).collect();
+        let path = cache.join(&key);
+        let lock_path = cache.join(format!("{key}.lock"));
+        let lock =
+            File::create(&lock_path).with_context(|| format!("cannot write {}", lock_path.display()))?;
+        lock.lock()
+            .with_context(|| format!("cannot lock {}", lock_path.display()))?;
+        let mirror = Self {
+            url: url.to_owned(),
+            path,
+            _lock: lock,
         };
-        let document = text
-            .parse()
-            .map_err(|error| Fault::usage("bad_lock", format!("{}: {error}", path.display())))?;
-        Ok(Self { document })
+        mirror.git(&["init", "--quiet", "--bare", "--template=", "."])?;
+        // The last word on attributes: what is checked out is what was committed, and no filter runs.
+        let info = mirror.path.join("info");
+        std::fs::create_dir_all(&info).with_context(|| format!("cannot create {}", info.display()))?;
+        files::write_atomic(
+            &info.join("attributes"),
+            b"* -text -eol -ident -filter -working-tree-encoding\n",
+        )?;
+        Ok(mirror)
     }
 
-    fn packages(&self) -> Option<&ArrayOfTables> {
-        self.document.get("package").and_then(Item::as_array_of_tables)
+    fn fetch(&self, reference: &Reference) -> Result<(), Fault> {
+        let fetch = [
+            "fetch",
+            "--quiet",
+            "--prune",
+            "--force",
+            "--no-tags",
+            "--no-write-fetch-head",
+        ];
+        let all = [
+            "--",
+            &self.url,
+            "+refs/heads/*:refs/heads/*",
+            "+refs/tags/*:refs/tags/*",
+        ];
+        self.git(&[fetch.as_slice(), &all].concat())?;
+        // A commit that no branch and no tag leads to can be asked for by its whole name.
+        if let Reference::Revision(revision) = reference
+            && is_commit(revision)
+            && !self.has(revision)
+        {
+            let one = ["--", &self.url, revision.as_str()];
+            // A server may refuse; then the commit is missing, which is told as such.
+            drop(self.git(&[fetch.as_slice(), &one].concat()));
+        }
+        Ok(())
     }
 
-    fn find(&self, name: &str, url: &str, reference: &Reference) -> Option<String> {
-        let has =
-            |table: &Table, key: &str, wanted: &str| table.get(key).and_then(Item::as_str) == Some(wanted);
-        let entry = self.packages()?.iter().find(|table| {
-            has(table, "name", name) && has(table, "url", url) && has(table, "reference", &reference.shown())
+    fn has(&self, sha: &str) -> bool {
+        self.git(&["cat-file", "-e", &format!("{sha}^{{commit}}")])
+            .is_ok()
+    }
+
+    fn resolve(&self, reference: &Reference) -> Option<String> {
+        let name = match reference {
+            Reference::Tag(name) => format!("refs/tags/{name}^{{commit}}"),
+            Reference::Branch(name) => format!("refs/heads/{name}^{{commit}}"),
+            Reference::Revision(name) => format!("{name}^{{commit}}"),
+        };
+        self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
+            .ok()
+    }
+
+    /// Write the files of a commit, so that the directory is there with all of them or not at all.
+    fn extract(&self, sha: &str, target: &Path) -> anyhow::Result<()> {
+        let parent = target.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+        let place = tempfile::Builder::new()
+            .prefix(".fetch-")
+            .tempdir_in(parent)
+            .with_context(|| format!("cannot write to {}", parent.display()))?;
+        let files = place.path().join("files");
+        std::fs::create_dir(&files).with_context(|| format!("cannot create {}", files.display()))?;
+        let index = place.path().join("index");
+        for arguments in [
+            ["read-tree", sha].as_slice(),
+            &["checkout-index", "--all", "--quiet"],
+        ] {
+            let mut command = self.command(arguments);
+            command
+                .env("GIT_WORK_TREE", &files)
+                .env("GIT_INDEX_FILE", &index)
+                .current_dir(&files);
+            run(command)?;
+        }
+        std::fs::rename(&files, target).with_context(|| format!("cannot create {}", target.display()))
+    }
+
+    fn git(&self, arguments: &[&str]) -> Result<String, Fault> {
+        std::fs::create_dir_all(&self.path).map_err(|cause| Fault {
+            exit: Exit::Environment,
+            kind: "storage",
+            message: format!("cannot create {}: {cause}", self.path.display()),
+            hint: None,
         })?;
-        entry.get("sha").and_then(Item::as_str).map(str::to_owned)
+        run(self.command(arguments))
     }
 
-    fn pin(&mut self, name: &str, url: &str, reference: &Reference, sha: &str) {
-        let mut entry = Table::new();
-        entry.insert("name", value(name));
-        entry.insert("url", value(url));
-        entry.insert("reference", value(reference.shown()));
-        entry.insert("sha", value(sha));
-        let mut tables = self.packages().cloned().unwrap_or_default();
-        tables.retain(|table| table.get("name").and_then(Item::as_str) != Some(name));
-        tables.push(entry);
-        self.document.insert("package", Item::ArrayOfTables(tables));
+    /// `git` on this mirror, with nothing of the caller's own repository and nobody to ask.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        for name in FOREIGN {
+            command.env_remove(name);
+        }
+        for setting in [
+            "core.hooksPath=/dev/null",
+            "core.fsmonitor=false",
+            "submodule.recurse=false",
+            "fetch.recurseSubmodules=false",
+            "gc.auto=0",
+            "http.lowSpeedLimit=100",
+            "http.lowSpeedTime=30",
+        ] {
+            command.args(["-c", setting]);
+        }
+        command
+            .args(arguments)
+            .current_dir(&self.path)
+            .env("GIT_DIR", &self.path)
+            .env("GIT_ALLOW_PROTOCOL", "https:ssh:file")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            // Set and empty: no program is asked, not even the one for ssh.
+            .env("GIT_ASKPASS", "")
+            .env("SSH_ASKPASS_REQUIRE", "never")
+            .stdin(Stdio::null());
+        if std::env::var_os("GIT_SSH_COMMAND").is_none() && std::env::var_os("GIT_SSH").is_none() {
+            command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
+        }
+        command
     }
+}
 
-    fn write(&self, root: &Path) -> anyhow::Result<()> {
-        let body = self.document.to_string();
-        let body = body
-            .trim_start_matches("# This file is generated by beamtalk. Do not edit.")
-            .trim_start();
-        let text = format!("# This file is generated by beamtalk. Do not edit.\n{body}");
-        files::write_atomic(&root.join(LOCK_FILE), text.as_bytes())
+/// Variables that would make git work on another repository: they are set when a hook of that repository calls us.
+const FOREIGN: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_ATTR_SOURCE",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_TEMPLATE_DIR",
+    "GIT_WORK_TREE",
+];
+
+fn run(mut command: Command) -> Result<String, Fault> {
+    let output = command.output().map_err(|cause| Fault {
+        exit: Exit::Environment,
+        kind: "git_missing",
+        message: format!("cannot run git: {cause}"),
+        hint: Some("install git to use git dependencies".to_owned()),
+    })?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    } else {
+        let message = String::from_utf8_lossy(&output.stderr);
+        Err(Fault::failure("git_failed", format!("git: {}", message.trim())))
     }
 }

@@ -8,6 +8,7 @@ mod fetch;
 mod files;
 mod findings;
 mod live;
+mod lock;
 mod manifest;
 mod nearest;
 mod project;
@@ -75,6 +76,14 @@ enum Command {
     TestScript(commands::test::ScriptArguments),
     /// Run the examples in Markdown files.
     TestDocs(commands::test::DocsArguments),
+    /// Remove what was built.
+    Clean(commands::clean::Arguments),
+    /// Add, remove, list and update dependencies.
+    Deps(commands::deps::Arguments),
+    /// Show, set or raise the version of the package.
+    Version(commands::version::Arguments),
+    /// Write files to start from: native modules, type stubs.
+    Generate(commands::generate::Arguments),
     /// Check that this system has everything Beamtalk needs.
     Doctor(commands::doctor::Arguments),
     /// Show a page of the user guide, a class, a method or an error code.
@@ -156,6 +165,10 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
         Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),
+        Command::Clean(arguments) => commands::clean::run(terminal, &arguments),
+        Command::Deps(arguments) => commands::deps::run(terminal, arguments),
+        Command::Version(arguments) => commands::version::run(terminal, &arguments),
+        Command::Generate(arguments) => commands::generate::run(terminal, &arguments),
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(arguments),

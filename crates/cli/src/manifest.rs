@@ -1,5 +1,7 @@
 //! `beamtalk.toml`: reading it strictly. Every fault names the file, the line and what to write.
 
+pub(crate) mod edit;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +16,7 @@ use crate::nearest::nearest;
 
 pub(crate) const FILE_NAME: &str = "beamtalk.toml";
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
     pub(crate) version: String,
@@ -38,11 +40,78 @@ pub(crate) enum Source {
     Git { url: String, reference: Reference },
 }
 
+pub(crate) const GIT_HINT: &str =
+    "git dependencies come over https, ssh or file: https://…, ssh://…, user@host:…, file:///…";
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Path(path) => write!(formatter, "path {path}"),
+            Source::Git { url, reference } => {
+                let (kind, name) = reference.parts();
+                write!(formatter, "git {url} {kind} {name}")
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Why nothing may be fetched from here, if that is so.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let Source::Git { url, reference } = self else {
+            return None;
+        };
+        let (kind, name) = reference.parts();
+        if url.contains(char::is_control) || name.contains(char::is_control) {
+            return Some("the URL or the reference has a control character".to_owned());
+        }
+        if name.is_empty() || name.starts_with('-') {
+            return Some(format!("'{name}' is not a {kind}"));
+        }
+        // `helper::address` makes git run a program of that name.
+        let before = |separator: &str| {
+            url.split_once(separator).map(|(word, _)| word).filter(|word| {
+                word.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+            })
+        };
+        // `user@host:path` is ssh, a path from the root is a file.
+        let is_remote = || url.split_once(':').is_some_and(|(host, _)| !host.contains('/'));
+        if url.starts_with('-') {
+            return Some(format!("'{url}' is not a git URL"));
+        }
+        match (before("::"), before("://")) {
+            (Some(helper), _) => Some(format!("the protocol '{helper}' is refused")),
+            (None, Some("https" | "ssh" | "file")) => None,
+            (None, Some(protocol)) => Some(format!("the protocol '{protocol}' is refused")),
+            (None, None) if url.starts_with('/') || is_remote() => None,
+            (None, None) => Some(format!("'{url}' is not a git URL")),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reference {
     Tag(String),
     Branch(String),
     Revision(String),
+}
+
+impl Reference {
+    /// The key of the manifest, and what it says.
+    pub(crate) fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Reference::Tag(name) => ("tag", name),
+            Reference::Branch(name) => ("branch", name),
+            Reference::Revision(name) => ("rev", name),
+        }
+    }
+
+    /// As the lock file and messages write it.
+    pub(crate) fn shown(&self) -> String {
+        let (kind, name) = self.parts();
+        format!("{kind}:{name}")
+    }
 }
 
 /// Names a package may not take: ours, and applications of OTP.
@@ -205,11 +274,7 @@ impl Reader<'_> {
         manifest.name = name.ok_or_else(|| self.fault(place.clone(), "[package] has no name"))?;
         let name_span = key_span(package, "name");
         if !is_package_name(&manifest.name) {
-            let message = format!(
-                "'{}' is not a package name: lower-case letters, digits and _, starting with a letter, at most 64",
-                manifest.name
-            );
-            return Err(self.fault(name_span, message));
+            return Err(self.fault(name_span, not_a_name(&manifest.name)));
         }
         if RESERVED.contains(&manifest.name.as_str()) {
             return Err(self.fault(
@@ -234,6 +299,9 @@ impl Reader<'_> {
 
     fn dependency(&self, table: &dyn TableLike, name: &str, item: &Item) -> Result<Dependency, Fault> {
         let place = || key_span(table, name);
+        if !is_package_name(name) {
+            return Err(self.fault(place(), not_a_name(name)));
+        }
         if item.is_str() {
             let message = format!("dependency '{name}' must say where it comes from");
             let hint = format!(
@@ -267,13 +335,16 @@ impl Reader<'_> {
                 ));
             }
             (None, Some(url), [reference]) => {
-                if url.starts_with('-') {
-                    return Err(self.fault(place(), format!("'{url}' is not a git URL")));
-                }
-                Source::Git {
+                let source = Source::Git {
                     url,
                     reference: reference.clone(),
+                };
+                if let Some(refusal) = source.refusal() {
+                    return Err(self
+                        .fault(place(), format!("dependency '{name}': {refusal}"))
+                        .with_hint(GIT_HINT));
                 }
+                source
             }
             (None, Some(_), _) => {
                 return Err(self.fault(
@@ -369,6 +440,12 @@ fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
         .and_then(|(key, item)| key.span().or_else(|| item.span()))
 }
 
+pub(crate) fn not_a_name(name: &str) -> String {
+    format!(
+        "'{name}' is not a package name: lower-case letters, digits and _, starting with a letter, at most 64"
+    )
+}
+
 /// `^[a-z][a-z0-9_]{0,63}$`.
 pub(crate) fn is_package_name(name: &str) -> bool {
     name.len() <= 64
@@ -383,7 +460,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 }
 
 /// `major.minor.patch` without leading zeros.
-fn is_version(version: &str) -> bool {
+pub(crate) fn is_version(version: &str) -> bool {
     let parts: Vec<&str> = version.split('.').collect();
     parts.len() == 3
         && parts.iter().all(|part| {

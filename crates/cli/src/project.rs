@@ -25,16 +25,23 @@ impl Project {
             start.parent().unwrap_or(&start).to_owned()
         };
         for directory in start.ancestors() {
-            let manifest = directory.join(FILE_NAME);
-            if manifest.is_file() {
-                let manifest = Manifest::read(&manifest)?;
-                return Ok(Some(Self {
-                    root: directory.to_owned(),
-                    manifest: Some(manifest),
-                }));
+            if let Some(project) = Self::at(directory)? {
+                return Ok(Some(project));
             }
         }
         Ok(None)
+    }
+
+    /// The project whose manifest is in this very directory.
+    pub(crate) fn at(directory: &Path) -> anyhow::Result<Option<Self>> {
+        let manifest = directory.join(FILE_NAME);
+        if !manifest.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            root: directory.to_owned(),
+            manifest: Some(Manifest::read(&manifest)?),
+        }))
     }
 
     /// The project of a path, which must have a manifest.

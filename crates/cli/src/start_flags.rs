@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use beamtalk_workspace::StartOptions;
+use beamtalk_workspace::{BadNodeName, NodeName, StartOptions};
 use clap::Args;
 
 use crate::exit::Fault;
@@ -43,6 +43,9 @@ pub(crate) struct StartFlags {
     /// Accept pages of this origin; may be repeated.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Make the node one of a cluster, under this name.
+    #[arg(long, env = "BEAMTALK_NODE_NAME", value_name = "NAME@HOST", value_parser = node_name)]
+    cluster: Option<String>,
     /// Never stop by itself.
     #[arg(long)]
     persistent: bool,
@@ -105,6 +108,9 @@ impl StartFlags {
         cover(&mut options.insecure_no_tls, self.insecure_no_tls);
         add(&mut options.allow_hosts, &self.allow_host);
         add(&mut options.allow_origins, &self.allow_origin);
+        if self.cluster.is_some() {
+            options.cluster.clone_from(&self.cluster);
+        }
         cover(&mut options.persistent, self.persistent);
         if let Some(seconds) = self.idle_timeout {
             options.idle_timeout_s = seconds;
@@ -132,6 +138,11 @@ impl StartFlags {
         check(&options)?;
         Ok(options)
     }
+}
+
+/// The name as it was given, if it is one.
+fn node_name(text: &str) -> Result<String, BadNodeName> {
+    Ok(text.parse::<NodeName>()?.to_string())
 }
 
 fn add(names: &mut Vec<String>, more: &[String]) {

@@ -13,8 +13,11 @@ use beamtalk_storage::{
 use beamtalk_workspace::{StartOptions, StartOrder, StartReport};
 use serde_json::{Value, json};
 
+use crate::build::Package;
 use crate::exit::{Exit, Fault};
-use crate::terminal::Terminal;
+use crate::lock::Locking;
+use crate::project::Project;
+use crate::terminal::{Network, Terminal};
 
 /// How long a daemon that holds the lock but does not answer yet is waited for.
 const WAIT_TIME: Duration = Duration::from_secs(10);
@@ -191,6 +194,20 @@ impl Place {
         }
     }
 
+    /// Fetch what the project needs and has not got, so that the start does not wait for a network.
+    fn fetch_dependencies(&self, terminal: &mut Terminal) -> anyhow::Result<()> {
+        let found = match Project::at(&self.root) {
+            Ok(Some(project)) => Package::resolve(terminal, project, Locking::Follow).map(drop),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match (found, terminal.network) {
+            (Err(error), Network::Refused) => Err(error),
+            // The daemon finds the same fault when it builds, and tells it to everybody who joins.
+            (_, _) => Ok(()),
+        }
+    }
+
     /// Start a daemon, detached, and wait until it is ready.
     pub(crate) fn start(
         &self,
@@ -198,6 +215,9 @@ impl Place {
         options: &StartOptions,
         trust: Trust,
     ) -> anyhow::Result<Found> {
+        if !options.no_load {
+            self.fetch_dependencies(terminal)?;
+        }
         let directory = self.state.create_workspace(&self.id).map_err(refused)?;
         let order = self.order(options, trust);
         let log = directory.create_startup_log().map_err(refused)?;

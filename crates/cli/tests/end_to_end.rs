@@ -2,10 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[path = "end_to_end/dependencies.rs"]
+mod dependencies;
 #[path = "end_to_end/environment.rs"]
 mod environment;
 #[path = "end_to_end/formatting.rs"]
 mod formatting;
+#[path = "end_to_end/housekeeping.rs"]
+mod housekeeping;
+#[path = "end_to_end/packaging.rs"]
+mod packaging;
+#[path = "end_to_end/permissions.rs"]
+mod permissions;
 #[path = "end_to_end/project.rs"]
 mod project;
 #[path = "end_to_end/running.rs"]

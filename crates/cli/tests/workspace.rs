@@ -14,5 +14,7 @@ mod project;
 mod protocol;
 #[path = "workspace/raw.rs"]
 mod raw;
+#[path = "workspace/redefining.rs"]
+mod redefining;
 #[path = "workspace/table.rs"]
 mod table;

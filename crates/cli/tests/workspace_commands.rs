@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[path = "workspace_commands/cluster.rs"]
+mod cluster;
 #[path = "workspace_commands/desk.rs"]
 mod desk;
 #[path = "workspace_commands/life.rs"]
@@ -10,3 +12,5 @@ mod life;
 mod secrets;
 #[path = "workspace_commands/settings.rs"]
 mod settings;
+#[path = "workspace_commands/tails.rs"]
+mod tails;

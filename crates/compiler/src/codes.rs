@@ -18,7 +18,7 @@ codes! {
     FOREIGN_FIELD = "E0206", "Another object's state is read with a point instead of a message.";
     INSTANCE_FIELD_IN_CLASS_METHOD = "E0207", "A class method mentions an instance slot.";
     CAST_ON_VALUE = "E0208", "A cast is sent to a value, which has no mailbox.";
-    NON_EXHAUSTIVE = "E0209", "A match on Result leaves a case out.";
+    NON_EXHAUSTIVE = "E0209", "A match on Result, or one that must be exhaustive, leaves a case out.";
     ACTOR_NEW = "E0210", "An actor class is sent `new`; actors are made with `spawn`.";
     OBJECT_NEW = "E0211", "An Object class without `class new` is sent `new`.";
     ABSTRACT_NEW = "E0212", "An abstract class is instantiated.";
@@ -63,4 +63,5 @@ codes! {
     NIL_ON_VALUE = "W0215", "A method of a Value answers nothing.";
     DIRECT_ASSIGNMENT = "W0216", "An actor assigns a slot past the method that sets it.";
     TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor.";
+    UNHANDLED_CASE = "W0218", "A match on a closed union leaves a case out.";
 }

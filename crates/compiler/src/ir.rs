@@ -141,8 +141,10 @@ pub(crate) struct BuiltMethod {
     /// The class being built, where its name is literal; `super` starts above it.
     pub(crate) class: Option<EcoString>,
     pub(crate) is_class_side: bool,
+    /// The names of the method's parameters: those after the instance or the class.
+    pub(crate) parameters: Vec<EcoString>,
     /// The text of the block's body.
-    pub(crate) source: EcoString,
+    pub(crate) body: EcoString,
 }
 
 /// Control-flow messages whose blocks run in place.

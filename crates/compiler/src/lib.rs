@@ -32,7 +32,8 @@ use crate::lower::Target;
 use crate::resolve::Resolver;
 
 pub use live::{CompiledMethod, compile_method, remove_method};
-pub use names::module_name;
+pub use meta::is_delegate;
+pub use names::{is_erlang_reserved, module_name};
 pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
 
 /// One parsed source text.

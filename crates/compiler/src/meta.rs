@@ -219,21 +219,32 @@ fn method_info(file: &SourceFile, lines: &LineIndex, method: &ast::Method) -> Te
             Term::Integer(i64::from(lines.line(method.head.span.start))),
         ),
         ("source", text(source(method.span, file))),
+        (
+            "head",
+            Term::Integer(i64::from(method.head.span.start - method.span.start)),
+        ),
         ("parameters", Term::list(parameters)),
         ("return_type", annotation(method.result.as_ref(), file)),
         ("generated", boolean(false)),
         ("delegate", boolean(is_delegate(method))),
+        ("primitive", boolean(is_primitive(method))),
         ("sites", sites::of(method, lines)),
     ])
 }
 
 /// The whole body is `self delegate`.
-pub(crate) fn is_delegate(method: &ast::Method) -> bool {
+pub fn is_delegate(method: &ast::Method) -> bool {
     let [statement] = method.body.as_slice() else {
         return false;
     };
     matches!(&statement.expression.kind, ast::ExpressionKind::Send(send)
         if matches!(send.receiver.kind, ast::ExpressionKind::SelfReference) && send.message.selector == "delegate")
+}
+
+/// The whole body is a primitive or an intrinsic.
+fn is_primitive(method: &ast::Method) -> bool {
+    matches!(method.body.as_slice(), [statement]
+        if matches!(statement.expression.kind, ast::ExpressionKind::Primitive { .. }))
 }
 
 fn source(span: Span, file: &SourceFile) -> &str {

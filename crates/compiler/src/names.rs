@@ -2,6 +2,18 @@
 
 use ecow::{EcoString, eco_format};
 
+/// Words no Erlang function can be called by without quotes; a native method may not be named like one.
+const ERLANG_RESERVED: &[&str] = &[
+    "after", "and", "andalso", "band", "begin", "bnot", "bor", "bsl", "bsr", "bxor", "case", "catch", "cond",
+    "div", "else", "end", "fun", "if", "let", "maybe", "not", "of", "or", "orelse", "receive", "rem", "try",
+    "when", "xor",
+];
+
+/// Whether Erlang reads this word as something other than a name.
+pub fn is_erlang_reserved(word: &str) -> bool {
+    ERLANG_RESERVED.contains(&word)
+}
+
 /// The BEAM module of a source file: `bt@package@path`, or `bt@name` outside a package.
 ///
 /// `path` is relative to `src/`, with or without its extension.

@@ -80,6 +80,8 @@ struct Tables {
     user_selectors: FxHashSet<EcoString>,
     /// Code outside the library may not call Erlang.
     is_ffi_disabled: bool,
+    /// A primitive outside the library is a warning, not an error.
+    are_primitives_allowed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -198,6 +200,15 @@ impl ClassTable {
     /// with `--no-ffi`.
     pub fn disable_ffi(&mut self) {
         Arc::make_mut(&mut self.tables).is_ffi_disabled = true;
+    }
+
+    /// From now on a primitive outside the library is a warning.
+    pub fn allow_primitives(&mut self) {
+        Arc::make_mut(&mut self.tables).are_primitives_allowed = true;
+    }
+
+    pub(crate) fn allows_primitives(&self) -> bool {
+        self.tables.are_primitives_allowed
     }
 
     pub(crate) fn allows_ffi(&self, origin: Origin) -> bool {

@@ -1,6 +1,6 @@
 //! How a node is started.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Erlang, NodeOptions, Runtime};
@@ -23,6 +23,15 @@ const FLAGS: &[&str] = &[
     "logger",
     "[{handler,default,undefined}]",
 ];
+
+/// How a node that may be asked to start distribution is booted. The flags start nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistributionFlags {
+    /// `inet_tls` or `inet6_tls`.
+    pub protocol: &'static str,
+    /// The options of TLS.
+    pub options_file: PathBuf,
+}
 
 fn add_flags(command: &mut Command, runtime: &Runtime) {
     command.args(FLAGS);
@@ -78,6 +87,16 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
     let disabled = options.disabled_capabilities.join(",");
     command.args(["-noinput", "-beamtalk", "disabled_capabilities"]);
     command.arg(format!("[{disabled}]"));
+    if let Some(distribution) = &options.distribution {
+        // The secret comes over the pipe: none is read from the user's home, none is written there.
+        command.args([
+            "-nocookie",
+            "-proto_dist",
+            distribution.protocol,
+            "-ssl_dist_optfile",
+        ]);
+        command.arg(&distribution.options_file);
+    }
     command.args(["-s", "beamtalk_boot", "workspace", "-extra"]);
     command.arg(runtime.image());
     for (name, _) in std::env::vars_os() {

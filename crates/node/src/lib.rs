@@ -1,7 +1,7 @@
 //! The BEAM child: find Erlang, unpack the runtime and library this binary carries, start a node
 //! and talk to it over a framed pipe.
 //!
-//! A node started here opens no port and starts no distribution. Callers are the commands that run
+//! A node started here opens no port and starts no distribution of its own accord. Callers are the commands that run
 //! or compile code; this crate knows nothing about what they ask for.
 
 mod embedded;
@@ -14,6 +14,6 @@ mod worker;
 pub use embedded::{LIBRARY_HASH, Runtime, library_sources};
 pub use erlang::{Erlang, INSTALL_COMMAND, OLDEST_RELEASE};
 pub use error::Error;
-pub use launch::script_command;
+pub use launch::{DistributionFlags, script_command};
 pub use link::{Answer, NodeLink, NodeMessage, NodeOptions, Reply};
 pub use worker::Worker;

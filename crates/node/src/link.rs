@@ -19,7 +19,7 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
 
-use crate::{Erlang, Error, Runtime, launch};
+use crate::{DistributionFlags, Erlang, Error, Runtime, launch};
 use frame::Incoming;
 
 /// How long the rest of a pipe, or the end of a node that closed its pipe, is waited for.
@@ -35,6 +35,8 @@ pub struct NodeOptions {
     pub crash_dump: PathBuf,
     /// Capabilities that are switched off: `subprocess`, `ffi`, `http`, `fs`.
     pub disabled_capabilities: Vec<String>,
+    /// Distribution may be asked for later.
+    pub distribution: Option<DistributionFlags>,
 }
 
 /// What a node answers to one request. `Done` and `Failed` are the last.

@@ -17,6 +17,7 @@ mod records;
 mod run;
 mod secret;
 mod state;
+mod tail;
 pub mod time;
 mod workspace;
 
@@ -35,6 +36,7 @@ pub use records::{
 pub use run::RunDirectory;
 pub use secret::{Secret, base64url, random_bytes};
 pub use state::{Notice, StateDirectory};
+pub use tail::LogTail;
 pub use workspace::{WorkspaceDirectory, WorkspaceLock};
 
 /// Read a file of secrets outside the state directory: a key, a token. It must be a regular file of

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use crate::StorageError;
 use crate::directory::Directory;
+use crate::tail::identity;
 
 /// An append-only file of mode 0600 with `count` older ones beside it, `.1` the newest.
 #[derive(Debug)]
@@ -51,6 +52,27 @@ impl RotatingLog {
             .collect();
         files.sort_unstable_by(|one, other| other.cmp(one));
         Ok(files.into_iter().map(|(_, file)| file).collect())
+    }
+
+    /// All files of a log, the oldest first, each once.
+    pub fn open_all(directory: &Directory, name: &str) -> Result<Vec<(String, File)>, StorageError> {
+        let mut files: Vec<(String, File)> = Vec::new();
+        let mut seen = Vec::new();
+        // From the newest: a rotation under way moves files on to where we still come, so that one is
+        // met twice at most and none is missed.
+        for name in Self::files(directory, name)?.into_iter().rev() {
+            let Some(file) = directory.open(&name)? else {
+                continue;
+            };
+            let identity =
+                identity(&file).map_err(StorageError::file("examine", directory.path_of(&name)))?;
+            if !seen.contains(&identity) {
+                seen.push(identity);
+                files.push((name, file));
+            }
+        }
+        files.reverse();
+        Ok(files)
     }
 
     /// Open the file of that name again: somebody may have moved it away.

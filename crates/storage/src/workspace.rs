@@ -97,6 +97,10 @@ impl WorkspaceDirectory {
         &self.id
     }
 
+    pub fn state(&self) -> &StateDirectory {
+        &self.state
+    }
+
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -136,6 +140,11 @@ impl WorkspaceDirectory {
             Some(cookie) => Ok(cookie),
             None => self.write_cookie(DISTRIBUTION_COOKIE),
         }
+    }
+
+    /// Forget the secret of distribution.
+    pub fn remove_distribution_cookie(&self) -> Result<(), StorageError> {
+        self.directory.remove(DISTRIBUTION_COOKIE).map(drop)
     }
 
     fn read_cookie(&self, name: &str) -> Result<Option<Secret>, StorageError> {

@@ -22,3 +22,4 @@ pub use error::ChangeError;
 pub use log::ChangeLog;
 pub use plan::Filter;
 pub use revert::InverseChange;
+pub(crate) use splice::{class_source, replace_class};

@@ -5,6 +5,7 @@ mod frame;
 pub mod job;
 mod known;
 mod pool;
+mod redefinition;
 mod worker;
 
 pub use known::Known;

@@ -1,5 +1,7 @@
 //! The control socket's operations: administration by processes of the same user.
 
+mod tail;
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use crate::audit::{Audit, Event, Who};
 use crate::compile::job::{Job, SourceText, TextOrigin};
 use crate::gate::{AuditSink, AuthKind, Connections, ControlCall, Credential, GateEvent, Peer, parse_span};
 use crate::workspace::Workspace;
+use tail::Tail;
 
 /// Serve calls until the gate closes.
 pub(crate) async fn serve(workspace: Rc<Workspace>, mut calls: tokio::sync::mpsc::Receiver<ControlCall>) {
@@ -21,6 +24,10 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, mut calls: tokio::sync::mpsc
 }
 
 async fn answer(workspace: Rc<Workspace>, call: ControlCall) {
+    if let Some(tail) = Tail::of(&workspace, &call.request) {
+        tail.send(&call).await;
+        return;
+    }
     let answer = match perform(&workspace, &call.request, call.peer_uid).await {
         Ok(answer) => answer,
         Err(error) => json!({"error": error}),
@@ -190,6 +197,7 @@ async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
         "port": info.port,
         "bind": info.bind_addr,
         "tls": info.tls,
+        "cluster": *workspace.cluster_status.borrow(),
         "session": info.session,
         "socket": info.socket,
         "started_at": info.started_at,

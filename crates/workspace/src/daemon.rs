@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use beamtalk_node::{Erlang, Runtime};
 use beamtalk_storage::{
-    Metadata, NodeInfo, PidRecord, PortRecord, RunDirectory, Secret, SessionName, StateDirectory,
-    StorageError, WorkspaceDirectory, WorkspaceId, WorkspaceLock, process_start_time,
+    Metadata, NodeInfo, PRIVATE_FILE, PidRecord, PortRecord, RunDirectory, Secret, SessionName,
+    StateDirectory, StorageError, WorkspaceDirectory, WorkspaceId, WorkspaceLock, process_start_time,
+    read_secret_file,
 };
 use beamtalk_wire::{ErrorBody, PROTOCOL};
 use log::DaemonLog;
@@ -35,6 +36,8 @@ use crate::sessions::{Sessions, now};
 use crate::workspace::Workspace;
 use crate::{connection, control, project};
 
+/// The options of the node's TLS, when it is distributed.
+const DISTRIBUTION_OPTIONS: &str = "dist.config";
 /// How often, 10 ms apart, a daemon tries to get the lock before it leaves the workspace to another.
 const LOCK_ATTEMPTS: u32 = 20;
 
@@ -67,6 +70,8 @@ pub enum StartError {
     Gate(#[from] GateError),
     #[error(transparent)]
     Exposure(#[from] exposure::Refusal),
+    #[error(transparent)]
+    Cluster(#[from] node::ClusterError),
     #[error("{}", .0.message)]
     Failed(ErrorBody),
     #[error("{0}")]
@@ -83,6 +88,7 @@ impl StartError {
             | Self::Gate(GateError::Storage(_) | GateError::Tls(TlsError::Key(_))) => (5, "storage"),
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
+            Self::Cluster(_) => (5, "cluster"),
             Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
             Self::Failed(_) | Self::Io(_) => (70, "internal_error"),
         }
@@ -235,6 +241,17 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         options.no_ffi,
     );
     compiler.warm_up().map_err(StartError::Failed)?;
+    let distribution = match &listener.cluster {
+        Some(cluster) => {
+            // Others must not be able to read the key; the node will not look.
+            read_secret_file(&cluster.tls.key)?;
+            let text = cluster.options_text();
+            let own = directory.directory();
+            own.write_atomically(DISTRIBUTION_OPTIONS, text.as_bytes(), PRIVATE_FILE)?;
+            Some(cluster.flags(own.path_of(DISTRIBUTION_OPTIONS)))
+        }
+        None => None,
+    };
     let image = Image::new(NodeSetup {
         erlang,
         runtime,
@@ -244,8 +261,10 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         )),
         crash_dump: directory.crash_dump_path(),
         disabled_capabilities: disabled(&options),
+        distribution,
         log_level: options.log_level.clone(),
         transcript: options.transcript,
+        compiler_timeout_s: options.compiler_timeout_s,
     });
     let messages = image.start().map_err(StartError::Failed)?;
 
@@ -312,6 +331,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         program,
         autoflush: Cell::new(metadata.settings.autoflush),
         options,
+        cluster: listener.cluster,
+        cluster_status: RefCell::new(Value::Null),
         audit,
         compiler,
         image,
@@ -335,6 +356,10 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
             format!("the node did not start: {reason}"),
         ))
     })?;
+    for warning in node::distribute(&workspace).await? {
+        tracing::warn!("{warning}");
+        notices.push(warning);
+    }
     let built = match built {
         Some(build) => build.await.ok(),
         None => None,
@@ -422,6 +447,7 @@ fn remember(
 /// Remove what somebody who ran code in the workspace could have left there to come back with.
 fn evict(directory: &WorkspaceDirectory, root: &std::path::Path) -> Result<(), StartError> {
     directory.rotate_cookie()?;
+    directory.remove_distribution_cookie()?;
     directory.write_tokens(&Tokens::default().to_json())?;
     match std::fs::remove_dir_all(root.join("_build")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use beamtalk_storage::{StateDirectory, WorkspaceId};
 
+use crate::certificate_files::{IssueError, client_pair};
+use crate::cluster::{self, BadNodeName, Cluster};
 use crate::gate::{ExposureFlags, ExposureRefusal, TlsFiles, Tokens, exposure, parse_bind};
 use crate::options::StartOptions;
 
@@ -13,6 +15,8 @@ use crate::options::StartOptions;
 pub(crate) struct Listener {
     pub(crate) address: IpAddr,
     pub(crate) tls: Option<TlsFiles>,
+    /// The node is distributed.
+    pub(crate) cluster: Option<Cluster>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +28,14 @@ pub enum Refusal {
         path.display()
     )]
     NoCertificate { path: PathBuf, id: String },
-    #[error("--tls-client-auth needs the certificate authority {}. Make one with: beamtalk tls init", path.display())]
-    NoAuthority { path: PathBuf },
+    #[error("{flag} needs the certificate authority {}. Make one with: beamtalk tls init", path.display())]
+    NoAuthority { flag: &'static str, path: PathBuf },
+    #[error("the node's own certificate cannot be made: {0}")]
+    Client(#[from] IssueError),
+    #[error(transparent)]
+    NodeName(#[from] BadNodeName),
+    #[error("the host '{host}' of --cluster is not known: {reason}")]
+    NoHost { host: String, reason: String },
 }
 
 /// Decide from the options and the live tokens; nothing is bound yet.
@@ -48,13 +58,24 @@ pub(crate) fn decide(
     };
     let exposed = exposure(&flags, tokens.live(now).count())?;
     let tls = if exposed.tls {
-        Some(tls_files(options, state, id)?)
+        let client_auth = options.tls_client_auth.then_some("--tls-client-auth");
+        Some(tls_files(options, state, id, client_auth)?)
     } else {
         None
+    };
+    let cluster = match cluster::address_of(options, exposed.address)? {
+        Some((name, address)) => Some(Cluster {
+            address,
+            tls: tls_files(options, state, id, Some("--cluster"))?,
+            client: client_pair(state, id, &name.to_string())?,
+            name,
+        }),
+        None => None,
     };
     Ok(Listener {
         address: exposed.address,
         tls,
+        cluster,
     })
 }
 
@@ -63,7 +84,13 @@ pub(crate) fn serves_tls(options: &StartOptions) -> bool {
     options.tls || options.certificate.is_some()
 }
 
-fn tls_files(options: &StartOptions, state: &StateDirectory, id: &WorkspaceId) -> Result<TlsFiles, Refusal> {
+/// The files, and the authority of the other side's certificate where a flag asks for one.
+fn tls_files(
+    options: &StartOptions,
+    state: &StateDirectory,
+    id: &WorkspaceId,
+    needs_authority: Option<&'static str>,
+) -> Result<TlsFiles, Refusal> {
     let tls = state.path().join("tls");
     let own = tls.join("workspaces").join(id.as_str());
     let (certificate, key) = match (&options.certificate, &options.key) {
@@ -76,13 +103,16 @@ fn tls_files(options: &StartOptions, state: &StateDirectory, id: &WorkspaceId) -
             id: id.to_string(),
         });
     }
-    let client_ca = options.tls_client_auth.then(|| tls.join("ca.pem"));
-    match client_ca {
-        Some(path) if !path.exists() => Err(Refusal::NoAuthority { path }),
-        client_ca => Ok(TlsFiles {
+    let authority = tls.join("ca.pem");
+    match needs_authority {
+        Some(flag) if !authority.exists() => Err(Refusal::NoAuthority {
+            flag,
+            path: authority,
+        }),
+        flag => Ok(TlsFiles {
             certificate,
             key,
-            client_ca,
+            client_ca: flag.map(|_| authority),
         }),
     }
 }

@@ -40,6 +40,7 @@ use tokio::task::JoinHandle;
 
 pub use administration::Connections;
 pub use control::{Answer, ControlCall};
+pub(crate) use exposure::is_loopback;
 pub use exposure::{Bind, Exposure, ExposureFlags, ExposureRefusal, exposure, exposure_warning, parse_bind};
 pub use failures::{Delays, Failure, Peer, Reason};
 pub use framing::{FrameFault, Frames, encode_frame};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
-use beamtalk_node::{Answer, Erlang, NodeLink, NodeMessage, NodeOptions, Reply, Runtime};
+use beamtalk_node::{Answer, DistributionFlags, Erlang, NodeLink, NodeMessage, NodeOptions, Reply, Runtime};
 use beamtalk_storage::RotatingLog;
 use beamtalk_wire::ErrorBody;
 use rustix::pipe::PipeFlags;
@@ -54,8 +54,10 @@ pub(crate) struct NodeSetup {
     pub log: Rc<RefCell<RotatingLog>>,
     pub crash_dump: PathBuf,
     pub disabled_capabilities: Vec<String>,
+    pub distribution: Option<DistributionFlags>,
     pub log_level: String,
     pub transcript: u64,
+    pub compiler_timeout_s: u64,
 }
 
 pub(crate) struct Image {
@@ -91,17 +93,17 @@ impl Image {
             log,
             crash_dump: self.setup.crash_dump.clone(),
             disabled_capabilities: self.setup.disabled_capabilities.clone(),
+            distribution: self.setup.distribution.clone(),
         };
         let (link, messages) = NodeLink::start(&self.setup.erlang, &self.setup.runtime, options)
             .map_err(|cause| failed(cause.to_string()))?;
         self.phase.set(Phase::Starting);
         self.starts.set(self.starts.get() + 1);
+        let number = |value: u64| Term::Integer(i64::try_from(value).unwrap_or(i64::MAX));
         let settings = terms::map([
             ("log_level", Term::binary(&self.setup.log_level)),
-            (
-                "transcript",
-                Term::Integer(i64::try_from(self.setup.transcript).unwrap_or(i64::MAX)),
-            ),
+            ("transcript", number(self.setup.transcript)),
+            ("compiler_timeout", number(self.setup.compiler_timeout_s)),
         ]);
         link.control("boot", settings);
         *self.link.borrow_mut() = Some(link);
@@ -165,6 +167,11 @@ impl Image {
 
     pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.borrow().clone()
+    }
+
+    /// The port mapper that belongs to the node's Erlang.
+    pub(crate) fn epmd(&self) -> Option<PathBuf> {
+        self.setup.erlang.epmd()
     }
 
     pub(crate) fn pid(&self) -> Option<u32> {

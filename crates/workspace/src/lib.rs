@@ -1,8 +1,10 @@
 //! The daemon: one live image behind one boundary.
 
 pub mod audit;
+pub mod certificate_files;
 pub mod certificates;
 pub mod changes;
+mod cluster;
 pub mod compile;
 mod connection;
 mod control;
@@ -19,6 +21,7 @@ mod sessions;
 mod terms;
 mod workspace;
 
+pub use cluster::{BadNodeName, NodeName};
 pub use compile::job::{SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};

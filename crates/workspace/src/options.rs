@@ -20,6 +20,8 @@ pub struct StartOptions {
     pub insecure_no_tls: bool,
     pub allow_hosts: Vec<String>,
     pub allow_origins: Vec<String>,
+    /// `NAME@HOST` of the node, which is distributed then.
+    pub cluster: Option<String>,
     pub persistent: bool,
     pub idle_timeout_s: u64,
     pub no_load: bool,
@@ -64,6 +66,7 @@ impl Default for StartOptions {
             insecure_no_tls: false,
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
+            cluster: None,
             persistent: false,
             idle_timeout_s: limits::IDLE_STOP.as_secs(),
             no_load: false,

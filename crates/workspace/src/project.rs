@@ -1,5 +1,6 @@
 //! The project of a workspace: built by this binary in a process of its own, described to the daemon as data.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct ProjectImage {
     pub name: Option<String>,
     pub version: String,
     pub root: PathBuf,
+    /// The roots of the project and of everything it depends on, by name.
+    pub packages: BTreeMap<String, PathBuf>,
     /// The supervisor class of `[application]`.
     pub supervisor: Option<String>,
     /// Directories of code.
@@ -33,6 +36,21 @@ pub struct ProjectImage {
     pub sources: Vec<SourceText>,
     /// Capabilities that the manifest switches off.
     pub disabled: Vec<String>,
+}
+
+impl ProjectImage {
+    /// The package a file belongs to, with the file's path in it.
+    pub(crate) fn package_of<'a, 'b>(&'a self, file: &'b Path) -> Option<(&'a str, &'b Path)> {
+        let inside = |(name, root): (&'a String, &PathBuf)| {
+            let below = file.strip_prefix(root).ok()?;
+            Some((name.as_str(), below))
+        };
+        // A dependency may lie below the project.
+        self.packages
+            .iter()
+            .filter_map(inside)
+            .min_by_key(|(_, below)| below.as_os_str().len())
+    }
 }
 
 /// A build that did not work: what the compiler found, and the last word.
@@ -65,7 +83,7 @@ pub(crate) async fn build(
             name: "beamtalk".into(),
             arguments,
             directory: root.to_owned(),
-            environment: std::collections::BTreeMap::new(),
+            environment: BTreeMap::new(),
             stdin: Stdin::Null,
         },
         None,
@@ -136,6 +154,26 @@ mod tests {
             (image.name.as_deref(), image.version.as_str()),
             (Some("orbit"), "0.3.0")
         );
+    }
+
+    #[test]
+    fn a_file_belongs_to_the_innermost_package() {
+        let root = |name: &str, path: &str| (name.to_owned(), PathBuf::from(path));
+        let image = ProjectImage {
+            packages: BTreeMap::from([
+                root("orbit", "/o"),
+                root("parts", "/o/vendor/parts"),
+                root("z", "/z"),
+            ]),
+            ..ProjectImage::default()
+        };
+        let package_of = |file: &'static str| image.package_of(Path::new(file));
+        assert_eq!(package_of("/o/src/a.bt"), Some(("orbit", Path::new("src/a.bt"))));
+        assert_eq!(
+            package_of("/o/vendor/parts/src/b.bt"),
+            Some(("parts", Path::new("src/b.bt")))
+        );
+        assert_eq!(package_of("/other/c.bt"), None);
     }
 
     #[test]

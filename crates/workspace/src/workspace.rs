@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::audit::{Audit, AuditError, Event, Who};
 use crate::changes::ChangeLog;
+use crate::cluster::Cluster;
 use crate::compile::CompilerPool;
 use crate::gate::{Gate, Outgoing};
 use crate::image::{Image, Phase};
@@ -35,6 +36,9 @@ pub(crate) struct Workspace {
     /// This binary.
     pub program: PathBuf,
     pub options: StartOptions,
+    /// The node is distributed, and what was told of that.
+    pub(crate) cluster: Option<Cluster>,
+    pub(crate) cluster_status: RefCell<Value>,
     pub audit: Arc<Audit>,
     pub compiler: CompilerPool,
     pub image: Image,

@@ -66,6 +66,8 @@ pub(super) struct Buffer {
     /// Where the current request began, for files whose commits are requests.
     base: Option<u64>,
     per_request: bool,
+    /// Cutting the document to nothing is itself a change.
+    truncation_commits: bool,
     limit: usize,
     too_large: Refusal,
     largest: u32,
@@ -80,10 +82,18 @@ impl Buffer {
             committed: false,
             base: None,
             per_request,
+            truncation_commits: false,
             limit,
             too_large: Refusal::TOO_LARGE,
             largest,
             commit,
+        }
+    }
+
+    pub(super) fn emptied_by_truncation(self) -> Self {
+        Buffer {
+            truncation_commits: true,
+            ..self
         }
     }
 
@@ -169,6 +179,7 @@ impl Buffer {
         match usize::try_from(length) {
             Ok(length) if length <= self.bytes.len() => {
                 self.bytes.truncate(length);
+                self.pending |= length == 0 && self.truncation_commits;
                 Ok(())
             }
             _ => Err(Refusal::WSTAT_PROHIBITED),

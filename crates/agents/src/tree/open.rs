@@ -82,7 +82,8 @@ impl TreeNode {
             Place::File(_, "context") => (false, limits.context_bytes),
             _ => (false, limits.document_bytes),
         };
-        if request.truncate && matches!(self.place, Place::File(_, "context")) {
+        let is_context = matches!(self.place, Place::File(_, "context"));
+        if request.truncate && is_context {
             Arc::clone(&self).commit(Vec::new()).await?;
         }
         let start = if request.truncate || per_request {
@@ -93,6 +94,9 @@ impl TreeNode {
         let node = Arc::clone(&self);
         let commit: Commit = Arc::new(move |bytes| detached(Arc::clone(&node).commit(bytes)));
         let mut buffer = Buffer::new(start, per_request, limit, request.largest_write, commit);
+        if is_context {
+            buffer = buffer.emptied_by_truncation();
+        }
         if matches!(self.place, Place::File(_, "in")) {
             buffer = buffer.for_prompts();
         }

@@ -4,16 +4,21 @@ use std::path::{Path, PathBuf};
 
 use super::Scope;
 use crate::exit::Fault;
+use crate::fetch::{self, Wanted};
 use crate::files;
-use crate::manifest::{FILE_NAME, Manifest, Source};
+use crate::lock::{Lock, Locking, Pin};
+use crate::manifest::{Dependency, FILE_NAME, Manifest, Source};
 use crate::project::Project;
-use crate::terminal::Network;
+use crate::terminal::Terminal;
 
 /// A package with its dependencies resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Package {
     pub(crate) project: Project,
     pub(crate) is_dependency: bool,
+    pub(crate) dialect: Dialect,
+    /// How a dependency came into the graph; nothing for the package that is built.
+    pub(crate) provenance: Option<Provenance>,
     /// Only this file, for a build of a single file.
     only: Option<PathBuf>,
     output: PathBuf,
@@ -21,23 +26,64 @@ pub(crate) struct Package {
     dependencies: Vec<Package>,
 }
 
+/// By which rules a package is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Package,
+    /// A primitive outside the standard library is a warning.
+    Primitives,
+    /// As part of the standard library: primitives are allowed, modules are `bt@stdlib@…`.
+    Library,
+}
+
+impl Dialect {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dialect::Package => "package",
+            Dialect::Primitives => "primitives",
+            Dialect::Library => "library",
+        }
+    }
+}
+
 impl Package {
-    /// The package of a project, with its dependencies found.
-    pub(crate) fn resolve(project: Project, network: Network) -> anyhow::Result<Self> {
-        let output = project.output();
+    /// The package of a project, with its dependencies found at the commits the lock file pins.
+    pub(crate) fn resolve(
+        terminal: &mut Terminal,
+        project: Project,
+        locking: Locking,
+    ) -> anyhow::Result<Self> {
+        Self::resolve_moving(terminal, project, locking, Moving::Nothing)
+    }
+
+    /// The same, taking some pins anew.
+    pub(crate) fn resolve_moving(
+        terminal: &mut Terminal,
+        project: Project,
+        locking: Locking,
+        moving: Moving<'_>,
+    ) -> anyhow::Result<Self> {
+        let old = Lock::read(&project.root)?;
         let mut resolver = Resolver {
+            terminal,
             root: project.root.clone(),
-            network,
+            old: &old,
+            moving,
+            pins: Vec::new(),
             found: Vec::new(),
             path: Vec::new(),
         };
-        resolver.visit_dependencies(&project)?;
+        resolver.visit_dependencies(&project, None)?;
+        let Resolver { pins, found, .. } = resolver;
+        old.replace(&Lock::new(pins), &project.root, locking)?;
         Ok(Self {
+            output: project.output(),
             project,
             is_dependency: false,
+            dialect: Dialect::Package,
+            provenance: None,
             only: None,
-            output,
-            dependencies: resolver.found,
+            dependencies: found,
         })
     }
 
@@ -52,6 +98,8 @@ impl Package {
                 manifest: None,
             },
             is_dependency: false,
+            dialect: Dialect::Package,
+            provenance: None,
             only: Some(path),
             output: directory.join("build"),
             dependencies: Vec::new(),
@@ -64,6 +112,11 @@ impl Package {
 
     pub(crate) fn output(&self) -> PathBuf {
         self.output.clone()
+    }
+
+    /// All packages below this one, in build order.
+    pub(crate) fn dependencies(&self) -> &[Package] {
+        &self.dependencies
     }
 
     /// Dependencies first, this package last.
@@ -97,32 +150,135 @@ pub(crate) fn native_output(output: &Path) -> PathBuf {
     output.parent().unwrap_or(output).join("native/ebin")
 }
 
-struct Resolver {
+/// How a dependency came into the graph.
+#[derive(Clone, Debug)]
+pub(crate) struct Provenance {
+    /// The package that asked for it first.
+    pub(crate) user: String,
+    pub(crate) source: Source,
+    /// The commit of a git dependency.
+    pub(crate) sha: Option<String>,
+}
+
+/// Which pins are not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moving<'a> {
+    Nothing,
+    One(&'a str),
+    Everything,
+}
+
+struct Resolver<'a> {
+    terminal: &'a mut Terminal,
     root: PathBuf,
-    network: Network,
+    old: &'a Lock,
+    moving: Moving<'a>,
+    pins: Vec<Pin>,
     found: Vec<Package>,
     /// Names from the root package to the one being visited.
     path: Vec<String>,
 }
 
-impl Resolver {
-    fn visit_dependencies(&mut self, project: &Project) -> anyhow::Result<()> {
+impl Resolver<'_> {
+    /// `fence` is the checkout that a fetched package may not reach out of.
+    fn visit_dependencies(&mut self, project: &Project, fence: Option<&Path>) -> anyhow::Result<()> {
         let Some(manifest) = &project.manifest else {
             return Ok(());
         };
         self.path.push(manifest.name.clone());
         for dependency in &manifest.dependencies {
-            let directory = match &dependency.source {
-                Source::Path(path) => project.root.join(path),
-                Source::Git { .. } => crate::fetch::checkout(&self.root, dependency, self.network)?,
-            };
-            self.visit(&dependency.name, &directory, &manifest.name)?;
+            let name = &dependency.name;
+            if self.path.contains(name) {
+                let cycle = format!("{} -> {name}", self.path.join(" -> "));
+                let message = format!("packages depend on each other: {cycle}");
+                return Err(Fault::usage("dependency_cycle", message).into());
+            }
+            match &dependency.source {
+                Source::Path(path) => {
+                    let directory = project.root.join(path);
+                    check_fence(&directory, fence, dependency, &manifest.name)?;
+                    if !self.is_known(dependency, Some(&directory), &manifest.name)? {
+                        self.visit(dependency, &directory, &manifest.name, None, fence)?;
+                    }
+                }
+                Source::Git { .. } => {
+                    if !self.is_known(dependency, None, &manifest.name)? {
+                        let (directory, sha) = self.fetch(dependency)?;
+                        let checkout = std::fs::canonicalize(&directory)?;
+                        self.visit(dependency, &directory, &manifest.name, Some(sha), Some(&checkout))?;
+                    }
+                }
+            }
         }
         self.path.pop();
         Ok(())
     }
 
-    fn visit(&mut self, name: &str, directory: &Path, user: &str) -> anyhow::Result<()> {
+    /// Whether the same package is in the graph already. Another one of its name is refused.
+    fn is_known(
+        &self,
+        dependency: &Dependency,
+        directory: Option<&Path>,
+        user: &str,
+    ) -> anyhow::Result<bool> {
+        let name = dependency.name.as_str();
+        let known = self.found.iter().find(|package| package.name() == Some(name));
+        let Some((known, first)) = known.and_then(|known| Some((known, known.provenance.as_ref()?))) else {
+            return Ok(false);
+        };
+        let is_same = match directory.map(std::fs::canonicalize) {
+            Some(Ok(directory)) => directory == known.project.root,
+            Some(Err(_)) => false,
+            None => first.source == dependency.source,
+        };
+        if is_same {
+            return Ok(true);
+        }
+        let message = format!(
+            "two versions of '{name}': '{}' uses {}, '{user}' uses {}",
+            first.user, first.source, dependency.source
+        );
+        Err(Fault::usage("dependency_conflict", message)
+            .with_hint("there can be one in a program: let both packages use the same")
+            .into())
+    }
+
+    fn fetch(&mut self, dependency: &Dependency) -> anyhow::Result<(PathBuf, String)> {
+        let Source::Git { url, reference } = &dependency.source else {
+            anyhow::bail!("'{}' is not a git dependency", dependency.name);
+        };
+        let name = dependency.name.as_str();
+        let moves = match self.moving {
+            Moving::Nothing => false,
+            Moving::One(moving) => moving == name,
+            Moving::Everything => true,
+        };
+        let pinned = self.old.find(name, url, reference).filter(|_| !moves);
+        let wanted = Wanted {
+            name,
+            url,
+            reference,
+            pinned,
+        };
+        let (directory, sha) = fetch::checkout(self.terminal, &self.root, &wanted)?;
+        self.pins.push(Pin {
+            name: name.to_owned(),
+            url: url.clone(),
+            reference: reference.shown(),
+            sha: sha.clone(),
+        });
+        Ok((directory, sha))
+    }
+
+    fn visit(
+        &mut self,
+        dependency: &Dependency,
+        directory: &Path,
+        user: &str,
+        sha: Option<String>,
+        fence: Option<&Path>,
+    ) -> anyhow::Result<()> {
+        let name = dependency.name.as_str();
         let file = directory.join(FILE_NAME);
         if !file.is_file() {
             let message = format!(
@@ -132,25 +288,6 @@ impl Resolver {
             return Err(Fault::usage("dependency_missing", message).into());
         }
         let root = std::fs::canonicalize(directory)?;
-        if self.path.iter().any(|above| above == name) {
-            let cycle = format!("{} -> {name}", self.path.join(" -> "));
-            return Err(Fault::usage(
-                "dependency_cycle",
-                format!("packages depend on each other: {cycle}"),
-            )
-            .into());
-        }
-        if let Some(known) = self.found.iter().find(|package| package.name() == Some(name)) {
-            if known.project.root != root {
-                let message = format!(
-                    "two packages named '{name}': {} and {} (used by '{user}')",
-                    known.project.root.display(),
-                    root.display()
-                );
-                return Err(Fault::usage("dependency_conflict", message).into());
-            }
-            return Ok(());
-        }
         let manifest = Manifest::read(&file)?;
         if manifest.name != name {
             let message = format!("dependency '{name}' of '{user}' calls itself '{}'", manifest.name);
@@ -162,17 +299,44 @@ impl Resolver {
             root,
             manifest: Some(manifest),
         };
-        self.visit_dependencies(&project)?;
+        self.visit_dependencies(&project, fence)?;
         check_standard_names(&project, name)?;
         let output = self.root.join("_build/deps").join(name).join("ebin");
         self.found.push(Package {
             project,
             is_dependency: true,
+            dialect: Dialect::Package,
+            provenance: Some(Provenance {
+                user: user.to_owned(),
+                source: dependency.source.clone(),
+                sha,
+            }),
             only: None,
             output,
             dependencies: Vec::new(),
         });
         Ok(())
+    }
+}
+
+/// What was fetched may use other directories of its own repository, and nothing else of this machine.
+fn check_fence(
+    directory: &Path,
+    fence: Option<&Path>,
+    dependency: &Dependency,
+    user: &str,
+) -> Result<(), Fault> {
+    let Some(fence) = fence else { return Ok(()) };
+    // A directory that is not there is told later.
+    match std::fs::canonicalize(directory) {
+        Ok(directory) if !directory.starts_with(fence) => Err(Fault::usage(
+            "dependency_outside",
+            format!(
+                "'{user}' was fetched, and its dependency '{}' ({}) is outside its repository",
+                dependency.name, dependency.source
+            ),
+        )),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

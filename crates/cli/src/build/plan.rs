@@ -8,7 +8,7 @@ use beamtalk_compiler::{ClassTable, CompiledModule, Origin};
 use beamtalk_syntax::ast::Item;
 
 use super::Scope;
-use super::graph::Package;
+use super::graph::{Dialect, Package};
 use super::index::{Entry, Index};
 use super::interface::Interfaces;
 use crate::files;
@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) module_names: Vec<String>,
     pub(crate) findings: Vec<FileFindings>,
     pub(crate) native_applications: Vec<String>,
+    /// The top supervisor of an application.
+    pub(crate) supervisor: Option<String>,
     /// Modules whose source is gone.
     stale: Vec<String>,
     index: Option<Index>,
@@ -83,9 +85,13 @@ impl Plan {
             .map(str::to_owned)
             .chain(self.native_applications.iter().cloned())
             .collect();
+        // The runtime has the module that starts the supervisor of any package.
+        let start = self.supervisor.as_ref().map_or_else(String::new, |supervisor| {
+            format!("  {{mod, {{beamtalk_release, '{supervisor}'}}}},\n")
+        });
         let content = format!(
             "{{application, '{name}',\n [{{description, \"{name}\"}},\n  {{vsn, \"{}\"}},\n  {{registered, []}},\n  \
-             {{applications, [{}]}},\n  {{modules, [{}]}}]}}.\n",
+             {{applications, [{}]}},\n{start}  {{modules, [{}]}}]}}.\n",
             self.version,
             applications.join(", "),
             modules.join(",\n             "),
@@ -149,6 +155,7 @@ pub(crate) fn plan_all(
 fn environment(package: &Package, erlang: &str, below: &str) -> String {
     let manifest = std::fs::read(package.project.root.join(crate::manifest::FILE_NAME)).unwrap_or_default();
     let parts = [
+        package.dialect.name(),
         env!("CARGO_PKG_VERSION"),
         beamtalk_node::LIBRARY_HASH,
         &binary_stamp(),
@@ -203,6 +210,11 @@ fn plan_one(
             .manifest
             .as_ref()
             .map_or_else(Vec::new, |manifest| manifest.native_applications.clone()),
+        supervisor: package
+            .project
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.supervisor.clone()),
         stale: Vec::new(),
         index: None,
     };
@@ -244,6 +256,9 @@ fn compile_changed(
     plan: &mut Plan,
 ) -> anyhow::Result<()> {
     let table = tables.get();
+    if package.dialect == Dialect::Primitives {
+        table.allow_primitives();
+    }
     let mut interfaces = Interfaces::default();
     for file in &parsed {
         table.declare(&file.file);
@@ -336,10 +351,13 @@ fn check_module_names(package: &Package, index: &Index) -> anyhow::Result<()> {
 }
 
 fn parse_all(package: &Package, texts: Vec<Text>) -> Vec<Parsed> {
-    let name = package.name();
+    let (name, origin) = match package.dialect {
+        Dialect::Library => (Some("stdlib"), Origin::Library),
+        Dialect::Package | Dialect::Primitives => (package.name(), Origin::Package),
+    };
     source::parallel(&texts, |text| {
         let module_path = module_path(&text.path, &package.project.root);
-        text.clone().parse(name, &module_path, Origin::Package)
+        text.clone().parse(name, &module_path, origin)
     })
 }
 

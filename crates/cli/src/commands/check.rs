@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::files;
 use crate::findings::severity::Warnings;
 use crate::findings::{self, Counts, FileFindings};
+use crate::lock::LockArguments;
 use crate::source::{self, Text};
 use crate::terminal::Terminal;
 
@@ -21,10 +22,12 @@ pub(crate) struct Arguments {
     /// Warnings and hints fail the check.
     #[arg(long)]
     warnings_as_errors: bool,
+    #[command(flatten)]
+    lock: LockArguments,
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let package = package(terminal, &arguments.path)?;
+    let package = package(terminal, &arguments.path, arguments.lock.into())?;
     let warnings = if arguments.warnings_as_errors {
         Warnings::AsErrors
     } else {

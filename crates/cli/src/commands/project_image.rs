@@ -8,6 +8,7 @@ use super::build::policy;
 use crate::build::{self, Package, Scope};
 use crate::exit::Exit;
 use crate::findings::severity::Warnings;
+use crate::lock::Locking;
 use crate::project::Project;
 use crate::source;
 use crate::terminal::Terminal;
@@ -24,7 +25,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let project = Project::require(&arguments.path)?;
     let root = project.root.clone();
     let manifest = project.manifest.clone();
-    let package = Package::resolve(project, terminal.network)?;
+    let package = Package::resolve(terminal, project, Locking::Follow)?;
     let scope = if arguments.force {
         Scope::Everything
     } else {
@@ -54,6 +55,9 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     for package in package.in_order() {
         let root = &package.project.root;
+        if let Some(name) = package.name() {
+            image.packages.insert(name.to_owned(), root.clone());
+        }
         for path in package.sources()? {
             let module_path = build::plan::module_path(&path, root);
             let text = source::Text::read(&path, root)?;

@@ -17,6 +17,7 @@ use crate::build::package::Entry;
 use crate::build::{self, Package, Plan, Scope, path_term, plan};
 use crate::exit::{Exit, Fault};
 use crate::findings::severity::Warnings;
+use crate::lock::LockArguments;
 use crate::project::Project;
 use crate::terminal::Terminal;
 
@@ -32,6 +33,8 @@ pub(crate) struct Arguments {
     /// Run inside the live workspace.
     #[arg(long)]
     connect: bool,
+    #[command(flatten)]
+    lock: LockArguments,
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -48,7 +51,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         None => Project::loose(here)?,
     };
     let is_loose = project.manifest.is_none();
-    let package = Package::resolve(project, terminal.network)?;
+    let package = Package::resolve(terminal, project, arguments.lock.into())?;
     let erlang = Erlang::find()?;
     let scope = if is_loose {
         Scope::Everything

@@ -12,6 +12,7 @@ use crate::build::{self, Built, Package, path_term};
 use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::findings::severity::Warnings;
+use crate::lock::{LockArguments, Locking};
 use crate::project::Project;
 use crate::source;
 use crate::terminal::Terminal;
@@ -58,6 +59,8 @@ pub(crate) struct Settings {
     /// Warnings of the run fail it.
     #[arg(long)]
     warnings_as_errors: bool,
+    #[command(flatten)]
+    lock: LockArguments,
 }
 
 #[derive(clap::Args)]
@@ -88,7 +91,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         filters: Filters::parse(&arguments.filter)?,
         documentation,
     };
-    let mut session = Session::start(terminal, &arguments.paths)?;
+    let mut session = Session::start(terminal, &arguments.paths, arguments.settings.lock.into())?;
     let collection = collect::collect(&session.project, &arguments.paths, &session.table, &selection)?;
     session.finish(
         terminal,
@@ -99,7 +102,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 }
 
 pub(crate) fn run_scripts(terminal: &mut Terminal, arguments: &ScriptArguments) -> anyhow::Result<Exit> {
-    let mut session = Session::start(terminal, &arguments.paths)?;
+    let mut session = Session::start(terminal, &arguments.paths, arguments.settings.lock.into())?;
     let selection = Selection {
         documentation: Documentation::Excluded,
         ..Selection::default()
@@ -117,7 +120,7 @@ pub(crate) fn run_scripts(terminal: &mut Terminal, arguments: &ScriptArguments) 
 }
 
 pub(crate) fn run_docs(terminal: &mut Terminal, arguments: &DocsArguments) -> anyhow::Result<Exit> {
-    let mut session = Session::start(terminal, &arguments.paths)?;
+    let mut session = Session::start(terminal, &arguments.paths, arguments.settings.lock.into())?;
     let collection = collect::collect_markdown(&session.project, &arguments.paths, &session.table)?;
     session.finish(terminal, &collection, &arguments.settings, false)
 }
@@ -131,7 +134,7 @@ struct Session {
 }
 
 impl Session {
-    fn start(terminal: &mut Terminal, paths: &[PathBuf]) -> anyhow::Result<Self> {
+    fn start(terminal: &mut Terminal, paths: &[PathBuf], locking: Locking) -> anyhow::Result<Self> {
         let watch = Stopwatch::start();
         let project = project(paths)?;
         let erlang = Erlang::find()?;
@@ -140,7 +143,7 @@ impl Session {
         let mut worker = Worker::start(&erlang, &runtime, Some(&project.root))?;
         let mut table = source::library_table();
         if project.manifest.is_some() {
-            let package = Package::resolve(project.clone(), terminal.network)?;
+            let package = Package::resolve(terminal, project.clone(), locking)?;
             let policy = policy(&package, Warnings::Hidden);
             let built = build::build_with(terminal, &mut worker, &package, &policy, &erlang)?;
             declare_package(&package, &mut table)?;

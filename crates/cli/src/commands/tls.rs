@@ -1,16 +1,13 @@
 //! `beamtalk tls`: a certificate authority of the user's own, and the certificates it signs.
 
-use beamtalk_storage::{Directory, PUBLIC_FILE, StateDirectory, WorkspaceId, time};
-use beamtalk_workspace::certificates::{self, CertificateError, Pair, Subject, Summary};
+use beamtalk_storage::{Directory, StateDirectory, WorkspaceId, time};
+use beamtalk_workspace::certificate_files::{self, AUTHORITY, CLIENT, IssueError, PairNames, SERVER};
+use beamtalk_workspace::certificates::{self, CertificateError, Subject, Summary};
 use serde_json::json;
 
 use crate::exit::{Exit, Fault};
 use crate::terminal::Terminal;
 use crate::workspace_link::Place;
-
-const AUTHORITY: (&str, &str) = ("ca.pem", "ca-key.pem");
-const SERVER: (&str, &str) = ("server.pem", "server-key.pem");
-const CLIENT: (&str, &str) = ("client.pem", "client-key.pem");
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -60,7 +57,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 }
 
 fn init(terminal: &mut Terminal, force: bool) -> anyhow::Result<Exit> {
-    let tls = StateDirectory::open(None)?.directory("tls")?;
+    let tls = certificate_files::directory(&StateDirectory::open(None)?)?;
     let is_there = tls.open(AUTHORITY.0)?.is_some() || tls.open(AUTHORITY.1)?.is_some();
     if is_there && !force {
         return Err(Fault::failure(
@@ -74,50 +71,41 @@ fn init(terminal: &mut Terminal, force: bool) -> anyhow::Result<Exit> {
         .into());
     }
     let pair = certificates::make_authority(time::now_seconds()).map_err(refused)?;
-    write(&tls, AUTHORITY, &pair)?;
+    certificate_files::write(&tls, AUTHORITY, &pair)?;
     report(terminal, &tls, AUTHORITY)
 }
 
 fn issue(terminal: &mut Terminal, subject: &Issue) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, None)?;
-    let tls = place.state.directory("tls")?;
-    let missing = || {
-        Fault::failure("no_authority", "there is no certificate authority")
+    let subject = match subject {
+        Issue::Server { hosts } => Subject::Server {
+            workspace: place.id.to_string(),
+            hosts: hosts.clone(),
+        },
+        Issue::Client { name } => Subject::Client { name: name.clone() },
+    };
+    match certificate_files::issue(&place.state, &place.id, &subject) {
+        Ok((own, names)) => report(terminal, &own, names),
+        Err(error @ IssueError::NoAuthority) => Err(Fault::failure("no_authority", error.to_string())
             .with_hint("beamtalk tls init makes one")
-    };
-    let authority = Pair {
-        certificate: text(&tls.read(AUTHORITY.0)?.ok_or_else(missing)?),
-        key: zeroed_text(&tls.read_secret(AUTHORITY.1)?.ok_or_else(missing)?),
-    };
-    let (subject, files) = match subject {
-        Issue::Server { hosts } => (
-            Subject::Server {
-                workspace: place.id.to_string(),
-                hosts: hosts.clone(),
-            },
-            SERVER,
-        ),
-        Issue::Client { name } => (Subject::Client { name: name.clone() }, CLIENT),
-    };
-    let pair = certificates::issue(&authority, &subject, time::now_seconds()).map_err(refused)?;
-    let workspaces = place.state.create_in(&tls, "workspaces")?;
-    let own = place.state.create_in(&workspaces, place.id.as_str())?;
-    write(&own, files, &pair)?;
-    report(terminal, &own, files)
+            .into()),
+        Err(IssueError::Certificate(error)) => Err(refused(error)),
+        Err(IssueError::Storage(error)) => Err(error.into()),
+    }
 }
 
 fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
     let state = StateDirectory::open(None)?;
-    let tls = state.directory("tls")?;
+    let tls = certificate_files::directory(&state)?;
     let mut rows = Vec::new();
     rows.extend(row("ca", None, &tls, AUTHORITY.0)?);
-    let workspaces = state.create_in(&tls, "workspaces")?;
+    let workspaces = certificate_files::all_workspaces(&state)?;
     for name in workspaces.names()? {
         // Only what this command made is shown.
         let Ok(id) = WorkspaceId::named(&name) else {
             continue;
         };
-        let own = state.create_in(&workspaces, id.as_str())?;
+        let own = certificate_files::of_workspace(&state, &id)?;
         rows.extend(row("server", Some(&id), &own, SERVER.0)?);
         rows.extend(row("client", Some(&id), &own, CLIENT.0)?);
     }
@@ -193,18 +181,10 @@ fn date(seconds: u64) -> String {
     text
 }
 
-fn write(directory: &Directory, (certificate, key): (&str, &str), pair: &Pair) -> anyhow::Result<()> {
-    // The key first: a certificate without its key is of no use, a key without one does no harm.
-    directory.write_secret(key, pair.key.as_bytes())?;
-    directory.write_atomically(certificate, pair.certificate.as_bytes(), PUBLIC_FILE)?;
-    Ok(())
-}
-
 fn report(
     terminal: &mut Terminal,
-
     directory: &Directory,
-    (certificate, key): (&str, &str),
+    (certificate, key): PairNames,
 ) -> anyhow::Result<Exit> {
     let (certificate, key) = (directory.path_of(certificate), directory.path_of(key));
     if terminal.is_json() {
@@ -214,14 +194,6 @@ fn report(
         terminal.print(format_args!("key: {}", key.display()))?;
     }
     Ok(Exit::Success)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn zeroed_text(bytes: &[u8]) -> zeroize::Zeroizing<String> {
-    zeroize::Zeroizing::new(text(bytes))
 }
 
 fn refused(error: CertificateError) -> anyhow::Error {

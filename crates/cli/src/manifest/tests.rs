@@ -98,3 +98,52 @@ fn faults_name_the_line_and_the_repair() {
     .map(fault);
     insta::assert_snapshot!(faults.join("\n"));
 }
+
+#[test]
+fn only_three_protocols_are_fetched() {
+    let refusal = |url: &str| {
+        Source::Git {
+            url: url.to_owned(),
+            reference: Reference::Tag("v1".to_owned()),
+        }
+        .refusal()
+    };
+    for url in [
+        "https://example.org/units.git",
+        "https://[::1]/units.git",
+        "ssh://git@example.org/units.git",
+        "git@example.org:units.git",
+        "git@[::1]:units.git",
+        "file:///srv/units.git",
+        "/srv/units.git",
+    ] {
+        assert_eq!(refusal(url), None, "{url}");
+    }
+    for url in [
+        "http://example.org/units.git",
+        "git://example.org/units.git",
+        "ext::sh -c 'touch hacked'",
+        "ext::sh -c 'wget https://example.org'",
+        "ext://x",
+        "fd::17",
+        "https::x",
+        "--upload-pack=touch hacked",
+        "-u",
+        "units.git",
+        "../units.git",
+        "",
+        "https://example.org/\nhost=evil",
+    ] {
+        assert!(refusal(url).is_some(), "{url}");
+    }
+}
+
+#[test]
+fn the_name_of_a_dependency_is_no_path() {
+    let text = package("[dependencies]\n\"../../x\" = { path = \"x\" }\n");
+    assert!(
+        fault(&text).starts_with("beamtalk.toml:5: '../../x' is not a package name"),
+        "{}",
+        fault(&text)
+    );
+}

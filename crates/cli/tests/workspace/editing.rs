@@ -1,8 +1,6 @@
 //! Live editing, through the real binary: the image changes at once, files change when asked, and nothing else does.
 
-use std::time::Duration;
-
-use crate::home::{Home, block_on, kill, wait_until};
+use crate::home::{Home, block_on, kill};
 use crate::project::{Client, LAMP, exists, read, started, write};
 use serde_json::{Value, json};
 
@@ -425,64 +423,6 @@ fn classes_of_others_are_patched_in_memory_only() {
         assert_eq!(
             read(&home, "../parts/src/screw.bt"),
             "Object subclass: Screw\n  class size => 4\n"
-        );
-    });
-}
-
-#[test]
-fn the_state_of_running_actors_follows_their_class() {
-    let home = started("state", &[]);
-    block_on(async {
-        let client = Client::of(&home).await;
-        client.text("lamp := Lamp spawn").await;
-        client.text("lamp toggle").await;
-        let coloured = "Actor subclass: Lamp\n  state: on = false\n  state: colour = \"red\"\n  isOn => self.on\n  colour => self.colour\n";
-        write(&home, "src/lamp.bt", coloured);
-        let answer = client.good("reload", json!({"class": "Lamp"})).await;
-        assert_eq!(
-            (&answer["affected_actors"], &answer["migration_failures"]),
-            (&json!(1), &json!([]))
-        );
-        assert_eq!(client.value("lamp colour").await, "red");
-        assert_eq!(client.value("lamp isOn").await, true, "kept");
-        let log = || std::fs::read_to_string(home.workspace().join("workspace.log")).unwrap_or_default();
-        wait_until("dropped values are logged", Duration::from_secs(5), || {
-            log().contains("Lamp: removed slots (count) of 1 actor(s) are dropped")
-        });
-        // A default that cannot be evaluated.
-        write(
-            &home,
-            "src/lamp.bt",
-            &coloured.replace("  isOn", "  state: bad = 1 / 0\n  isOn"),
-        );
-        let answer = client.good("reload", json!({"class": "Lamp"})).await;
-        let failures = answer["migration_failures"].as_array().expect("a list");
-        assert_eq!(failures.len(), 1);
-        assert_eq!(client.value("lamp colour").await, "red", "it lives on");
-        // A class of another kind is refused, whichever way it comes.
-        write(&home, "src/lamp.bt", "Value subclass: Lamp\n  field: on = 1\n");
-        for op in ["reload", "load-project"] {
-            assert_eq!(
-                client.refused(op, json!({"class": "Lamp"})).await,
-                "incompatible_reload"
-            );
-        }
-        assert_eq!(
-            client.error("Object subclass: Lamp\n  zip => 3").await,
-            "incompatible_reload"
-        );
-        assert_eq!(client.value("lamp colour").await, "red");
-        // At the prompt.
-        client
-            .text("Actor subclass: Pad\n  state: a = 1\n  a => self.a")
-            .await;
-        client.text("pad := Pad spawn").await;
-        client
-            .text("Actor subclass: Pad\n  state: a = 1\n  state: b = 2\n  a => self.a\n  b => self.b")
-            .await;
-        assert_eq!(
-            (client.value("pad a").await, client.value("pad b").await),
-            (json!(1), json!(2))
         );
     });
 }

@@ -458,6 +458,8 @@ fn code_is_looked_at_without_running_it() {
                 .is_some_and(|text| text.contains("'run'/0"))
         );
         // Into a value.
+        let evaluated = client.text("(5 inspect evaluate: \"self + 1\") unwrap").await;
+        assert_eq!(evaluated, "6");
         let inner = client
             .good("inspect", json!({"binding": "big", "path": ["2"]}))
             .await;

@@ -1,7 +1,7 @@
 //! Classes, extensions, protocols and aliases.
 
 use beamtalk_syntax::ast::{self, ExpressionKind, SlotKeyword, TypeKind};
-use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
@@ -9,15 +9,9 @@ use super::Checker;
 use super::annotation::{is_primitive, type_parameters};
 use crate::codes;
 use crate::live::class_of;
+use crate::names::is_erlang_reserved;
 use crate::suggest;
 use crate::table::{Kind, Origin};
-
-/// Words no Erlang function can be called by without quotes; a native method may not be named like one.
-const ERLANG_RESERVED: &[&str] = &[
-    "after", "and", "andalso", "band", "begin", "bnot", "bor", "bsl", "bsr", "bxor", "case", "catch", "cond",
-    "div", "else", "end", "fun", "if", "let", "maybe", "not", "of", "or", "orelse", "receive", "rem", "try",
-    "when", "xor",
-];
 
 /// Type names that are no classes.
 const BUILT_IN_TYPES: &[&str] = &["Nil", "Dynamic", "Never", "Self", "Object"];
@@ -243,7 +237,7 @@ impl Checker<'_> {
                 );
             }
             let function = selector.split(':').next().unwrap_or_default();
-            if ERLANG_RESERVED.contains(&function) && self.table.kind(&class.name.text) != Kind::Actor {
+            if is_erlang_reserved(function) && self.table.kind(&class.name.text) != Kind::Actor {
                 let message =
                     eco_format!("`{function}` is an Erlang reserved word and cannot name a native function");
                 self.error(codes::NATIVE_RESERVED_WORD, method.head.span, message);
@@ -261,10 +255,13 @@ impl Checker<'_> {
         }
         if is_primitive(method) && !self.is_library() {
             let message = "Primitives can only be declared in the standard library";
-            self.error(codes::PRIMITIVE_OUTSIDE_LIBRARY, method.head.span, message)
-                .hint = Some(eco_format!(
-                "Write the body of `{class}>>{selector}` in Beamtalk, or use `native:`."
-            ));
+            let hint = eco_format!("Write the body of `{class}>>{selector}` in Beamtalk, or use `native:`.");
+            let mut finding = Diagnostic::error(codes::PRIMITIVE_OUTSIDE_LIBRARY, method.head.span, message)
+                .with_hint(hint);
+            if self.table.allows_primitives() {
+                finding.severity = Severity::Warning;
+            }
+            self.diagnostics.push(finding);
         }
         for annotation in method
             .head
@@ -339,7 +336,7 @@ impl Checker<'_> {
             );
             self.error(codes::FFI_DISABLED, class.header, message);
         }
-        if ERLANG_RESERVED.contains(&native) {
+        if is_erlang_reserved(native) {
             let message = eco_format!("`{native}` is an Erlang reserved word and cannot name a module");
             self.error(codes::NATIVE_RESERVED_WORD, class.header, message);
         }
@@ -412,6 +409,12 @@ impl Checker<'_> {
             .map(type_parameters);
         self.any_method(target, method, &parameters.unwrap_or_default());
         if self.file.origin == Origin::Session {
+            // It may replace a method of the class itself.
+            let superclass = self
+                .table
+                .class(target)
+                .and_then(|entry| entry.superclass.clone());
+            self.sealed_override(superclass.as_deref(), method);
             return;
         }
         let Some(entry) = self.table.class(target) else {

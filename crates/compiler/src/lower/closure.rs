@@ -1,18 +1,22 @@
 //! Blocks that are values.
 
+use ecow::EcoString;
+
 use super::{Lowerer, Place};
 use crate::erl::{Clause, Erl, ErlKind};
 use crate::ir::{BuiltMethod, Closure};
 
 impl Lowerer<'_> {
-    /// `{'$bt_method', Fun, Source}`: a block of a ClassBuilder with the meaning of a method body, so `^` ends it and
+    /// `{'$bt_method', Fun, {Parameters, Body}}`: a block of a ClassBuilder with the meaning of a method body, so `^` ends it and
     /// `super` starts above the class being built.
     pub(super) fn built_method(&mut self, method: &BuiltMethod, line: u32) -> Erl {
         let saved = (self.built.take(), std::mem::replace(&mut self.uses_home, false));
         self.built = method.class.clone().map(|class| (class, method.is_class_side));
         let fun = self.closure_with(&method.closure, Body::Method, line);
         (self.built, self.uses_home) = saved;
-        let source = Erl::new(line, ErlKind::Binary(method.source.clone()));
+        let text = |text: &EcoString| Erl::new(line, ErlKind::Binary(text.clone()));
+        let parameters = Erl::list(line, method.parameters.iter().map(text).collect());
+        let source = Erl::tuple(line, vec![parameters, text(&method.body)]);
         Erl::tuple(line, vec![Erl::atom(line, "$bt_method"), fun, source])
     }
 

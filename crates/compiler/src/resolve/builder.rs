@@ -72,13 +72,16 @@ impl Resolver<'_> {
         let span = argument.span;
         let kind = match &argument.kind {
             ExpressionKind::Block(block) => {
-                let source = block.body_span.text(&self.file.text).trim().into();
+                let body = block.body_span.text(&self.file.text).trim().into();
+                let parameters = block.parameters.iter().skip(1);
+                let parameters = parameters.map(|parameter| parameter.name.text.clone()).collect();
                 let closure = self.closure(block);
                 NodeKind::BuiltMethod(BuiltMethod {
                     closure,
                     class: builder.class.clone(),
                     is_class_side,
-                    source,
+                    parameters,
+                    body,
                 })
             }
             ExpressionKind::Dictionary(pairs) => NodeKind::Dictionary(

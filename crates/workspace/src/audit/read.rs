@@ -2,9 +2,8 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 
-use beamtalk_storage::{Directory, RotatingLog, WorkspaceDirectory, time};
+use beamtalk_storage::{Directory, LogTail, RotatingLog, WorkspaceDirectory, time};
 use serde_json::{Map, Value};
 
 use super::{AuditError, FILE};
@@ -142,9 +141,8 @@ impl AuditReader {
     /// Follow the trail from its beginning, or from after a record: see [`Tail::poll`].
     pub fn follow(&self, filter: Filter) -> Tail {
         Tail {
-            reader: self.clone(),
+            log: LogTail::new(&self.directory, FILE),
             filter,
-            current: None,
         }
     }
 
@@ -185,79 +183,25 @@ impl AuditReader {
 /// The end of a trail that grows.
 #[derive(Debug)]
 pub struct Tail {
-    reader: AuditReader,
+    log: LogTail,
     filter: Filter,
-    current: Option<Lines>,
 }
 
 impl Tail {
     /// The wanted records that came since the last call; an empty list when there are none yet.
     pub fn poll(&mut self) -> Result<Vec<Record>, AuditError> {
-        let mut records = Vec::new();
-        if let Some(lines) = &mut self.current {
-            collect(lines, &mut self.filter, &mut records)?;
-        }
-        if !self.is_current()? {
-            // Rotated, perhaps more than once: all files again, without what was seen.
-            let mut files = open_all(&self.reader.directory)?
-                .into_iter()
-                .map(|(_, file)| file);
-            self.current = None;
-            for file in &mut files {
-                let mut lines = Lines::new(file);
-                collect(&mut lines, &mut self.filter, &mut records)?;
-                self.current = Some(lines);
-            }
-        }
-        Ok(records)
+        let lines = self.log.poll()?;
+        let records = lines.iter().filter_map(|line| Record::parse(line));
+        Ok(records.filter(|record| self.filter.accepts(record)).collect())
     }
-
-    fn is_current(&self) -> Result<bool, AuditError> {
-        let (Some(lines), Some(now)) = (&self.current, self.reader.directory.open(FILE)?) else {
-            return Ok(false);
-        };
-        Ok(identity(lines.file.get_ref())? == identity(&now)?)
-    }
-}
-
-/// Take the whole lines there are; a part of one stays for the next time.
-fn collect(lines: &mut Lines, filter: &mut Filter, records: &mut Vec<Record>) -> Result<(), AuditError> {
-    while let Some(line) = lines.next_whole().map_err(AuditError::Read)? {
-        if let Some(record) = Record::parse(&line)
-            && record.seq > filter.after
-        {
-            let seq = record.seq;
-            if filter.accepts(&record) {
-                records.push(record);
-            }
-            filter.after = seq;
-        }
-    }
-    Ok(())
 }
 
 /// The lines of a file as bytes, with their ends.
-#[derive(Debug)]
-struct Lines {
-    file: BufReader<File>,
-    part: Vec<u8>,
-}
+struct Lines(BufReader<File>);
 
 impl Lines {
     fn new(file: File) -> Self {
-        Self {
-            file: BufReader::new(file),
-            part: Vec::new(),
-        }
-    }
-
-    /// The next line without its end; `None` as long as it is not whole.
-    fn next_whole(&mut self) -> std::io::Result<Option<Vec<u8>>> {
-        self.file.read_until(b'\n', &mut self.part)?;
-        if self.part.pop_if(|last| *last == b'\n').is_none() {
-            return Ok(None);
-        }
-        Ok(Some(std::mem::take(&mut self.part)))
+        Self(BufReader::new(file))
     }
 }
 
@@ -266,7 +210,7 @@ impl Iterator for Lines {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut line = Vec::new();
-        match self.file.read_until(b'\n', &mut line) {
+        match self.0.read_until(b'\n', &mut line) {
             Ok(0) => None,
             Ok(_) => Some(Ok(line)),
             Err(cause) => Some(Err(AuditError::Read(cause))),
@@ -276,27 +220,7 @@ impl Iterator for Lines {
 
 /// All files of the trail, the oldest first, each once.
 fn open_all(directory: &Directory) -> Result<Vec<(String, File)>, AuditError> {
-    let mut files: Vec<(String, File)> = Vec::new();
-    let mut seen = Vec::new();
-    // From the newest: a rotation under way moves files on to where we still come, so that one is
-    // met twice at most and none is missed.
-    for name in RotatingLog::files(directory, FILE)?.into_iter().rev() {
-        let Some(file) = directory.open(&name)? else {
-            continue;
-        };
-        let identity = identity(&file)?;
-        if !seen.contains(&identity) {
-            seen.push(identity);
-            files.push((name, file));
-        }
-    }
-    files.reverse();
-    Ok(files)
-}
-
-fn identity(file: &File) -> Result<(u64, u64), AuditError> {
-    let metadata = file.metadata().map_err(AuditError::Read)?;
-    Ok((metadata.dev(), metadata.ino()))
+    Ok(RotatingLog::open_all(directory, FILE)?)
 }
 
 /// End the current file with a whole line: a record that lacks only its end gets it, a part of one

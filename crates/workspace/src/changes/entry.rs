@@ -102,7 +102,7 @@ pub struct Entry {
     pub prev_source_ref: Option<String>,
     /// Relative to the project.
     pub source_file: Option<String>,
-    /// Where the method stood in the file when the change was made; `None` when it was not there.
+    /// Where the method, or the class that is defined anew, stood in the file when the change was made; `None` when it was not there.
     pub span: Option<Range<usize>>,
     /// SHA-256 of the file at that time; `None` when there was no file.
     pub file_hash: Option<String>,
@@ -129,6 +129,11 @@ impl Entry {
             (Some(selector), _) => format!("{}>>{selector}", self.class),
             (None, _) => format!("{} ({})", self.class, self.kind.as_str()),
         }
+    }
+
+    /// Another definition of a class that its file had already.
+    pub(crate) fn is_redefinition(&self) -> bool {
+        self.kind == Kind::NewClass && self.span.is_some()
     }
 
     /// Whether this entry, being later, makes the other one irrelevant.

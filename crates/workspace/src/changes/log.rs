@@ -1,6 +1,7 @@
 //! The change log: what was changed, what of it is pending, what to write, how to undo it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use beamtalk_storage::{Directory, time};
@@ -13,7 +14,7 @@ use super::new_class::{NewClass, NewClassFault, check_new_class};
 use super::plan::{self, FileState, Filter, FlushReport, FlushedFile, Pending};
 use super::project::Project;
 use super::revert::{InverseChange, inverse};
-use super::splice::{find_method, is_readable};
+use super::splice::{find_class, find_method, is_readable};
 use super::store::Store;
 
 /// Entries that stay in the log; older ones that nobody waits for go to the archive.
@@ -87,7 +88,7 @@ impl ChangeLog {
             author_kind: new.author_kind,
             state: State::Pending,
         };
-        self.place(&mut entry);
+        self.place(&mut entry, new.prev_source.is_some());
         if let Some(source) = &new.source {
             entry.source_ref = Some(self.store.write_source(seq, "source", source)?);
         }
@@ -102,7 +103,7 @@ impl ChangeLog {
     }
 
     /// Find out where in which file a change belongs, and whether it can be written there.
-    fn place(&self, entry: &mut Entry) {
+    fn place(&self, entry: &mut Entry, is_replacement: bool) {
         if entry.not_flushable_reason.is_some() {
             return;
         }
@@ -120,9 +121,8 @@ impl ChangeLog {
         match self.project.state(&relative) {
             FileState::Text { text, hash } if entry.kind == Kind::RemoveClass || is_readable(&text) => {
                 entry.flushable = true;
-                if let Some(selector) = &entry.selector {
-                    let side = entry.side.unwrap_or(Side::Instance);
-                    entry.span = find_method(&text, &entry.class, side, selector);
+                if entry.selector.is_some() || is_replacement {
+                    entry.span = find_span(entry, &text);
                 }
                 entry.file_hash = Some(hash);
             }
@@ -368,9 +368,8 @@ impl ChangeLog {
     fn place_again(&self, entry: &mut Entry) {
         let Some(file) = &entry.source_file else { return };
         if let FileState::Text { text, hash } = self.project.state(file) {
-            if let Some(selector) = &entry.selector {
-                let side = entry.side.unwrap_or(Side::Instance);
-                entry.span = find_method(&text, &entry.class, side, selector);
+            if entry.selector.is_some() || entry.is_redefinition() {
+                entry.span = find_span(entry, &text);
             }
             entry.file_hash = Some(hash);
         }
@@ -445,5 +444,17 @@ impl ChangeLog {
         self.store.archive(&old, &kept)?;
         self.entries = kept;
         Ok(())
+    }
+}
+
+/// Where in the text the method stands, or the class that was defined anew.
+fn find_span(entry: &Entry, text: &str) -> Option<Range<usize>> {
+    match (&entry.selector, entry.kind) {
+        (Some(selector), _) => {
+            let side = entry.side.unwrap_or(Side::Instance);
+            find_method(text, &entry.class, side, selector)
+        }
+        (None, Kind::NewClass) => find_class(text, &entry.class),
+        (None, _) => None,
     }
 }

@@ -1,11 +1,12 @@
 //! What a flush would do: pure, from the pending entries and what is known about their files.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::entry::{AuthorKind, Entry, Kind, Side};
-use super::splice::{Change, Edit, splice};
+use super::splice::{Change, Edit, replace_class, splice};
 
 /// Which entries a flush takes; the default takes all that leave their file in place.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +60,7 @@ pub(crate) struct Pending<'a> {
 /// What a flush did, as the wire tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FlushReport {
-    /// How many methods were written or taken out.
+    /// How many methods were written or taken out, and classes written anew.
     pub flushed: usize,
     pub files: Vec<FlushedFile>,
     pub new_classes: Vec<String>,
@@ -114,7 +115,7 @@ pub(crate) struct FilePlan {
     pub(crate) old_hash: Option<String>,
     /// Entries that are done with it.
     pub(crate) retired: Vec<u64>,
-    /// How many methods it changes.
+    /// How many methods it changes, and classes it has anew.
     pub(crate) methods: usize,
     pub(crate) new_class: Option<String>,
     pub(crate) removed_class: Option<String>,
@@ -173,6 +174,9 @@ pub(crate) fn is_clean(one: Pending, state: &FileState) -> bool {
     }
     match (one.entry.kind, state) {
         (Kind::RemoveClass, FileState::Missing) => true,
+        (Kind::NewClass, FileState::Text { text, .. }) if one.entry.is_redefinition() => {
+            redefined(&one, text).is_some_and(|new_text| new_text == *text)
+        }
         (Kind::NewClass, FileState::Text { text, .. }) => one.source == Some(text),
         (Kind::Instance | Kind::Class | Kind::RemoveMethod, FileState::Text { text, .. }) => edit(&one)
             .is_some_and(|edit| {
@@ -190,6 +194,11 @@ fn skip(entry: &Entry, reason: &str) -> Skip {
         kind: entry.kind,
         reason: reason.to_owned(),
     }
+}
+
+/// The text of a file with the new definition of one of its classes.
+fn redefined(one: &Pending, text: &str) -> Option<String> {
+    replace_class(text, &one.entry.class, one.source?)
 }
 
 fn edit<'a>(one: &Pending<'a>) -> Option<Edit<'a>> {
@@ -294,22 +303,32 @@ impl<'a> TargetFile<'a> {
         }
     }
 
-    fn writing(&self, creation: Option<&Pending<'a>>, plan: &mut Plan) {
+    fn writing(&self, definition: Option<&Pending<'a>>, plan: &mut Plan) {
+        let creation = definition.filter(|one| !one.entry.is_redefinition());
+        let redefinition = definition.filter(|one| one.entry.is_redefinition());
         let made = creation.and_then(|one| one.source);
         let base = match (made, self.state) {
-            (Some(source), FileState::Missing) => source,
-            (Some(source), FileState::Text { text, .. }) if text == source || self.is_forced => source,
+            (Some(source), FileState::Missing) => Cow::Borrowed(source),
+            (Some(source), FileState::Text { text, .. }) if text == source || self.is_forced => {
+                Cow::Borrowed(source)
+            }
             (Some(_), _) => {
                 return self.conflict(plan, ConflictReason::TargetExists, None, self.seqs());
             }
-            (None, FileState::Text { text, .. }) => text,
+            (None, FileState::Text { text, .. }) => match redefinition {
+                None => Cow::Borrowed(text.as_str()),
+                Some(one) => match redefined(one, text) {
+                    Some(text) => Cow::Owned(text),
+                    None => return self.misplaced(one, plan),
+                },
+            },
             (None, _) => {
                 return self.conflict(plan, ConflictReason::FileMissing, None, self.seqs());
             }
         };
-        let (content, applied) = self.spliced(base, plan);
+        let (content, applied) = self.spliced(&base, redefinition.is_some(), plan);
         let mut retired: Vec<u64> = applied.iter().flat_map(|one| self.chain(one)).collect();
-        retired.extend(creation.into_iter().flat_map(|one| self.chain(one)));
+        retired.extend(definition.into_iter().flat_map(|one| self.chain(one)));
         let old_hash = match self.state {
             FileState::Text { text, .. } if *text == content => {
                 plan.clean.extend(retired);
@@ -326,14 +345,26 @@ impl<'a> TargetFile<'a> {
             content: Some(content),
             old_hash,
             retired,
-            methods: applied.len(),
+            methods: applied.len() + redefinition.iter().len(),
             new_class: creation.map(|one| one.entry.class.clone()),
             removed_class: None,
         });
     }
 
+    /// What was changed is not in the file any more. A file that somebody edited is told as such, once.
+    fn misplaced(&self, one: &Pending, plan: &mut Plan) {
+        let is_edited = matches!(self.state, FileState::Text { hash, .. } if self.is_edited(hash));
+        let reason = if is_edited {
+            ConflictReason::ExternalEdit
+        } else {
+            ConflictReason::SpanOutOfRange
+        };
+        self.conflict(plan, reason, Some(one.entry.title()), self.seqs());
+    }
+
     /// The text with all edits that can be made, and the entries of those; the others are conflicts.
-    fn spliced(&self, base: &str, plan: &mut Plan) -> (String, Vec<Pending<'a>>) {
+    /// In a class that was defined anew methods are found by name alone.
+    fn spliced(&self, base: &str, is_redefined: bool, plan: &mut Plan) -> (String, Vec<Pending<'a>>) {
         let mut applied: Vec<Pending> = self
             .group
             .iter()
@@ -341,7 +372,10 @@ impl<'a> TargetFile<'a> {
             .filter(|one| edit(one).is_some())
             .collect();
         loop {
-            let edits: Vec<Edit> = applied.iter().filter_map(edit).collect();
+            let mut edits: Vec<Edit> = applied.iter().filter_map(edit).collect();
+            if is_redefined {
+                edits.iter_mut().for_each(|edit| edit.span = None);
+            }
             match splice(base, &edits) {
                 Ok(content) => return (content, applied),
                 Err((index, _)) => {

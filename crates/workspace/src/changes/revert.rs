@@ -86,10 +86,11 @@ pub(crate) fn inverse(
                 source_file: entry.source_file.clone(),
             })
         }
+        // The class itself knows its file.
         (Kind::NewClass, Some(source)) => Ok(InverseChange::InstallClass {
             class,
             source,
-            source_file: entry.source_file.clone(),
+            source_file: None,
         }),
         (Kind::Unknown, _) => Err(ChangeError::UnsupportedRevertKind { seq: entry.seq }),
     }

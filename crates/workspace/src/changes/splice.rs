@@ -9,6 +9,9 @@ use beamtalk_syntax::span::Span;
 
 use super::entry::Side;
 
+/// What the lines right above a class or method that belong to it start with.
+const DOCUMENTATION: [&str; 2] = ["///", "@expect"];
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edit<'a> {
     pub(crate) class: &'a str,
@@ -79,6 +82,33 @@ pub(crate) fn find_method(text: &str, class: &str, side: Side, selector: &str) -
         change: Change::Remove,
     };
     locate(&parse.unit, &edit).map(|place| range(place.method.span))
+}
+
+/// The bytes of a class in a text, without its documentation.
+pub(crate) fn find_class(text: &str, class: &str) -> Option<Range<usize>> {
+    let parse = beamtalk_syntax::parse_file(text);
+    class_of(&parse.unit, class).map(|class| range(class.span))
+}
+
+/// A class with the documentation right above it.
+pub(crate) fn class_source<'a>(text: &'a str, class: &Class) -> &'a str {
+    let whole = range(class.span);
+    let start = doc_start(text, whole.start, &DOCUMENTATION);
+    text.get(start..whole.end).unwrap_or_default()
+}
+
+/// The text with another definition of one of its classes; `None` when it has no such class. The documentation
+/// stays unless the new definition comes with its own.
+pub(crate) fn replace_class(text: &str, class: &str, source: &str) -> Option<String> {
+    let whole = find_class(text, class)?;
+    let source = source.trim();
+    let start = if DOCUMENTATION.iter().any(|mark| source.starts_with(mark)) {
+        doc_start(text, whole.start, &DOCUMENTATION)
+    } else {
+        whole.start
+    };
+    let new = in_newlines_of(text, &source.replace("\r\n", "\n"));
+    Some(apply(text, vec![(start..whole.end, new)]))
 }
 
 /// Whether a text can be read well enough to change it.
@@ -204,7 +234,7 @@ fn replacement(text: &str, edit: &Edit, source: &str, place: &Place) -> (Range<u
 /// A method with its documentation, as whole lines where it has them for itself.
 fn removal(text: &str, whole: Span) -> Range<usize> {
     let whole = range(whole);
-    let start = doc_start(text, whole.start, &["///", "@expect"]);
+    let start = doc_start(text, whole.start, &DOCUMENTATION);
     let line_start = line_start(text, start);
     let content_end = line_end(text, whole.end);
     let is_alone = text

@@ -43,9 +43,9 @@ impl Known {
         self.generation += 1;
     }
 
-    /// The text of a file of the project.
-    pub fn file(&self, path: &str) -> Option<&SourceText> {
-        self.texts.get(path).map(|(_, text)| text)
+    /// The text of a file of a package, or of one that belongs to none.
+    pub fn file(&self, package: Option<&str>, path: &str) -> Option<&SourceText> {
+        self.texts.get(&file_key(package, path)).map(|(_, text)| text)
     }
 
     /// The files of the project for which `is_wanted` holds, in the order of their paths.
@@ -77,11 +77,15 @@ impl Known {
     }
 }
 
-/// A file is known by its path. An input of a session is known by its first line that is not blank: the next
+fn file_key(package: Option<&str>, path: &str) -> String {
+    format!("{}:{path}", package.unwrap_or_default())
+}
+
+/// A file is known by its path in its package. An input of a session is known by its first line that is not blank: the next
 /// definition of the same class or method replaces it.
 fn key(text: &SourceText) -> String {
     match text.origin {
-        TextOrigin::Package | TextOrigin::Test => text.path.clone(),
+        TextOrigin::Package | TextOrigin::Test => file_key(text.package.as_deref(), &text.path),
         TextOrigin::Session => {
             let head = text.text.lines().find(|line| {
                 let line = line.trim();
@@ -125,6 +129,27 @@ mod tests {
         );
         known.clear();
         assert!(known.since(told).0.reset);
+    }
+
+    #[test]
+    fn packages_may_have_files_of_the_same_path() {
+        let file = |package: &str, text: &str| SourceText {
+            path: "src/a.bt".to_owned(),
+            package: Some(package.to_owned()),
+            origin: TextOrigin::Package,
+            ..session(text)
+        };
+        let mut known = Known::default();
+        known.declare(vec![file("one", "1"), file("two", "2")]);
+        let text = |package| {
+            known
+                .file(Some(package), "src/a.bt")
+                .map(|text| text.text.as_str())
+        };
+        assert_eq!(
+            (text("one"), text("two"), text("three")),
+            (Some("1"), Some("2"), None)
+        );
     }
 
     #[test]

@@ -23,6 +23,8 @@ use super::job::{
     Blob, CheckMode, Definition, Expression, Job, Knowledge, Module, Outcome, SourceText, Step, TextOrigin,
     Variable,
 };
+use super::redefinition::{redefined_files, without_redefined};
+use crate::changes::class_source;
 
 /// Longer forms are compiled like a loop: the interpreter's time grows with the cube of the number of statements.
 const INTERPRETED: usize = 8 * 1024;
@@ -205,16 +207,39 @@ impl Answer<'_> {
             table.declare(&file);
         }
         let bound = names(bound);
-        let compiled = compile_input(&file, &table, &bound);
+        let mut compiled = compile_input(&file, &table, &bound);
         self.findings(&text.path, code, &parsed);
         self.findings(&text.path, code, &compiled.diagnostics);
         if self.outcome.has_errors {
             return;
         }
-        if defines {
-            self.define(&file, &compiled.changed);
+        self.outcome.echo = compiled.echo.take().map(Into::into);
+        let redefined = redefined_files(self.table, &file);
+        if redefined.is_empty() {
+            if defines {
+                self.define(&file);
+                self.declares(std::slice::from_ref(&file));
+            }
+        } else {
+            self.define(&file);
+            table = self.table.clone();
+            let modules = self.redefine(&redefined, &mut table);
+            let rest = without_redefined(&file, &redefined);
+            compiled = compile_input(&rest, &table, &bound);
+            compiled.modules.splice(0..0, modules);
+            if self.outcome.has_errors {
+                return;
+            }
+            if rest
+                .unit
+                .items
+                .iter()
+                .any(|item| !matches!(item, Item::Statement(_)))
+            {
+                self.declares(std::slice::from_ref(&rest));
+            }
         }
-        self.outcome.echo = compiled.echo.map(Into::into);
+        self.declares(&compiled.changed);
         self.outcome.assigns = compiled.assigns.iter().map(ToString::to_string).collect();
         self.modules(compiled.modules);
         if trace && compiled.expression.is_some() {
@@ -245,19 +270,44 @@ impl Answer<'_> {
         }
     }
 
+    /// Files with new definitions of their classes: compiled where they are, so that a class stays in its package.
+    fn redefine(
+        &mut self,
+        files: &[SourceFile],
+        table: &mut ClassTable,
+    ) -> Vec<beamtalk_compiler::CompiledModule> {
+        for file in files {
+            table.declare(file);
+        }
+        let mut modules = Vec::new();
+        for file in files {
+            let compiled = compile_file(file, table);
+            // The input was checked already; what is found here as well would be told twice.
+            if compiled.diagnostics.iter().any(diagnostic::is_error) {
+                self.findings(&file.path, &file.text, &compiled.diagnostics);
+            }
+            modules.extend(compiled.modules);
+        }
+        self.declares(files);
+        modules
+    }
+
     /// What an input defines: its classes, and methods of classes that are there.
-    fn define(&mut self, file: &SourceFile, changed: &[SourceFile]) {
+    fn define(&mut self, file: &SourceFile) {
         for item in &file.unit.items {
             match item {
-                Item::Class(class) => self.outcome.definitions.push(Definition {
-                    class: class.name.text.to_string(),
-                    selector: None,
-                    is_class_side: false,
-                    source: class.span.text(&file.text).to_owned(),
-                    previous: self.class_text(&class.name.text),
-                    file: None,
-                    package: None,
-                }),
+                Item::Class(class) => {
+                    let known = self.file_of(&class.name.text);
+                    self.outcome.definitions.push(Definition {
+                        class: class.name.text.to_string(),
+                        selector: None,
+                        is_class_side: false,
+                        source: class_source(&file.text, class).to_owned(),
+                        previous: self.class_text(&class.name.text),
+                        file: known.as_ref().map(|known| known.path.to_string()),
+                        package: known.and_then(|known| known.package.map(Into::into)),
+                    });
+                }
                 Item::Extension(extension) => {
                     let definition = self.method_definition(
                         &extension.target.name.text,
@@ -270,14 +320,18 @@ impl Answer<'_> {
                 Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => {}
             }
         }
-        self.declares(std::slice::from_ref(file));
-        self.declares(changed);
+    }
+
+    /// The file of a class that has one.
+    fn file_of(&self, class: &str) -> Option<SourceFile> {
+        let known = self.table.source_of(class)?;
+        (known.origin != Origin::Session).then_some(known)
     }
 
     fn class_text(&self, class: &str) -> Option<String> {
         let source = self.table.source_of(class)?;
         let found = class_in(&source, class)?;
-        Some(found.span.text(&source.text).to_owned())
+        Some(class_source(&source.text, found).to_owned())
     }
 
     fn method_definition(
@@ -301,9 +355,7 @@ impl Answer<'_> {
             is_class_side,
             source: source.trim().to_owned(),
             previous,
-            file: known
-                .filter(|known| known.origin != Origin::Session)
-                .map(|known| known.path.to_string()),
+            file: self.file_of(class).map(|known| known.path.to_string()),
             package: self
                 .table
                 .class(class)
@@ -329,7 +381,7 @@ impl Answer<'_> {
                         class: class.name.text.to_string(),
                         selector: None,
                         is_class_side: false,
-                        source: class.span.text(&file.text).to_owned(),
+                        source: class_source(&file.text, class).to_owned(),
                         previous: None,
                         file: Some(file.path.to_string()),
                         package: file.package.as_ref().map(ToString::to_string),
@@ -435,7 +487,7 @@ impl Answer<'_> {
     }
 }
 
-fn class_in<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
+pub(super) fn class_in<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {
     file.unit.items.iter().find_map(|item| match item {
         Item::Class(class) if class.name.text == name => Some(class),
         _ => None,

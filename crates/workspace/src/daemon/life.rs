@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Daemon;
 use super::log::DaemonLog;
 use crate::audit::Event;
+use crate::cluster::epmd;
 use crate::gate::Gate;
 use crate::workspace::{Stop, Workspace};
 
@@ -156,6 +157,9 @@ async fn end(workspace: &Workspace, stop: &Stop) {
         } else {
             link.stop(SUPERVISORS).await;
         }
+    }
+    if workspace.cluster.is_some() {
+        epmd::leave(workspace.directory.state()).await;
     }
     // The last frames are on their way to the clients.
     tokio::time::sleep(Duration::from_millis(20)).await;

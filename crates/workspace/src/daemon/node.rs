@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use crate::audit::Event;
+use crate::cluster::{self, epmd};
 use crate::image::Phase;
 use crate::ops::{self, Caller, Sink};
 use crate::project::{BuildFailure, ProjectImage};
@@ -19,6 +20,19 @@ use crate::workspace::Workspace;
 
 /// What building gave, if it was tried.
 pub(super) type Built = Option<Result<Option<ProjectImage>, BuildFailure>>;
+
+/// Why the node is not distributed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    #[error("epmd, which distribution needs, is neither beside erl nor on the path")]
+    NoEpmd,
+    #[error("epmd does not start: {0}")]
+    Epmd(#[source] std::io::Error),
+    #[error(transparent)]
+    Storage(#[from] beamtalk_storage::StorageError),
+    #[error("distribution of {name} does not start: {reason}")]
+    Node { name: String, reason: String },
+}
 
 /// Serve the node for as long as the daemon lives, restarting it when it ends. The future is done once the first node
 /// has booted.
@@ -112,6 +126,9 @@ fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result
     }
     let workspace = workspace.clone();
     tokio::task::spawn_local(async move {
+        if let Err(error) = distribute(&workspace).await {
+            tracing::error!("{error}");
+        }
         if !workspace.options.no_load {
             let root = workspace.root.clone();
             if let Err(error) = ops::load_project(&workspace, &root, true).await {
@@ -152,11 +169,13 @@ fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
 
 /// The image wants an operation performed, on behalf of the session whose evaluation asks.
 async fn answer(workspace: Rc<Workspace>, number: i64, session: Option<String>, op: String, args: Term) {
-    let outcome = perform(&workspace, session.as_deref(), &op, &args).await;
-    let outcome = match outcome {
-        Ok(fields) => Ok(terms::from_json(&fields)),
-        Err(error) => Err(terms::from_json(&json!(error))),
+    let outcome = if op == "compile-evaluation" {
+        ops::compile_evaluation(&workspace, &args).await
+    } else {
+        let fields = perform(&workspace, session.as_deref(), &op, &args).await;
+        fields.map(|fields| terms::from_json(&fields))
     };
+    let outcome = outcome.map_err(|error| terms::from_json(&json!(error)));
     if let Some(link) = workspace.image.link() {
         link.answer(number, outcome);
     }
@@ -197,6 +216,34 @@ async fn perform(
     };
     let answer = ops::perform(workspace, &caller, &request, &Sink::Nowhere).await?;
     Ok(Value::Object(answer.fields))
+}
+
+/// Make the node one of several, if that was asked for. What the user should know is in the answer.
+pub(super) async fn distribute(workspace: &Workspace) -> Result<Vec<String>, ClusterError> {
+    let Some(cluster) = &workspace.cluster else {
+        return Ok(Vec::new());
+    };
+    let program = workspace.image.epmd().ok_or(ClusterError::NoEpmd)?;
+    let state = workspace.directory.state();
+    epmd::ensure(&program, cluster.address, state)
+        .await
+        .map_err(ClusterError::Epmd)?;
+    let cookie = workspace.directory.create_distribution_cookie()?;
+    let answer = workspace
+        .image
+        .call("", "cluster", cluster.request(&cookie))
+        .await;
+    let answer = answer.map_err(|error| ClusterError::Node {
+        name: cluster.name.to_string(),
+        reason: error.message,
+    })?;
+    let field = |name: &str| answer.get(name).cloned().unwrap_or_default();
+    *workspace.cluster_status.borrow_mut() = cluster.describe(&field("port"));
+    let warnings = [
+        cluster::exposure_warning(cluster.address, &field("port")),
+        cluster::epmd_warning(&field("other_addresses")),
+    ];
+    Ok(warnings.into_iter().flatten().collect())
 }
 
 /// Load the project that was built while the node booted. A project that does not build is reported; the workspace

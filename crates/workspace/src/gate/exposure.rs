@@ -120,7 +120,7 @@ pub fn parse_bind(text: &str) -> Result<Bind, ExposureRefusal> {
         .map_err(|_| ExposureRefusal::Address(text.to_owned()))
 }
 
-fn is_loopback(address: IpAddr) -> bool {
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 

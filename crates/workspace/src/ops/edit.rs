@@ -11,7 +11,7 @@ use super::load::{class_info, install};
 use super::{Answer, Caller, check};
 use crate::changes::{AuthorKind, ChangeError, Filter, Intent, InverseChange, Kind, NewEntry, Side};
 use crate::compile::Compiled;
-use crate::compile::job::{Definition, Job, Shape};
+use crate::compile::job::{Definition, Job, Shape, SourceText};
 use crate::terms;
 use crate::workspace::Workspace;
 
@@ -35,6 +35,7 @@ pub(super) fn defined(
     let mut entries = Vec::new();
     let mut classes = Vec::new();
     for definition in &outcome.definitions {
+        let definition = &with_whole_file(workspace, definition, &outcome.declares);
         entries.push(log(workspace, caller, definition, Intent::Durable)?);
         if !classes.contains(&definition.class) {
             classes.push(definition.class.clone());
@@ -44,6 +45,19 @@ pub(super) fn defined(
     fields.insert("entries".to_owned(), entries.into());
     fields.insert("classes".to_owned(), json!(classes));
     Ok(())
+}
+
+/// A class whose file is not written yet: the file as a whole is what a flush has to write.
+fn with_whole_file(workspace: &Workspace, definition: &Definition, texts: &[SourceText]) -> Definition {
+    let mut definition = definition.clone();
+    let file = definition.file.as_ref().filter(|_| definition.selector.is_none());
+    let text = file
+        .filter(|file| !workspace.root.join(file).exists())
+        .and_then(|file| texts.iter().find(|text| text.path == *file));
+    if let Some(text) = text {
+        definition.source.clone_from(&text.text);
+    }
+    definition
 }
 
 /// One entry of the change log, as clients see it.
@@ -369,9 +383,10 @@ fn removed_class(
 async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Definition, ErrorBody> {
     let info = class_info(workspace, class).await?;
     let file = info.get("source").and_then(Value::as_str).map(str::to_owned);
+    let package = info.get("package").and_then(Value::as_str);
     let previous = file.as_ref().and_then(|file| {
         let known = workspace.compiler.known.borrow();
-        known.file(file).map(|text| text.text.clone())
+        known.file(package, file).map(|text| text.text.clone())
     });
     Ok(Definition {
         class: class.to_owned(),
@@ -380,7 +395,7 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
         source: String::new(),
         previous,
         file,
-        package: info.get("package").and_then(Value::as_str).map(str::to_owned),
+        package: package.map(str::to_owned),
     })
 }
 
@@ -397,6 +412,25 @@ pub(crate) fn of_image(workspace: &Workspace, op: &str, args: &Term) -> Option<R
         }
         _ => None,
     }
+}
+
+/// The code of a method that is run once and installed nowhere (`Inspector evaluate:`).
+pub(crate) async fn compile_evaluation(workspace: &Rc<Workspace>, args: &Term) -> Result<Term, ErrorBody> {
+    let request = Request {
+        op: Op::PrecheckMethod,
+        id: "image".to_owned(),
+        session: None,
+        fields: terms::to_object(args),
+    };
+    let compiled = compile_method(workspace, &request).await?;
+    refuse_errors(&compiled)?;
+    let forms = compiled
+        .outcome
+        .modules
+        .first()
+        .map(|module| compiled.bytes(module.forms));
+    let forms = Term::binary(forms.unwrap_or_default());
+    Ok(terms::map([("forms", forms)]))
 }
 
 fn remember_autoflush(workspace: &Workspace, on: bool) {

@@ -167,7 +167,8 @@ pub(super) async fn show_codegen(
 async fn compile_class(workspace: &Rc<Workspace>, class: &str) -> Result<Compiled, ErrorBody> {
     let info = class_info(workspace, class).await?;
     let file = info.get("source").and_then(Value::as_str).unwrap_or_default();
-    let text = workspace.compiler.known.borrow().file(file).cloned();
+    let package = info.get("package").and_then(Value::as_str);
+    let text = workspace.compiler.known.borrow().file(package, file).cloned();
     let Some(text) = text else {
         return Err(ErrorBody::new(
             "no_source_file",

@@ -191,12 +191,18 @@ pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Resu
     Ok(fields.into())
 }
 
-/// The file of a class of the project; the library has none.
+/// The file of a class of the project or of a dependency; the library has none.
 pub(super) async fn source_file_of(workspace: &Rc<Workspace>, class: &str) -> Result<PathBuf, ErrorBody> {
     let info = class_info(workspace, class).await?;
-    let file = info.get("source").and_then(Value::as_str);
-    let path = file
-        .map(|file| workspace.root.join(file))
+    let text = |field: &str| info.get(field).and_then(Value::as_str);
+    let project = workspace.project.borrow();
+    let packages = project.as_ref().map(|image| &image.packages);
+    let root = text("package")
+        .and_then(|package| packages?.get(package))
+        .unwrap_or(&workspace.root);
+    let path = text("source")
+        .filter(|_| text("package") != Some("stdlib"))
+        .map(|file| root.join(file))
         .filter(|path| path.is_file());
     path.ok_or_else(|| {
         ErrorBody::new("no_source_file", format!("{class} has no source file"))
@@ -216,7 +222,8 @@ pub(super) async fn class_info(
         Some(Value::Object(info)) => info.clone(),
         _ => answer,
     };
-    if info.get("found") == Some(&Value::Bool(true)) {
+    // A selector is found as well.
+    if info.get("superclass_chain").is_some() {
         Ok(info)
     } else {
         Err(ErrorBody::new(
@@ -273,10 +280,13 @@ fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBo
         .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", path.display())))?;
     let text = String::from_utf8(bytes)
         .map_err(|_| ErrorBody::new("read_error", format!("{} is not UTF-8 text", path.display())))?;
-    let below = path.strip_prefix(&workspace.root).unwrap_or(path);
-    let shown = below.display().to_string();
     let project = workspace.project.borrow();
-    let package = project.as_ref().and_then(|image| image.name.clone());
+    let home = project.as_ref().and_then(|image| image.package_of(path));
+    let (package, below) = match home {
+        Some((package, below)) => (Some(package.to_owned()), below),
+        None => (None, path.strip_prefix(&workspace.root).unwrap_or(path)),
+    };
+    let shown = below.display().to_string();
     let (package, origin, module_path) = if below.starts_with("test") {
         (package, TextOrigin::Test, below)
     } else if let Ok(inside) = below.strip_prefix("src") {

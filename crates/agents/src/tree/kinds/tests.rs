@@ -83,3 +83,16 @@ fn an_empty_first_write_commits_nothing_but_emptiness() {
     done(document.write(0, b"")).unwrap();
     assert_eq!(*seen.lock().unwrap(), [""]);
 }
+
+#[test]
+fn cutting_to_nothing_is_a_change_only_where_it_empties() {
+    for empties in [true, false] {
+        let (mut document, seen) = buffer("kept", false);
+        if empties {
+            document = document.emptied_by_truncation();
+        }
+        document.set_length(0).unwrap();
+        done(document.finish()).unwrap();
+        assert_eq!(seen.lock().unwrap().len(), usize::from(empties));
+    }
+}

@@ -1,11 +1,8 @@
 //! `workspace logs`: the node's log, running or not.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use beamtalk_storage::{Directory, RotatingLog};
+use beamtalk_storage::LogTail;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -44,77 +41,31 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     let directory = workspace.directory();
     let mut filter = Levels::new(arguments.level.as_deref());
-    let mut lines = Vec::new();
-    let mut current = None;
-    for name in RotatingLog::files(directory, FILE).map_err(refused)? {
-        let Some(file) = directory.open(&name).map_err(refused)? else {
-            continue;
-        };
-        let mut reader = BufReader::new(file);
-        while let Some(line) = next_line(&mut reader)? {
-            if filter.accepts(&line) {
-                lines.push(line);
-            }
-        }
-        current = Some(reader);
+    let mut tail = LogTail::new(directory, FILE);
+    let mut accepted = |lines: Vec<Vec<u8>>| -> Vec<String> {
+        let lines = lines
+            .iter()
+            .map(|line| String::from_utf8_lossy(line).into_owned());
+        lines.filter(|line| filter.accepts(line)).collect()
+    };
+    let mut lines = tail.poll().map_err(refused)?;
+    if !arguments.follow {
+        lines.extend(tail.rest());
     }
+    let mut lines = accepted(lines);
     let first = lines.len().saturating_sub(arguments.number);
     for line in lines.drain(first..) {
         show(terminal, &line)?;
     }
-    if arguments.follow {
-        follow(terminal, directory, &mut filter, current)?;
+    if !arguments.follow {
+        return Ok(Exit::Success);
     }
-    Ok(Exit::Success)
-}
-
-fn follow(
-    terminal: &mut Terminal,
-    directory: &Directory,
-    filter: &mut Levels,
-    mut current: Option<BufReader<File>>,
-) -> anyhow::Result<()> {
     loop {
-        if let Some(reader) = &mut current {
-            while let Some(line) = next_line(reader)? {
-                if filter.accepts(&line) {
-                    show(terminal, &line)?;
-                }
-            }
-        }
         std::thread::sleep(PAUSE);
-        let Some(file) = directory.open(FILE).map_err(refused)? else {
-            continue;
-        };
-        // After a rotation the rest of the old file was read above; the new one is read from its beginning.
-        let is_same = current
-            .as_ref()
-            .is_some_and(|reader| identity(reader.get_ref()) == identity(&file));
-        if !is_same {
-            if let Some(reader) = &mut current {
-                while let Some(line) = next_line(reader)? {
-                    show(terminal, &line)?;
-                }
-            }
-            current = Some(BufReader::new(file));
+        for line in accepted(tail.poll().map_err(refused)?) {
+            show(terminal, &line)?;
         }
     }
-}
-
-fn identity(file: &File) -> Option<(u64, u64)> {
-    let found = file.metadata().ok()?;
-    Some((found.dev(), found.ino()))
-}
-
-fn next_line(reader: &mut BufReader<File>) -> anyhow::Result<Option<String>> {
-    let mut line = Vec::new();
-    if reader.read_until(b'\n', &mut line)? == 0 {
-        return Ok(None);
-    }
-    if line.last() == Some(&b'\n') {
-        line.pop();
-    }
-    Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
 fn show(terminal: &mut Terminal, line: &str) -> anyhow::Result<()> {

@@ -49,6 +49,12 @@ fn text(status: &Value) -> String {
         "Listens on",
         format!("{} port {} ({tls})", word("bind"), word("port")),
     );
+    let cluster = &status["cluster"];
+    if !cluster.is_null() {
+        let (node, address) = (shown(&cluster["node"]), shown(&cluster["address"]));
+        let port = shown(&cluster["port"]);
+        line("Cluster", format!("{node}, {address} port {port} (with TLS)"));
+    }
     line(
         "Version",
         format!("{}, protocol {}", word("version"), word("protocol")),

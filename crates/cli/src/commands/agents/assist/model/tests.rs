@@ -147,7 +147,7 @@ fn mail_is_written_step_by_step() {
 fn only_requests_in_the_inbox_can_be_answered() {
     let mut model = model();
     let (pane, messages) = inbox("inbox");
-    model.panes.push(pane.clone());
+    model.panes.push(pane);
     assert_eq!(press(&mut model, "a"), Action::None);
     assert_eq!(
         press(&mut model, "ja"),

@@ -1,0 +1,243 @@
+//! `beamtalk generate native`: the Erlang module behind a `native:` class, ready to be filled in.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context;
+use beamtalk_compiler::{ClassTable, Kind, Origin, is_delegate};
+use beamtalk_syntax::ast::{Class, Item, Method};
+use beamtalk_syntax::span::Span;
+
+use crate::build::plan;
+use crate::exit::{Exit, Fault};
+use crate::files;
+use crate::nearest::nearest;
+use crate::project::Project;
+use crate::source::{self, Parsed, Text};
+use crate::terminal::Terminal;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The class, which has `native: module` in its header.
+    class: String,
+    /// Replace a module that is there already.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let project = Project::require(Path::new("."))?;
+    let mut table = source::library_table();
+    let mut files = Vec::new();
+    for path in project.sources()? {
+        let module_path = plan::module_path(&path, &project.root);
+        let parsed = Text::read(&path, &project.root)?.parse(project.name(), &module_path, Origin::Package);
+        table.declare(&parsed.file);
+        files.push(parsed);
+    }
+    let (module, text) = skeleton(&files, &table, &arguments.class)?;
+    let directory = project.root.join("native");
+    let path = directory.join(format!("{module}.erl"));
+    let shown = files::shown(&path, &project.root);
+    if path.exists() && !arguments.force {
+        return Err(Fault::usage("exists", format!("{shown} exists already"))
+            .with_hint("--force replaces it")
+            .into());
+    }
+    std::fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    files::write_atomic(&path, text.as_bytes())?;
+    if terminal.is_json() {
+        terminal.print(serde_json::json!({"class": arguments.class, "module": module, "file": shown}))?;
+    } else {
+        terminal.print(shown)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The module's name and its text.
+fn skeleton(files: &[Parsed], table: &ClassTable, name: &str) -> Result<(String, String), Fault> {
+    let classes = || {
+        files.iter().flat_map(|parsed| {
+            parsed.file.unit.items.iter().filter_map(move |item| match item {
+                Item::Class(class) => Some((parsed, class)),
+                _ => None,
+            })
+        })
+    };
+    let Some((parsed, class)) = classes().find(|(_, class)| class.name.text == name) else {
+        let known = classes().map(|(_, class)| class.name.text.as_str());
+        let fault = Fault::failure("class_not_found", format!("the project has no class '{name}'"));
+        return Err(match nearest(name, known, 1).first() {
+            Some(close) => fault.with_hint(format!("did you mean '{close}'?")),
+            None => fault,
+        });
+    };
+    let Some(module) = &class.native else {
+        let message = format!("'{name}' is not a native class");
+        let hint = format!("name its Erlang module in the header: subclass: {name} native: module");
+        return Err(Fault::usage("not_native", message).with_hint(hint));
+    };
+    let delegates: Vec<&Method> = class
+        .methods
+        .iter()
+        .filter(|method| is_delegate(method))
+        .collect();
+    let text = match table.kind(name) {
+        Kind::Actor => actor(class, &module.text, &delegates, parsed),
+        Kind::Object | Kind::Value => functions(class, &module.text, &delegates, parsed),
+    };
+    Ok((module.text.to_string(), text))
+}
+
+/// What an Erlang function is called by, or what a process is asked: the signature as the class has it.
+fn signature(method: &Method, parsed: &Parsed) -> String {
+    let end = method
+        .result
+        .as_ref()
+        .map_or(method.head.span.end, |result| result.span.end);
+    let start = method.head.span.start;
+    let text = Span::new(start, end).text(&parsed.file.text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let side = if method.is_class { "class " } else { "" };
+    format!("{side}{}", words.join(" "))
+}
+
+fn functions(class: &Class, module: &str, delegates: &[&Method], parsed: &Parsed) -> String {
+    // Selectors that share their first keyword and their number of arguments share the function.
+    let mut heads: BTreeMap<(String, usize), (Vec<String>, Vec<String>)> = BTreeMap::new();
+    for method in delegates {
+        let parameters = method
+            .head
+            .parameters
+            .iter()
+            .map(|parameter| variable(&parameter.name.text));
+        let receiver = (!method.is_class).then(|| "_Self".to_owned());
+        let parameters: Vec<String> = receiver.into_iter().chain(parameters).collect();
+        let first = method.head.selector.split(':').next().unwrap_or_default();
+        let (signatures, _) = heads
+            .entry((first.to_owned(), parameters.len()))
+            .or_insert_with(|| (Vec::new(), distinct(parameters)));
+        signatures.push(signature(method, parsed));
+    }
+    let exports: Vec<String> = heads
+        .keys()
+        .map(|(name, arity)| format!("{}/{arity}", atom(name)))
+        .collect();
+    let mut text = format!(
+        "%% The Erlang side of the class {}.\n-module({}).\n\n-export([{}]).\n",
+        class.name.text,
+        atom(module),
+        exports.join(", ")
+    );
+    for ((name, arity), (signatures, parameters)) in &heads {
+        text.push('\n');
+        for signature in signatures {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "%% {signature}");
+        }
+        let anything = vec!["term()"; *arity].join(", ");
+        let name = atom(name);
+        let _ = writeln!(text, "-spec {name}({anything}) -> term().");
+        let _ = writeln!(
+            text,
+            "{name}({}) ->\n    error(not_implemented).",
+            parameters.join(", ")
+        );
+    }
+    text
+}
+
+fn actor(class: &Class, module: &str, delegates: &[&Method], parsed: &Parsed) -> String {
+    let mut text = format!(
+        "%% The process behind the actor class {}.\n-module({}).\n-behaviour(gen_server).\n\n\
+         -export([start_link/1]).\n-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).\n\n\
+         %% Config is the Dictionary of spawnWith:, or an empty one.\n\
+         -spec start_link(map()) -> {{ok, pid()}} | {{error, term()}}.\n\
+         start_link(Config) ->\n    gen_server:start_link(?MODULE, Config, []).\n\n\
+         init(Config) ->\n    {{ok, Config}}.\n\n",
+        class.name.text,
+        atom(module)
+    );
+    for method in delegates.iter().filter(|method| !method.is_class) {
+        let parameters = method
+            .head
+            .parameters
+            .iter()
+            .map(|parameter| variable(&parameter.name.text))
+            .collect();
+        let _ = write!(
+            text,
+            "%% {}\nhandle_call({{{}, [{}], _Context}}, _From, State) ->\n    {{reply, {{error, not_implemented}}, State}};\n",
+            signature(method, parsed),
+            atom(&method.head.selector),
+            distinct(parameters).join(", ")
+        );
+    }
+    text.push_str(
+        "handle_call({Selector, _Arguments, _Context}, _From, State) ->\n    \
+         {reply, {error, {does_not_understand, Selector}}, State}.\n\n\
+         %% What is sent with `!`.\n\
+         handle_cast({cast, _Selector, _Arguments, _Context}, State) ->\n    {noreply, State}.\n\n\
+         handle_info(_Message, State) ->\n    {noreply, State}.\n",
+    );
+    text
+}
+
+/// A parameter as an Erlang variable that may stay unused.
+fn variable(name: &str) -> String {
+    let name: String = name
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .collect();
+    let mut letters = name.trim_start_matches('_').chars();
+    let first = letters.next().map_or('A', |first| first.to_ascii_uppercase());
+    format!("_{first}{}", letters.as_str())
+}
+
+/// The same names, numbered where one would stand twice.
+fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for name in names {
+        let count = seen
+            .iter()
+            .filter(|known| **known == name || known.starts_with(&format!("{name}_")))
+            .count();
+        seen.push(if count == 0 {
+            name
+        } else {
+            format!("{name}_{}", count + 1)
+        });
+    }
+    seen
+}
+
+/// An Erlang atom, quoted where that is needed.
+fn atom(name: &str) -> String {
+    let is_plain = name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '@')
+        && !beamtalk_compiler::is_erlang_reserved(name);
+    if is_plain {
+        name.to_owned()
+    } else {
+        format!("'{name}'")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{atom, distinct, variable};
+
+    #[test]
+    fn names_become_erlang() {
+        assert_eq!(variable("key"), "_Key");
+        assert_eq!(variable("_x"), "_X");
+        assert_eq!(atom("read"), "read");
+        assert_eq!(atom("at:put:"), "'at:put:'");
+        assert_eq!(atom("receive"), "'receive'");
+        let names = ["_A", "_A", "_B"].map(str::to_owned).to_vec();
+        assert_eq!(distinct(names), ["_A", "_A_2", "_B"]);
+    }
+}

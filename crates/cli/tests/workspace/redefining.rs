@@ -1,0 +1,211 @@
+//! Classes defined anew or loaded again, through the real binary: running actors follow, files and packages stay.
+
+use std::time::Duration;
+
+use crate::home::{block_on, wait_until};
+use crate::project::{Client, read, started, write};
+use serde_json::{Value, json};
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn a_class_of_the_project_defined_anew_at_the_prompt_stays_in_its_file() {
+    let home = started("anew", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.text("lamp := Lamp spawn").await;
+        client.save("Lamp", "isOn", "isOn => 6").await;
+        let anew = "Actor subclass: Lamp\n  state: on = true\n  state: watts = 40\n\n  isOn => 7\n\n  watts => self.watts";
+        let answer = client.good("eval", json!({ "code": anew })).await;
+        assert_eq!(answer["text"], "Lamp");
+        assert_eq!(
+            (client.value("lamp isOn").await, client.value("lamp watts").await),
+            (json!(7), json!(40))
+        );
+        assert_eq!(client.error("lamp last").await, "does_not_understand");
+        assert_eq!(client.value("Lamp sourceFile").await, "src/lamp.bt");
+        assert_eq!(client.value("Room light").await, 7, "for everybody");
+        let info = client.good("info", json!({"symbol": "Lamp"})).await;
+        assert_eq!(info["info"]["package"], "orbit");
+        assert_eq!(client.pending().await, ["new-class Lamp"]);
+        let entry = &answer["entries"][0];
+        assert_eq!(
+            (&entry["flushable"], &entry["source_file"]),
+            (&json!(true), &json!("src/lamp.bt"))
+        );
+        // Methods of it go on as before, also one that the file has and the new definition has not.
+        client.text("Lamp >> watts => 60").await;
+        client.text("Lamp >> last => 98").await;
+        assert_eq!(client.value("lamp watts + lamp last").await, 158);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(
+            (&report["conflicts"], &report["files"], &report["flushed"]),
+            (
+                &json!([]),
+                &json!([{"file": "src/lamp.bt", "kind": "changed"}]),
+                &json!(3)
+            )
+        );
+        let written = anew.replace("self.watts", "60");
+        let expected =
+            format!("// A lamp, with odd spacing.\n\n/// Gives light.\n{written}\n\n  last => 98\n");
+        assert_eq!(read(&home, "src/lamp.bt"), expected);
+        assert_eq!(client.pending().await, NOTHING);
+        client.good("reload", json!({"class": "Lamp"})).await;
+        client.good("load-project", json!({})).await;
+        assert_eq!(client.value("lamp watts + lamp last").await, 158);
+        // Together with statements and other definitions, and undone.
+        let mixed = "/// Brighter.\nActor subclass: Lamp\n  isOn => 8\nObject subclass: Pad\n  class a => Lamp spawn isOn\n\nLamp spawn isOn + Pad a";
+        let answer = client.good("eval", json!({ "code": mixed })).await;
+        assert_eq!(answer["value"], 16);
+        assert_eq!(client.value("Lamp sourceFile").await, "src/lamp.bt");
+        assert_eq!(client.text("Pad sourceFile").await, "nil");
+        let seq = answer["entries"][0]["seq"].clone();
+        client.good("revert", json!({ "seq": seq })).await;
+        assert_eq!(client.value("Lamp spawn last").await, 98);
+        assert_eq!(client.pending().await, ["new-class Pad"]);
+        // A file that somebody edits meanwhile is not overwritten.
+        client.text("Actor subclass: Lamp\n  isOn => 9").await;
+        write(&home, "src/lamp.bt", &format!("// Mine.\n{expected}"));
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["conflicts"][0]["reason"], "external_edit");
+        let report = client.good("flush", json!({"force_file": "src/lamp.bt"})).await;
+        assert_eq!(report["conflicts"], json!([]));
+        assert_eq!(
+            read(&home, "src/lamp.bt"),
+            "// Mine.\n// A lamp, with odd spacing.\n\n/// Gives light.\nActor subclass: Lamp\n  isOn => 9\n"
+        );
+        // A class that has no file yet is written as it is then.
+        let fan = "// Air.\nObject subclass: Fan\n  class speed => 3\n";
+        client
+            .good("save-class", json!({"source": fan, "path": "src/fan.bt"}))
+            .await;
+        client.text("Object subclass: Fan\n  class speed => 4").await;
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["new_classes"], json!(["Fan"]));
+        assert_eq!(read(&home, "src/fan.bt"), fan.replace('3', "4"));
+    });
+}
+
+#[test]
+fn a_class_of_a_dependency_is_loaded_again_from_its_own_file() {
+    let home = started("dependency", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        write(
+            &home,
+            "../parts/src/screw.bt",
+            "Object subclass: Screw\n  class size => 9\n",
+        );
+        let answer = client.good("reload", json!({"class": "Screw"})).await;
+        assert_eq!(answer["classes"], json!(["Screw"]));
+        assert_eq!(
+            (client.value("Screw size").await, client.value("Room size").await),
+            (json!(9), json!(9))
+        );
+        write(
+            &home,
+            "../parts/src/screw.bt",
+            "Object subclass: Screw\n  class size => 10\n",
+        );
+        client.text("Screw reload").await;
+        assert_eq!(client.value("Screw size").await, 10);
+        let info = client.good("info", json!({"symbol": "Screw"})).await;
+        assert_eq!(info["info"]["package"], "parts");
+        // Defined anew it stays a class of its package, and no file changes.
+        client.text("Object subclass: Screw\n  class size => 11").await;
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["skipped"][0]["reason"], "dependency:parts");
+        client.good("reload", json!({"class": "Screw"})).await;
+        assert_eq!(client.value("Room size").await, 10);
+        for class in ["Integer", "Actor"] {
+            assert_eq!(
+                client.refused("reload", json!({ "class": class })).await,
+                "no_source_file"
+            );
+        }
+        assert_eq!(
+            client.refused("reload", json!({"class": "size"})).await,
+            "class_not_found"
+        );
+    });
+}
+
+#[test]
+fn the_state_of_running_actors_follows_their_class() {
+    let home = started("state", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.text("lamp := Lamp spawn").await;
+        client.text("lamp toggle").await;
+        let coloured = "Actor subclass: Lamp\n  state: on = false\n  state: colour = \"red\"\n  isOn => self.on\n  colour => self.colour\n";
+        write(&home, "src/lamp.bt", coloured);
+        let answer = client.good("reload", json!({"class": "Lamp"})).await;
+        assert_eq!(
+            (&answer["affected_actors"], &answer["migration_failures"]),
+            (&json!(1), &json!([]))
+        );
+        assert_eq!(client.value("lamp colour").await, "red");
+        assert_eq!(client.value("lamp isOn").await, true, "kept");
+        let log = || std::fs::read_to_string(home.workspace().join("workspace.log")).unwrap_or_default();
+        wait_until("dropped values are logged", Duration::from_secs(5), || {
+            log().contains("Lamp: removed slots (count) of 1 actor(s) are dropped")
+        });
+        // A default that cannot be evaluated: the actor keeps its code and its state, others have the new ones.
+        let faulty = coloured
+            .replace("=> self.on\n", "=> #new\n")
+            .replace("  isOn", "  state: bad = 1 / (0 max: 0)\n  isOn");
+        write(&home, "src/lamp.bt", &faulty);
+        for op in ["reload", "load-project"] {
+            let answer = client.good(op, json!({"class": "Lamp"})).await;
+            let failures = answer["migration_failures"].as_array().expect("a list");
+            assert_eq!(failures.len(), 1, "{op}");
+            assert!(
+                failures[0]["reason"]
+                    .as_str()
+                    .is_some_and(|text| text.contains("zero"))
+            );
+            assert_eq!(client.value("lamp isOn").await, true, "{op}: its old code");
+            let seen = client
+                .good("inspect", json!({"actor": failures[0]["actor"]}))
+                .await;
+            let names: Vec<&Value> = seen["fields"]
+                .as_array()
+                .expect("fields")
+                .iter()
+                .map(|field| &field["name"])
+                .collect();
+            assert_eq!(names, ["colour", "on"], "{op}");
+        }
+        write(&home, "src/lamp.bt", &faulty.replace("1 / (0 max: 0)", "1"));
+        let answer = client.good("reload", json!({"class": "Lamp"})).await;
+        assert_eq!(answer["migration_failures"], json!([]));
+        assert_eq!(client.value("lamp isOn").await, "new");
+        assert_eq!(client.value("lamp colour").await, "red");
+        // A class of another kind is refused, whichever way it comes.
+        write(&home, "src/lamp.bt", "Value subclass: Lamp\n  field: on = 1\n");
+        for op in ["reload", "load-project"] {
+            assert_eq!(
+                client.refused(op, json!({"class": "Lamp"})).await,
+                "incompatible_reload"
+            );
+        }
+        assert_eq!(
+            client.error("Object subclass: Lamp\n  zip => 3").await,
+            "incompatible_reload"
+        );
+        assert_eq!(client.value("lamp colour").await, "red");
+        // At the prompt.
+        client
+            .text("Actor subclass: Pad\n  state: a = 1\n  a => self.a")
+            .await;
+        client.text("pad := Pad spawn").await;
+        client
+            .text("Actor subclass: Pad\n  state: a = 1\n  state: b = 2\n  a => self.a\n  b => self.b")
+            .await;
+        assert_eq!(
+            (client.value("pad a").await, client.value("pad b").await),
+            (json!(1), json!(2))
+        );
+    });
+}
