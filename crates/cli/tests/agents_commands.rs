@@ -1,7 +1,10 @@
 //! The commands of `agents` and `9p` as a script meets them: JSON, wrong arguments, silent daemons.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(dead_code, reason = "the support module serves several test programs")]
 
+#[path = "agents/assist.rs"]
+mod assist;
 #[path = "agents/support.rs"]
 mod support;
 

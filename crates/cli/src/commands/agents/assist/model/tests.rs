@@ -131,7 +131,7 @@ fn starting_asks_for_backend_level_and_directory() {
 #[test]
 fn mail_is_written_step_by_step() {
     let mut model = model();
-    let action = press(&mut model, "m\njj\nhello\nfirst\nsecond\u{4}");
+    let action = press(&mut model, "m\nj\nhello\nfirst\nsecond\u{4}");
     assert_eq!(
         action,
         Action::Send {

@@ -1,12 +1,8 @@
 //! The terminal client, driven by keys on a real terminal, which is tmux.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "agents/support.rs"]
-mod support;
-
 use serde_json::Value;
-use support::World;
+
+use crate::support::World;
 
 const TMUX: &str = "tmux -S $W/terminal.sock -f /dev/null";
 
