@@ -54,7 +54,8 @@ state_changed(Pid, Before, After) ->
     end.
 
 send(Channel, Name, Data) ->
-    case beamtalk_bridge:is_watched(Channel) of
+    %% A packed program has no bridge.
+    case beamtalk_workspace:is_live() andalso beamtalk_bridge:is_watched(Channel) of
         true -> beamtalk_bridge:event(Channel, Name, Data());
         false -> ok
     end.

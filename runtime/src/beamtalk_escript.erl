@@ -2,7 +2,7 @@
 %% compiler, listens on nothing and needs only `erl'.
 -module(beamtalk_escript).
 
--export([main/1, create/3]).
+-export([main/1, create/4]).
 
 -define(IMAGE, "image").
 -define(JOB, "job").
@@ -38,11 +38,12 @@ arguments(#{selector := Selector} = Job, Words) ->
     end.
 
 %% Write the file. `Code' is what the VM loads by itself, by file name; `Job' names the entry and holds the program's
-%% modules. Equal input gives equal bytes.
--spec create(file:filename_all(), [{string(), binary()}], map()) -> ok | {error, binary()}.
-create(Path, Code, #{image := Image} = Job) ->
-    Files = [{?IMAGE, Image, info(Image)} | packed(?JOB, term_to_binary(maps:remove(image, Job), [deterministic]))]
-        ++ [{"beamtalk/ebin/" ++ Name, Binary, info(Binary)} || {Name, Binary} <- lists:sort(Code)],
+%% modules. Equal input gives equal bytes; `Time' is the Unix time that all files carry.
+-spec create(file:filename_all(), [{string(), binary()}], map(), integer()) -> ok | {error, binary()}.
+create(Path, Code, #{image := Image} = Job, Time) ->
+    Contents = [{?IMAGE, Image}, {?JOB, term_to_binary(maps:remove(image, Job), [deterministic])}]
+        ++ [{"beamtalk/ebin/" ++ Name, Binary} || {Name, Binary} <- lists:sort(Code)],
+    Files = [{Name, Binary, info(Binary, Time)} || {Name, Binary} <- Contents],
     Sections = [shebang, {emu_args, "+Bd +sbwt none -escript main beamtalk_escript"}, {archive, Files, []}],
     {ok, Binary} = escript:create(binary, Sections),
     case beamtalk_forms:write(Path, Binary) of
@@ -50,12 +51,10 @@ create(Path, Code, #{image := Image} = Job) ->
         {error, _} = Error -> Error
     end.
 
-packed(Name, Binary) -> [{Name, Binary, info(Binary)}].
-
 mode(ok) -> ok;
 mode({error, Reason}) -> {error, unicode:characters_to_binary(file:format_error(Reason))}.
 
-%% A file_info record with a fixed time; its header belongs to the Erlang development package.
-info(Binary) ->
-    Time = {{1980, 1, 1}, {0, 0, 0}},
+%% A file_info record; its header belongs to the Erlang development package. An archive knows no time before 1980.
+info(Binary, Seconds) ->
+    Time = max({{1980, 1, 1}, {0, 0, 0}}, calendar:system_time_to_universal_time(Seconds, second)),
     {file_info, byte_size(Binary), regular, read_write, Time, Time, Time, 8#644, 1, 0, 0, 0, 0, 0}.

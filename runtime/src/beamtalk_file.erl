@@ -212,24 +212,68 @@ strip_line_end(Line) ->
 -spec 'class mkdirAll:'(term(), term()) -> map().
 'class mkdirAll:'(_Class, Path) ->
     Checked = path(Path, 'mkdirAll:'),
-    changing('mkdirAll:', Checked, fun() -> filelib:ensure_path(Checked) end).
+    changing('mkdirAll:', Checked, fun() -> make_path(Checked) end).
+
+%% `filelib:ensure_path/1' reports a parent that may not be made as one that does not exist.
+make_path(Path) ->
+    Parent = filename:dirname(Path),
+    case file:make_dir(Path) of
+        {error, enoent} when Parent =/= Path ->
+            case make_path(Parent) of
+                ok -> made(file:make_dir(Path), Path);
+                Error -> Error
+            end;
+        Result ->
+            made(Result, Path)
+    end.
+
+%% A directory that is there already will do, whoever made it.
+made(ok, _) -> ok;
+made({error, _} = Error, Path) ->
+    case file_type(Path) of
+        directory -> ok;
+        _ -> Error
+    end.
 
 -spec 'class delete:'(term(), term()) -> map().
 'class delete:'(_Class, Path) ->
     Checked = path(Path, 'delete:'),
-    changing('delete:', Checked,
-             fun() ->
-                     case file:read_link_info(Checked, [raw]) of
-                         {ok, #file_info{type = directory}} -> non_empty(file:del_dir(Checked));
-                         {ok, _} -> file:delete(Checked, [raw]);
-                         Error -> Error
-                     end
-             end).
+    changing('delete:', Checked, fun() -> delete(Checked, fun(_) -> ok end) end).
 
 -spec 'class deleteAll:'(term(), term()) -> map().
 'class deleteAll:'(_Class, Path) ->
     Checked = path(Path, 'deleteAll:'),
-    changing('deleteAll:', Checked, fun() -> file:del_dir_r(Checked) end).
+    changing('deleteAll:', Checked, fun() -> delete_tree(Checked) end).
+
+delete_tree(Path) ->
+    delete(Path, fun delete_entries/1).
+
+%% Deletes a file, a link itself, or a directory that `Empty' has emptied.
+delete(Path, Empty) ->
+    case file:read_link_info(Path, [raw]) of
+        {ok, #file_info{type = directory}} ->
+            Emptied = Empty(Path),
+            case {file:del_dir(Path), Emptied} of
+                {ok, _} -> ok;
+                {{error, eexist}, ok} -> {error, enotempty};
+                {{error, eexist}, Refused} -> Refused;
+                {Error, _} -> Error
+            end;
+        {ok, _} -> file:delete(Path, [raw]);
+        Error -> Error
+    end.
+
+%% All that can be deleted; the first refusal is told.
+delete_entries(Directory) ->
+    case file:list_dir_all(Directory) of
+        {ok, Names} ->
+            Outcomes = [delete_tree(filename:join(Directory, Name)) || Name <- Names],
+            case [Error || {error, _} = Error <- Outcomes] of
+                [First | _] -> First;
+                [] -> ok
+            end;
+        Error -> Error
+    end.
 
 -spec 'class rename:to:'(term(), term(), term()) -> map().
 'class rename:to:'(_Class, From, To) ->
@@ -261,13 +305,13 @@ ensure_parents(Path) ->
 %%% Used by FileHandle
 
 -spec path(term(), atom()) -> binary().
-path(Path, Selector) when is_binary(Path) ->
+path(Path, Selector) ->
+    beamtalk_argument:is_string(Path) orelse
+        beamtalk_argument:fail(?CLASS, Selector, <<"Expected a path as a String">>),
     case binary:match(Path, <<0>>) of
         nomatch -> Path;
         _ -> beamtalk_argument:fail(?CLASS, Selector, <<"A path has no NUL characters">>)
-    end;
-path(_, Selector) ->
-    beamtalk_argument:fail(?CLASS, Selector, <<"Expected a path as a String">>).
+    end.
 
 -spec failure(atom(), atom(), binary()) -> map().
 failure(Reason, Selector, Path) ->
@@ -297,17 +341,13 @@ kind(enospc) -> no_space;
 kind(edquot) -> no_space;
 kind(_) -> io_error.
 
-message(Kind, Class, Selector) ->
-    Text = case Kind of
-               not_found -> "file not found";
-               permission_denied -> "permission denied";
-               is_directory -> "is a directory";
-               not_a_directory -> "not a directory";
-               already_exists -> "already exists";
-               not_empty -> "directory is not empty";
-               no_space -> "no space left";
-               io_error -> "I/O error"
-           end,
+%% The other kinds have the text that every kind has.
+message(not_found, Class, Selector) -> located(Class, Selector, "file not found");
+message(permission_denied, Class, Selector) -> located(Class, Selector, "permission denied");
+message(io_error, Class, Selector) -> located(Class, Selector, "I/O error");
+message(_, _, _) -> undefined.
+
+located(Class, Selector, Text) ->
     iolist_to_binary([atom_to_binary(Class), " '", atom_to_binary(Selector), "': ", Text]).
 
 hint(_, Path) ->

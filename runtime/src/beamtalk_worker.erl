@@ -5,7 +5,7 @@
 %% the pipe ends the node at any moment.
 -module(beamtalk_worker).
 
--export([start/1, send/1, compiler/1]).
+-export([start/1, send/1, compiler/1, format_error/1]).
 
 -spec start(file:filename()) -> no_return().
 start(Image) ->
@@ -132,8 +132,8 @@ serve({compile, Jobs, Modules}) ->
     send({done, compile});
 %% Compile native Erlang files.
 serve({native, Files, Output, Includes}) ->
-    Options = [return, debug_info, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
-    Outcomes = [compile:file(path(File), Options) || File <- Files],
+    Options = [return, debug_info, deterministic, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
+    Outcomes = [native(path(File), Options) || File <- Files],
     Failed = [failed || Outcome <- Outcomes, element(1, Outcome) =:= error],
     Lines = lists:append([beamtalk_forms:messages(Outcome) || Outcome <- Outcomes]),
     send({native, case Failed of [] -> ok; _ -> error end, Lines});
@@ -154,8 +154,17 @@ serve({test, Options, Units}) ->
     beamtalk_test_job:run(Options, Units),
     send({done, test});
 %% One executable file with the program in it.
-serve({escript, Path, Code, Job}) ->
-    send({escript, beamtalk_escript:create(Path, Code, Job)});
+serve({escript, Path, Code, Job, Time}) ->
+    send({escript, beamtalk_escript:create(Path, Code, Job, Time)});
+%% What a release needs of the installed Erlang.
+serve({release, Beams, Applications}) ->
+    case beamtalk_release_plan:plan([path(Beam) || Beam <- Beams], Applications) of
+        {ok, {Root, Version, Found}} ->
+            Text = fun unicode:characters_to_binary/1,
+            Rows = [{atom_to_binary(Name), Text(Number), Text(Directory)} || {Name, Number, Directory} <- Found],
+            send({release, {ok, {Text(Root), Text(Version), Rows}}});
+        {error, Text} -> send({release, {error, Text}})
+    end;
 %% What the functions of Erlang modules take and answer.
 serve({specs, Directories, Modules}) ->
     Where = [path(Directory) || Directory <- Directories],
@@ -165,6 +174,25 @@ serve({ping}) ->
     Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],
     Printed = beamtalk_display:print(beamtalk_dispatch:send(1, '+', 2)),
     send({pong, Printed, [unicode:characters_to_binary(io_lib:format("~p", [Port])) || Port <- Listening]}).
+
+%% A module of OTP or of the runtime cannot be defined a second time.
+native(File, Options) ->
+    Module = filename:basename(File, ".erl"),
+    Runtime = filename:dirname(code:which(?MODULE)),
+    Taken = case code:where_is_file(Module ++ ".beam") of
+        non_existing -> false;
+        Path -> lists:prefix(code:lib_dir(), Path) orelse filename:dirname(Path) =:= Runtime
+    end,
+    case Taken of
+        true -> {error, [{File, [{none, ?MODULE, {taken, Module}}]}], []};
+        false -> compile:file(File, Options)
+    end.
+
+%% What is wrong with a native file, in words.
+-spec format_error({taken, string()}) -> iolist().
+format_error({taken, Module}) ->
+    ["the module '", Module, "' exists already in Erlang or in Beamtalk; "
+     "start its name with the name of the package"].
 
 jobs(0) -> erlang:system_info(schedulers_online);
 jobs(Jobs) -> Jobs.

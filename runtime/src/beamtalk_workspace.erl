@@ -158,6 +158,11 @@ configure(Settings) ->
         #{<<"transcript">> := Limit} when is_integer(Limit), Limit > 0 -> beamtalk_transcript_stream:limit(Limit);
         _ -> ok
     end,
+    case Settings of
+        #{<<"compiler_timeout">> := Seconds} when is_integer(Seconds), Seconds > 0 ->
+            beamtalk_limited:set_time(Seconds * 1000);
+        _ -> ok
+    end,
     ok.
 
 %% The daemon watches other channels than before, and these actors.
@@ -183,7 +188,7 @@ observe(Actor, IsOn) ->
 -spec global(atom()) -> {ok, term()} | none.
 global(Name) ->
     case is_live() of
-        false -> none;
+        false -> beamtalk_transcript_stream:of_program(Name);
         true ->
             case singleton(Name) of
                 none ->
@@ -215,7 +220,6 @@ bind(Name, Value) ->
                                  <<"Choose another name">>, #{});
         false ->
             Frozen = beamtalk_cell:freeze(Value),
-            beamtalk_code:pin(Frozen),
             ets:insert(?GLOBALS, {Name, Frozen}),
             globals_changed(Name, Frozen)
     end.

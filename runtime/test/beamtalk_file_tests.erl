@@ -24,7 +24,7 @@ with_file(Name, Content, Test) ->
 a_full_disk_test() ->
     Write = 'writeAll:contents:',
     E = failed(no_space, 'File', Write, ?F:'class writeAll:contents:'(nil, <<"/dev/full">>, <<"x">>)),
-    ?assertEqual(<<"File 'writeAll:contents:': no space left">>, beamtalk_error:field(E, message)),
+    ?assertEqual(<<"no_space error in 'writeAll:contents:' on File">>, beamtalk_error:field(E, message)),
     ?assertEqual(#{path => <<"/dev/full">>}, beamtalk_error:field(E, details)),
     failed(no_space, 'File', 'writeBinary:contents:',
            ?F:'class writeBinary:contents:'(nil, <<"/dev/full">>, <<255>>)),

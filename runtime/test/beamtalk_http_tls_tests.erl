@@ -22,9 +22,9 @@ tests() ->
      {"the name of the host is indicated to the server", fun indication/1},
      {"an expired certificate is refused", fun expired/1},
      {"a certificate of tomorrow is refused", fun not_yet_valid/1},
-     {"a certificate for another host is refused", fun wrong_host/1},
+     {"a certificate for another host is refused", fun wrong_host_refused/1},
      {"a certificate of an unknown authority is refused", fun unknown_authority/1},
-     {"a self-signed certificate is refused", fun self_signed/1},
+     {"a self-signed certificate is refused", fun self_signed_refused/1},
      {"what is trusted is the store of the system", fun system_store/1},
      {"no option turns the checks off", fun no_way_out/1},
      {"the actor checks as the class does", fun actor/1},
@@ -175,7 +175,7 @@ expired(Authority) ->
 not_yet_valid(Authority) ->
     refused(fetch(url("localhost", serve(signed(Authority, localhost(), [days(2, 30)]))))).
 
-wrong_host(Authority) ->
+wrong_host_refused(Authority) ->
     refused(fetch(url("localhost", serve(signed(Authority, [{dNSName, "other.example"}]))))),
     %% Another Host header does not choose another name to check.
     Url = url("localhost", serve(signed(Authority, [{dNSName, "other.example"}]))),
@@ -184,7 +184,7 @@ wrong_host(Authority) ->
 unknown_authority(_) ->
     refused(fetch(url("localhost", serve(signed(authority(), localhost()))))).
 
-self_signed(_) ->
+self_signed_refused(_) ->
     Extension = {'Extension', ?SUBJECT_ALTERNATIVE_NAME, false, localhost()},
     #{cert := Certificate, key := Key} =
         public_key:pkix_test_root_cert("localhost", [{extensions, [Extension]} | key()]),

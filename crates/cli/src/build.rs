@@ -10,6 +10,7 @@ pub(crate) mod interface;
 pub(crate) mod native;
 pub(crate) mod package;
 pub(crate) mod plan;
+pub(crate) mod release;
 
 use std::path::Path;
 use std::time::Instant;
@@ -152,6 +153,7 @@ fn compile_modules(
     jobs: usize,
 ) -> anyhow::Result<()> {
     worker.send(&compile_request(plan, jobs))?;
+    let paths = plan.paths();
     let mut done = 0;
     let mut failures = Vec::new();
     loop {
@@ -163,7 +165,8 @@ fn compile_modules(
                     .ok()
                     .and_then(|at| plan.modules.get(at))
                     .map(|m| m.name.as_str());
-                terminal.progress("Compiling", done, plan.modules.len(), name.unwrap_or_default());
+                let path = name.and_then(|name| paths.get(name)).copied();
+                terminal.progress("Compiling", done, plan.modules.len(), path.unwrap_or_default());
                 if let Some(("error", [text])) = wire::tagged(outcome) {
                     failures.push(format!(
                         "{}: {}",

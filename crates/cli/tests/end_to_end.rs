@@ -14,6 +14,12 @@ mod formatting;
 mod housekeeping;
 #[path = "end_to_end/linting.rs"]
 mod linting;
+#[path = "end_to_end/names.rs"]
+mod names;
+#[path = "end_to_end/packaging.rs"]
+mod packaging;
+#[path = "end_to_end/permissions.rs"]
+mod permissions;
 #[path = "end_to_end/project.rs"]
 mod project;
 #[path = "end_to_end/running.rs"]

@@ -1,6 +1,7 @@
 //! Names to variables, sugar to plain nodes, control flow recognised; where each local lives is decided here.
 
 mod builder;
+mod exhaustive;
 mod inline;
 mod pattern;
 mod scope;
@@ -14,7 +15,7 @@ use crate::SourceFile;
 use crate::codes;
 use crate::ir::{Body, Closure, Node, NodeKind, Storage, TextPart, VariableId};
 use crate::table::{ClassTable, Kind, Origin};
-use scope::Scopes;
+use scope::{Declared, Scopes};
 
 /// The class a body belongs to.
 #[derive(Clone, Debug)]
@@ -135,6 +136,8 @@ impl<'a> Resolver<'a> {
             .is_some_and(crate::types::is_character);
         let variable = self.scopes.declare(&name.text, name.span, "parameter");
         self.scopes.set_character(variable, is_character);
+        self.scopes
+            .set_declared(variable, Declared::parameter(parameter.annotation.as_ref()));
         if quiet {
             self.scopes.mark_read(variable);
         }
@@ -267,7 +270,11 @@ impl<'a> Resolver<'a> {
             ExpressionKind::Block(block) => NodeKind::Closure(self.closure(block)),
             ExpressionKind::Send(send) => return self.send(send, span),
             ExpressionKind::Cascade { receiver, messages } => self.cascade(receiver, messages),
-            ExpressionKind::Match { value, arms, .. } => self.match_expression(value, arms, span),
+            ExpressionKind::Match {
+                value,
+                arms,
+                exhaustive,
+            } => self.match_expression(value, arms, *exhaustive, span),
             ExpressionKind::Assign {
                 target,
                 annotation,
@@ -332,7 +339,9 @@ impl<'a> Resolver<'a> {
         }
         self.check_ffi(class);
         let known = self.table.class(name).is_some() || self.table.protocol(name).is_some();
-        if !known && !is_workspace_global(name) {
+        // A package that is left here is unknown, and that has been told.
+        let is_told = class.package.is_some() && self.table.packages().is_some();
+        if !known && !is_workspace_global(name) && !is_told {
             let suggestion = crate::suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
             let mut diagnostic = Diagnostic::warning(
                 codes::UNRESOLVED_CLASS,
@@ -541,6 +550,10 @@ impl<'a> Resolver<'a> {
         let is_character = annotation.is_some_and(crate::types::is_character) || self.is_character(&value);
         let variable = self.scopes.assign(&name.text, name.span);
         self.scopes.note_character(variable, is_character);
+        if let Some(annotation) = annotation {
+            self.scopes
+                .set_declared(variable, Declared::Type(annotation.clone()));
+        }
         NodeKind::Assign {
             variable,
             value: Box::new(value),

@@ -57,6 +57,7 @@ pub(crate) struct NodeSetup {
     pub distribution: Option<DistributionFlags>,
     pub log_level: String,
     pub transcript: u64,
+    pub compiler_timeout_s: u64,
 }
 
 pub(crate) struct Image {
@@ -98,12 +99,11 @@ impl Image {
             .map_err(|cause| failed(cause.to_string()))?;
         self.phase.set(Phase::Starting);
         self.starts.set(self.starts.get() + 1);
+        let number = |value: u64| Term::Integer(i64::try_from(value).unwrap_or(i64::MAX));
         let settings = terms::map([
             ("log_level", Term::binary(&self.setup.log_level)),
-            (
-                "transcript",
-                Term::Integer(i64::try_from(self.setup.transcript).unwrap_or(i64::MAX)),
-            ),
+            ("transcript", number(self.setup.transcript)),
+            ("compiler_timeout", number(self.setup.compiler_timeout_s)),
         ]);
         link.control("boot", settings);
         *self.link.borrow_mut() = Some(link);

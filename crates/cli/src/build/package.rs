@@ -11,13 +11,54 @@ use super::{Built, path_term};
 use crate::exit::Fault;
 use crate::wire;
 
-/// Runtime modules that a packed program has no use for.
+/// Runtime modules that a packed program has not got: they serve the binary, the daemon and sessions. Those ending in
+/// `_` stand for all that start so.
 const LEFT_OUT: &[&str] = &[
     "beamtalk_worker",
     "beamtalk_test_job",
-    "beamtalk_session",
     "beamtalk_library",
+    "beamtalk_specs",
+    "beamtalk_release_plan",
+    "beamtalk_eval",
+    "beamtalk_eval_",
+    "beamtalk_session",
+    "beamtalk_session_",
+    "beamtalk_terminal_",
+    "beamtalk_image_ops",
+    "beamtalk_image_ops_",
+    "beamtalk_change_log",
+    "beamtalk_bridge",
+    "beamtalk_bridge_",
 ];
+
+/// Exceptions: small modules that others call whether or not there is a workspace.
+const KEPT: &[&str] = &["beamtalk_bridge_events", "beamtalk_bridge_value"];
+
+/// Whether a packed program goes without a module of the runtime.
+pub(crate) fn is_left_out(module: &str) -> bool {
+    !KEPT.contains(&module)
+        && LEFT_OUT
+            .iter()
+            .any(|left| module == *left || (left.ends_with('_') && module.starts_with(left)))
+}
+
+/// The Unix time that packed files carry, so that equal input gives equal bytes.
+pub(crate) fn source_time() -> Result<u64, Fault> {
+    match std::env::var("SOURCE_DATE_EPOCH") {
+        Err(_) => Ok(0),
+        // The four digits of a year are all that an archive can hold.
+        Ok(text) => text
+            .parse()
+            .ok()
+            .filter(|seconds| *seconds < 4_000_000_000)
+            .ok_or_else(|| {
+                Fault::usage(
+                    "bad_time",
+                    format!("SOURCE_DATE_EPOCH is '{text}', which is not a number of seconds"),
+                )
+            }),
+    }
+}
 
 /// The message that starts a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +112,7 @@ impl Entry {
 
 /// Write the executable file of a built package.
 pub(crate) fn escript(built: &Built, entry: &Entry, path: &Path) -> anyhow::Result<()> {
+    let time = source_time()?;
     let erlang = Erlang::find()?;
     let runtime = Runtime::prepare()?;
     let mut code = Vec::new();
@@ -107,6 +149,7 @@ pub(crate) fn escript(built: &Built, entry: &Entry, path: &Path) -> anyhow::Resu
         path_term(&path),
         Term::List(code),
         job,
+        Term::Integer(i64::try_from(time).unwrap_or_default()),
     ]))?;
     let reply = worker.receive()?;
     match wire::tagged(&reply) {
@@ -129,7 +172,7 @@ fn add_directory(code: &mut Vec<Term>, directory: &Path) -> anyhow::Result<()> {
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or_default();
-        if !LEFT_OUT.contains(&stem) {
+        if !is_left_out(stem) {
             code.push(Term::tuple([Term::string(name), read(&path)?]));
         }
     }

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::build::graph::Dialect;
 use crate::build::package::Entry;
 use crate::build::{self, Package, Scope};
-use crate::exit::{Exit, Fault};
+use crate::exit::Exit;
 use crate::files;
 use crate::findings::Policy;
 use crate::findings::severity::Warnings;
@@ -31,8 +32,8 @@ pub(crate) struct Arguments {
     /// How many modules to compile at once; 0 means one for each core.
     #[arg(long, value_name = "N", default_value = "0")]
     jobs: usize,
-    /// Make a release in `_build/prod/rel`.
-    #[arg(long, hide = true)]
+    /// Make a release of an application in `_build/prod/rel/`, which needs no Erlang.
+    #[arg(long, conflicts_with = "escript")]
     release: bool,
     /// Make one executable file that needs only `erl`.
     #[arg(long, requires = "entry")]
@@ -43,14 +44,31 @@ pub(crate) struct Arguments {
     /// Name of the executable; the package name if not given.
     #[arg(short, value_name = "NAME", requires = "escript")]
     output: Option<PathBuf>,
+    /// Compile as part of the standard library; also a directory without a manifest.
+    #[arg(long, conflicts_with_all = ["release", "escript"])]
+    stdlib_mode: bool,
+    /// A primitive outside the standard library is a warning.
+    #[arg(long)]
+    allow_primitives: bool,
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    if arguments.release {
-        return Err(Fault::usage("not_supported", "build --release is not part of this version").into());
-    }
     let entry = arguments.entry.as_deref().map(Entry::parse).transpose()?;
-    let package = package(terminal, &arguments.path, arguments.lock.into())?;
+    let is_loose =
+        arguments.stdlib_mode && arguments.path.is_dir() && Project::find(&arguments.path)?.is_none();
+    let mut package = if is_loose {
+        Package::resolve(terminal, Project::loose(&arguments.path)?, Locking::Follow)?
+    } else {
+        package(terminal, &arguments.path, arguments.lock.into())?
+    };
+    package.dialect = match (arguments.stdlib_mode, arguments.allow_primitives) {
+        (true, _) => Dialect::Library,
+        (_, true) => Dialect::Primitives,
+        _ => Dialect::Package,
+    };
+    if arguments.release {
+        build::release::check(&package)?;
+    }
     let warnings = match (arguments.no_warnings, arguments.warnings_as_errors) {
         (true, _) => Warnings::Hidden,
         (_, true) => Warnings::AsErrors,
@@ -67,6 +85,10 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         let name = PathBuf::from(package.name().unwrap_or("program"));
         build::package::escript(&built, entry, arguments.output.as_ref().unwrap_or(&name))?;
     }
+    let release = arguments
+        .release
+        .then(|| build::release::make(&built, &package.project.root))
+        .transpose()?;
     let modules = built.module_count();
     let directory = files::shown(&package.output(), &package.project.root);
     if terminal.is_json() {
@@ -74,11 +96,15 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             "modules": modules,
             "directory": directory,
             "findings": built.counts.to_json(),
+            "release": release,
         }});
         terminal.print(summary)?;
     } else {
         if !built.counts.is_empty() {
             terminal.status(built.counts.table());
+        }
+        if let Some(release) = release {
+            terminal.status(format_args!("Release in {release}/"));
         }
         if !terminal.is_quiet {
             terminal.print(format_args!("Build complete: {modules} modules in {directory}/"))?;

@@ -319,17 +319,21 @@ fn project(paths: &[PathBuf]) -> anyhow::Result<Project> {
 
 /// Make the classes of the package and its dependencies known to the compiler.
 pub(crate) fn declare_package(package: &Package, table: &mut ClassTable) -> anyhow::Result<()> {
+    let mut all = Vec::new();
     for package in package.in_order() {
         let root = &package.project.root;
-        for path in package.sources()? {
-            let module_path = build::plan::module_path(&path, root);
-            let text = source::Text::read(&path, root)?;
-            table.declare(
-                &text
-                    .parse(package.name(), &module_path, beamtalk_compiler::Origin::Package)
-                    .file,
-            );
-        }
+        let texts = package
+            .sources()?
+            .iter()
+            .map(|path| source::Text::read(path, root))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        all.push((package, build::plan::parse_all(package, &texts)));
+    }
+    table.set_packages(build::plan::names(
+        all.iter().map(|(package, parsed)| (*package, parsed.as_slice())),
+    ));
+    for parsed in all.iter().flat_map(|(_, parsed)| parsed) {
+        table.declare(&parsed.file);
     }
     Ok(())
 }

@@ -105,7 +105,7 @@ fn a_running_program_listens_on_nothing_and_an_interrupt_ends_it() {
 }
 
 /// Whether a descriptor is an internet socket (the node needs none at all).
-fn is_listening(id: u32, target: &str) -> bool {
+pub(crate) fn is_listening(id: u32, target: &str) -> bool {
     let Some(inode) = target
         .strip_prefix("socket:[")
         .and_then(|rest| rest.strip_suffix(']'))
@@ -117,6 +117,18 @@ fn is_listening(id: u32, target: &str) -> bool {
         text.lines()
             .any(|line| line.split_whitespace().nth(9) == Some(inode))
     })
+}
+
+#[test]
+fn the_transcript_of_a_program_is_its_standard_output() {
+    let place = Place::with_project();
+    place.write(
+        "src/Main.bt",
+        "Object subclass: Main\n\n  class run =>\n    Transcript show: \"one \"\n    Transcript showLine: 2\n    \
+         Console printLine: TranscriptStream current isNil\n",
+    );
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    assert_eq!(done.stdout, "one 2\ntrue\n");
 }
 
 #[test]

@@ -240,6 +240,34 @@ fn compiling_stops_at_its_time_limit() {
     });
 }
 
+/// A source that is read in no time, and for which Erlang's compiler needs very long.
+#[test]
+fn core_bomb_workspace_lives() {
+    let home = Home::new("cbomb");
+    let mut command = home.command(&["workspace", "start"]);
+    let started = command.env("BEAMTALK_COMPILER_TIMEOUT", "5").output().unwrap();
+    assert!(started.status.success());
+    let branches: String = (0..2_000)
+        .map(|n| format!("    x > {n} ifTrue: [a := a + x] ifFalse: [a := a - {n}]\n"))
+        .collect();
+    let bomb = format!("Object subclass: Bomb\n  go: x =>\n    a := 0\n{branches}    a\n");
+    block_on(async {
+        let connection = home.connect().await;
+        let other = home.connect().await;
+        let pending = connection.request("load-source", crate::home::fields(json!({"source": bomb})));
+        let pending = pending.expect("connected");
+        // Others work while it is compiled.
+        lives_on(&other).await;
+        let answer = pending.done().await.expect("an answer");
+        assert_eq!(
+            (kind(&answer), &answer["error"]["details"]["limit"]),
+            ("compiler_limit", &json!("time"))
+        );
+        lives_on(&connection).await;
+        assert_eq!(kind(&eval(&connection, "Bomb new").await), "class_not_found");
+    });
+}
+
 #[test]
 fn a_killed_compiler_is_replaced() {
     let home = Home::new("ckill");
@@ -411,7 +439,8 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
         logged.extend(changes["entries"].as_array().unwrap().iter().filter_map(selector));
         // Beyond the last thousand, entries of earlier starts are in the archive.
         for file in files_below(&home.workspace().join("changes/archive")) {
-            let text = std::fs::read_to_string(file).unwrap();
+            let file = std::fs::File::open(file).unwrap();
+            let text = std::io::read_to_string(flate2::read::GzDecoder::new(file)).unwrap();
             let entries = text.lines().map(|line| serde_json::from_str(line).unwrap());
             logged.extend(entries.filter_map(|entry: serde_json::Value| selector(&entry)));
         }

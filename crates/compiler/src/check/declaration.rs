@@ -1,7 +1,7 @@
 //! Classes, extensions, protocols and aliases.
 
 use beamtalk_syntax::ast::{self, ExpressionKind, SlotKeyword, TypeKind};
-use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
@@ -255,10 +255,13 @@ impl Checker<'_> {
         }
         if is_primitive(method) && !self.is_library() {
             let message = "Primitives can only be declared in the standard library";
-            self.error(codes::PRIMITIVE_OUTSIDE_LIBRARY, method.head.span, message)
-                .hint = Some(eco_format!(
-                "Write the body of `{class}>>{selector}` in Beamtalk, or use `native:`."
-            ));
+            let hint = eco_format!("Write the body of `{class}>>{selector}` in Beamtalk, or use `native:`.");
+            let mut finding = Diagnostic::error(codes::PRIMITIVE_OUTSIDE_LIBRARY, method.head.span, message)
+                .with_hint(hint);
+            if self.table.allows_primitives() {
+                finding.severity = Severity::Warning;
+            }
+            self.diagnostics.push(finding);
         }
         for annotation in method
             .head

@@ -23,9 +23,10 @@ impl Resolver<'_> {
         &mut self,
         value: &ast::Expression,
         arms: &[ast::Arm],
+        is_exhaustive: bool,
         span: Span,
     ) -> NodeKind {
-        self.check_result_arms(arms, span);
+        self.check_exhaustiveness(value, arms, is_exhaustive, span);
         let value = Box::new(self.expression(value));
         let arms = arms.iter().map(|arm| self.arm(arm)).collect();
         NodeKind::Match { value, arms }
@@ -48,48 +49,6 @@ impl Resolver<'_> {
         };
         self.scopes.close_block();
         Arm { pattern, guard, body }
-    }
-
-    /// A match on Result cases must have both, or an arm for all the rest.
-    fn check_result_arms(&mut self, arms: &[ast::Arm], span: Span) {
-        let unguarded = || {
-            arms.iter()
-                .filter(|arm| arm.guard.is_none())
-                .map(|arm| &arm.pattern.kind)
-        };
-        let is_result = |kind: &ast::PatternKind| {
-            matches!(
-                kind,
-                ast::PatternKind::ResultOk(_) | ast::PatternKind::ResultError(_)
-            )
-        };
-        let mentions_result = arms.iter().any(|arm| is_result(&arm.pattern.kind));
-        let has_catch_all = unguarded()
-            .any(|kind| matches!(kind, ast::PatternKind::Wildcard | ast::PatternKind::Variable(_)));
-        if !mentions_result || has_catch_all {
-            return;
-        }
-        let covers_all = |inner: &ast::Pattern| {
-            matches!(
-                inner.kind,
-                ast::PatternKind::Wildcard | ast::PatternKind::Variable(_)
-            )
-        };
-        let has_ok =
-            unguarded().any(|kind| matches!(kind, ast::PatternKind::ResultOk(inner) if covers_all(inner)));
-        let has_error =
-            unguarded().any(|kind| matches!(kind, ast::PatternKind::ResultError(inner) if covers_all(inner)));
-        let missing = match (has_ok, has_error) {
-            (true, true) => return,
-            (true, false) => "error:",
-            (false, true) => "ok:",
-            (false, false) => "ok:, error:",
-        };
-        self.error(
-            codes::NON_EXHAUSTIVE,
-            span,
-            eco_format!("Non-exhaustive match: on sealed type `Result` — missing arm: {missing}"),
-        );
     }
 
     pub(super) fn destructuring(&mut self, pattern: &ast::Pattern) -> Pattern {

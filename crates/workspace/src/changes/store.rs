@@ -7,6 +7,8 @@
 use std::io::Write as _;
 
 use beamtalk_storage::{Directory, PRIVATE_FILE};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
@@ -163,18 +165,21 @@ impl Store {
         let (Some(first), Some(last)) = (old.first(), old.last()) else {
             return Ok(());
         };
-        let mut bytes = Vec::new();
+        let failed = |cause| ChangeError::Write { cause };
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         for entry in old {
             let source = self.read_source(entry.source_ref.as_ref())?;
             let prev_source = self.read_source(entry.prev_source_ref.as_ref())?;
-            bytes.extend(line(&Whole {
+            let whole = line(&Whole {
                 entry,
                 source: source.as_deref(),
                 prev_source: prev_source.as_deref(),
-            }));
+            });
+            packed.write_all(&whole).map_err(failed)?;
         }
-        let name = format!("changes-{}-{}.jsonl", first.seq, last.seq);
-        self.archive.write_atomically(&name, &bytes, PRIVATE_FILE)?;
+        let name = format!("changes-{}-{}.jsonl.gz", first.seq, last.seq);
+        self.archive
+            .write_atomically(&name, &packed.finish().map_err(failed)?, PRIVATE_FILE)?;
         self.rewrite(kept)?;
         for reference in old
             .iter()

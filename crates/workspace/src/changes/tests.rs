@@ -369,6 +369,11 @@ fn a_change_is_undone_by_its_inverse() {
     ));
 }
 
+fn unpacked(path: &std::path::Path) -> String {
+    let file = fs::File::open(path).unwrap();
+    std::io::read_to_string(flate2::read::GzDecoder::new(file)).unwrap()
+}
+
 #[test]
 fn old_entries_go_to_the_archive_and_pending_ones_stay() {
     let place = Place::new();
@@ -386,7 +391,7 @@ fn old_entries_go_to_the_archive_and_pending_ones_stay() {
     let archive = place.root.join("state/changes/archive");
     let text: String = fs::read_dir(archive)
         .unwrap()
-        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .map(|entry| unpacked(&entry.unwrap().path()))
         .collect();
     assert!(text.contains("\"source\":\"spin => 0\""), "{text}");
     assert_eq!(text.lines().count() + count, 152);
@@ -401,8 +406,8 @@ fn a_start_from_the_files_alone_keeps_nothing_pending() {
     log.archive_all().unwrap();
     assert!(log.active().unwrap().is_empty());
     assert_eq!(log.record(method("Lamp", "isOn", "isOn => 3")).unwrap().seq, 3);
-    let archived = place.root.join("state/changes/archive/changes-1-1.jsonl");
-    assert!(fs::read_to_string(archived).unwrap().contains("isOn => 1"));
+    let archived = place.root.join("state/changes/archive/changes-1-1.jsonl.gz");
+    assert!(unpacked(&archived).contains("isOn => 1"));
 }
 
 // ---- deaths ----

@@ -91,7 +91,7 @@ pub(crate) fn in_workspace<T>(
     work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::default().options(Config::of(&place.state)?.start)?;
+    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
     let found = place.find_or_start(terminal, &options)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
