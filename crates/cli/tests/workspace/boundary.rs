@@ -371,3 +371,21 @@ fn capabilities_are_refused_and_the_workspace_goes_on() {
     });
     assert!(!home.project().join("x").exists());
 }
+
+#[test]
+fn programs_that_fail_are_in_the_trail() {
+    let home = Home::new("trail");
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        let fields = json!({"class": "Integer", "selector": "nothingOfTheKind", "args": []});
+        let answer = request(&connection, "run-entry", fields).await;
+        assert_ne!(kind(&answer), "none");
+    });
+    let trail = home
+        .run(&["workspace", "audit", "--json", "--type", "run"])
+        .stdout;
+    let record: serde_json::Value = serde_json::from_slice(&trail).unwrap();
+    assert_eq!(record["target"], "Integer nothingOfTheKind");
+    assert_eq!(record["outcome"], "error");
+}
