@@ -229,6 +229,11 @@ fn two_sessions_isolated() {
         assert_eq!(eval(&one, "x").await["value"], 1);
         let seen = request(&two, "bindings", json!({"session": one.session})).await;
         assert_eq!(seen["bindings"]["x"]["text"], "1");
+        assert_eq!(
+            seen["session"],
+            one.session.as_str(),
+            "the session that was asked about"
+        );
         let refused = request(&two, "clear", json!({"session": one.session})).await;
         assert!(matches!(
             kind(&refused),
