@@ -189,6 +189,7 @@ fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
         .iter()
         .chain(beamtalk_compiler::codes::ALL)
         .chain(TOOL_CODES)
+        .chain(crate::build::graph::CODES)
         .copied()
 }
 
