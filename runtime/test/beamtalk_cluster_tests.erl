@@ -1,6 +1,6 @@
 -module(beamtalk_cluster_tests).
 
--include_lib("eunit/include/eunit.hrl").
+-include("assertions.hrl").
 
 an_address_is_found_among_the_addresses_of_a_certificate_test() ->
     ?assert(beamtalk_cluster:is_host({dns_id, "127.0.0.1"}, {iPAddress, [127, 0, 0, 1]})),
