@@ -176,11 +176,8 @@ fn page(topic: &str, selector: Option<&str>) -> Option<String> {
 
 /// Codes of what is found before or around compiling.
 const TOOL_CODES: &[(&str, &str)] = &[
-    (
-        "E0303",
-        "a dependency exports a class with the name of a standard class",
-    ),
-    ("E0901", "a source file is not UTF-8 text"),
+    ("E0303", "A dependency exports the name of a standard class."),
+    ("E0901", "A source file is not UTF-8 text."),
 ];
 
 /// Every code with one line about it.
@@ -189,7 +186,6 @@ fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
         .iter()
         .chain(beamtalk_compiler::codes::ALL)
         .chain(TOOL_CODES)
-        .chain(crate::build::graph::CODES)
         .copied()
 }
 
