@@ -1,16 +1,11 @@
 //! Faults and attacks against the daemon: other users, hostile files, kills at random, bad rights.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "agents/support.rs"]
-mod support;
-
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use support::World;
+use super::support::World;
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -298,7 +293,7 @@ fn an_upgrade_under_a_running_daemon_keeps_it_usable() {
     let copy = |name: &str| {
         let path = world.path(name);
         // A link would be the same file, which is never busy with itself.
-        std::fs::copy(support::BINARY, &path).unwrap();
+        std::fs::copy(super::support::BINARY, &path).unwrap();
         path
     };
     let installed = copy("beamtalk");
