@@ -132,6 +132,7 @@ const ERRORS_PER_FILE: usize = 50;
 pub(crate) struct Counts {
     pub(crate) errors: usize,
     pub(crate) warnings: usize,
+    pub(crate) lints: usize,
     by_category: BTreeMap<(String, Level), usize>,
 }
 
@@ -140,7 +141,8 @@ impl Counts {
         match finding.severity {
             Level::Error => self.errors += 1,
             Level::Warning => self.warnings += 1,
-            Level::Hint | Level::Lint => {}
+            Level::Lint => self.lints += 1,
+            Level::Hint => {}
         }
         let category = finding.category.clone().unwrap_or_else(|| "other".to_owned());
         *self.by_category.entry((category, finding.severity)).or_default() += 1;

@@ -13,6 +13,7 @@ mod manifest;
 mod nearest;
 mod project;
 mod repl;
+mod site;
 mod source;
 mod start_flags;
 mod terminal;
@@ -70,6 +71,8 @@ enum Command {
     Fmt(commands::fmt::Arguments),
     /// The same as `fmt --check`.
     FmtCheck(commands::fmt::CheckArguments),
+    /// Report everything `check` finds, and what is correct but better written otherwise.
+    Lint(commands::lint::Arguments),
     /// Run tests: test classes, scripts and documentation.
     Test(commands::test::Arguments),
     /// Run expression scripts alone.
@@ -86,6 +89,8 @@ enum Command {
     Generate(commands::generate::Arguments),
     /// Check that this system has everything Beamtalk needs.
     Doctor(commands::doctor::Arguments),
+    /// Write HTML pages from documentation comments.
+    Doc(commands::doc::Arguments),
     /// Show a page of the user guide, a class, a method or an error code.
     Docs(commands::docs::Arguments),
     /// Watch files, supervise processes, run workflows.
@@ -162,6 +167,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Web(arguments) => commands::web::run(terminal, &arguments),
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
+        Command::Lint(arguments) => commands::lint::run(terminal, &arguments),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
         Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),
@@ -170,6 +176,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Version(arguments) => commands::version::run(terminal, &arguments),
         Command::Generate(arguments) => commands::generate::run(terminal, &arguments),
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
+        Command::Doc(arguments) => commands::doc::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(arguments),
         Command::Agents(arguments) => commands::agents::run(arguments),

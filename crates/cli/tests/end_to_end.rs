@@ -4,12 +4,16 @@
 
 #[path = "end_to_end/dependencies.rs"]
 mod dependencies;
+#[path = "end_to_end/documenting.rs"]
+mod documenting;
 #[path = "end_to_end/environment.rs"]
 mod environment;
 #[path = "end_to_end/formatting.rs"]
 mod formatting;
 #[path = "end_to_end/housekeeping.rs"]
 mod housekeeping;
+#[path = "end_to_end/linting.rs"]
+mod linting;
 #[path = "end_to_end/names.rs"]
 mod names;
 #[path = "end_to_end/packaging.rs"]

@@ -12,6 +12,7 @@ use beamtalk_syntax::diagnostic::Diagnostic;
 use crate::SourceFile;
 use crate::table::ClassTable;
 
+pub(crate) use annotation::is_primitive;
 pub(crate) use walk::{Child, each_child};
 
 /// Everything that is checked before bodies are resolved.

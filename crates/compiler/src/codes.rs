@@ -51,7 +51,7 @@ codes! {
     INTERNAL_CLASS = "E0401", "A class is named that another package keeps to itself.";
     UNRESOLVED_CLASS = "W0201", "A class name is not known.";
     UNUSED = "W0202", "A variable or parameter is never read.";
-    SHADOWED = "W0203", "A variable hides an outer one.";
+    SHADOWED = "W0203", "A variable hides an outer one (rule shadowed-block-param for the parameter of a block).";
     UNREACHABLE = "W0204", "Statements follow a return.";
     REDUNDANT_ASSIGNMENT = "W0205", "A variable is assigned to itself.";
     SUPER_INITIALIZE = "W0206", "`super initialize` runs a second time what already ran.";
@@ -67,6 +67,18 @@ codes! {
     DIRECT_ASSIGNMENT = "W0216", "An actor assigns a slot past the method that sets it.";
     INDIRECT_CLASS = "W0302", "A class comes from a dependency of a dependency, which the manifest does not name; with `strict-deps = true` this is an error.";
     HIDDEN_CLASS = "W0305", "A class of the package hides one of a dependency; write the other with its package: `units@Parser`.";
-    TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor.";
+    TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor (rule sync-send-in-timer-block).";
     UNHANDLED_CASE = "W0218", "A match on a closed union leaves a case out.";
+    TRAILING_CARET = "L0101", "`^` stands before the last expression of a method, whose value is answered anyway (rule trailing-caret; `lint --fix` removes it).";
+    UNNECESSARY_PARENS = "L0102", "Parentheses change nothing (rule unnecessary-parens; `lint --fix` removes them).";
+    NEEDLESS_SEPARATOR = "L0103", "A point stands before a line end or a closing bracket, which separate statements themselves (rule needless-separator).";
+    CASCADE_CANDIDATE = "L0201", "Three or more messages in a row go to one receiver; a cascade names it once (rule cascade-candidate).";
+    EFFECT_FREE_STATEMENT = "L0202", "A statement has no effect and its value is dropped (rule effect-free-statement).";
+    DEAD_BLOCK_ASSIGNMENT = "L0203", "A block assigns a variable that nobody reads afterwards (rule dead-block-assignment).";
+    INSPECT_AS_STRING = "L0204", "`inspect` answers an Inspector where a String is needed; `printString` answers the text (rule inspect-in-string-position).";
+    VALUE_LIKE_OBJECT = "L0205", "An Object class has instance methods but nothing that only an Object class can have; as a Value it could be instantiated (rule value-like-object).";
+    NO_SUPERVISION_POLICY = "L0206", "A supervised actor class does not say when it is restarted (rule supervision-policy).";
+    NATIVE_PREFIX = "L0301", "A native module's name does not start with the name of its package (rule native-prefix).";
+    REDUNDANT_ANNOTATION = "L0401", "A local's annotation says what its value shows (rule redundant-annotation).";
+    NATIVE_HARDCODED_MODULE = "L0501", "Erlang code names the module of a Beamtalk class; module names belong to the compiler (rule native-hardcoded-module).";
 }

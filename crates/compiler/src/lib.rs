@@ -10,6 +10,7 @@ pub mod complete;
 mod erl;
 mod expect;
 mod ir;
+pub mod lint;
 mod live;
 mod lower;
 mod meta;
@@ -126,7 +127,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
-    let diagnostics = expect::apply(file, diagnostics);
+    let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     let modules = if has_errors(&diagnostics) {
         Vec::new()
     } else {
@@ -168,7 +169,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.assigns = assigns;
         input.expression = Some(expression);
     }
-    input.diagnostics = expect::apply(file, diagnostics);
+    input.diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     if has_errors(&input.diagnostics) {
         input.expression = None;
     } else {

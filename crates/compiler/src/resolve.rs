@@ -121,10 +121,13 @@ impl<'a> Resolver<'a> {
     fn declare_parameter(&mut self, parameter: &ast::Parameter, quiet: bool) -> VariableId {
         let name = &parameter.name;
         if self.scopes.is_outer(&name.text) && name.text != "_" {
-            self.warn(
-                codes::SHADOWED,
-                name.span,
-                eco_format!("Variable `{}` shadows outer variable", name.text),
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    codes::SHADOWED,
+                    name.span,
+                    eco_format!("Variable `{}` shadows outer variable", name.text),
+                )
+                .with_hint("Give the parameter another name (shadowed-block-param)."),
             );
         }
         let is_character = parameter
@@ -757,7 +760,7 @@ pub(crate) fn unparenthesized(expression: &ast::Expression) -> &ast::Expression 
 }
 
 /// Bodies that exist only to be replaced do not read their parameters.
-fn is_placeholder(body: &[ast::Statement]) -> bool {
+pub(crate) fn is_placeholder(body: &[ast::Statement]) -> bool {
     let [statement] = body else { return false };
     match &statement.expression.kind {
         ExpressionKind::Primitive { .. } => true,

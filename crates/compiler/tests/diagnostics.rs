@@ -1,87 +1,11 @@
 //! What the compiler says about faulty sources. Each snapshot shows the source and the findings.
 
-use beamtalk_compiler::{ClassTable, Origin, SourceFile, compile_file, compile_input, module_name};
-use beamtalk_syntax::diagnostic::Diagnostic;
-use beamtalk_syntax::span::LineIndex;
+#[path = "support/library.rs"]
+mod support;
 
-/// Enough of the library to know the kinds.
-const LIBRARY: &[(&str, &str)] = &[
-    (
-        "ProtoObject",
-        "abstract nil subclass: ProtoObject\n  class => @primitive\n",
-    ),
-    (
-        "Object",
-        "ProtoObject subclass: Object\n  isNil => false\n  sealed yourself => self\n  sealed delegate => @primitive\n",
-    ),
-    (
-        "Value",
-        "Object subclass: Value\n  sealed class new => @primitive\n  sealed class new: d => @primitive\n",
-    ),
-    (
-        "Actor",
-        "Object subclass: Actor\n  sealed class spawn => @primitive\n  sealed class new => @primitive\n  sealed class new: d => @primitive\n",
-    ),
-    (
-        "Behaviour",
-        "abstract Object subclass: Behaviour\n  sealed name => @primitive\n",
-    ),
-    ("Class", "sealed Behaviour subclass: Class\n  isClass => true\n"),
-    (
-        "Integer",
-        "sealed Value subclass: Integer\n  + other => @primitive\n",
-    ),
-    (
-        "Exception",
-        "Object subclass: Exception\n  class new => @primitive\n",
-    ),
-    ("Result", "sealed Value subclass: Result\n  field: isOk\n"),
-    ("TestCase", "Value subclass: TestCase\n  setUp => self\n"),
-];
+use beamtalk_compiler::{Origin, compile_file, compile_input};
 
-fn source_file(name: &str, text: &str, origin: Origin) -> (SourceFile, Vec<Diagnostic>) {
-    let parse = if origin == Origin::Session {
-        beamtalk_syntax::parse_input(text)
-    } else {
-        beamtalk_syntax::parse_file(text)
-    };
-    let package = (origin != Origin::Session).then(|| "demo".into());
-    let file = SourceFile {
-        path: format!("src/{name}.bt").into(),
-        text: text.into(),
-        unit: parse.unit,
-        module: module_name(package.as_deref(), name).into(),
-        package,
-        origin,
-    };
-    (file, parse.diagnostics)
-}
-
-fn library() -> ClassTable {
-    let mut table = ClassTable::empty();
-    for (name, text) in LIBRARY {
-        let (file, diagnostics) = source_file(name, text, Origin::Library);
-        assert!(diagnostics.is_empty(), "{name}: {diagnostics:?}");
-        table.declare(&file);
-    }
-    table
-}
-
-fn render(source: &str, diagnostics: &[Diagnostic]) -> String {
-    let lines = LineIndex::new(source);
-    let mut out = format!("SOURCE\n{source}\nOUTPUT\n");
-    for diagnostic in diagnostics {
-        let position = lines.position(source, diagnostic.span.start);
-        out += &format!(
-            "{}:{} {} {:?}: {}\n",
-            position.line, position.column, diagnostic.code, diagnostic.severity, diagnostic.message
-        );
-        if let Some(hint) = &diagnostic.hint {
-            out += &format!("    hint: {hint}\n");
-        }
-    }
-    out
-}
+use support::{library, render, source_file};
 
 fn findings(source: &str, origin: Origin) -> String {
     let mut table = library();

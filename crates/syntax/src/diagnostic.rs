@@ -86,6 +86,15 @@ pub struct Diagnostic {
     pub hint: Option<EcoString>,
     /// Other places that explain this one.
     pub notes: Vec<(Span, EcoString)>,
+    /// What `lint --fix` changes; empty when only a person can decide. All of it or nothing.
+    pub edits: Vec<Edit>,
+}
+
+/// One change of a source text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub span: Span,
+    pub text: &'static str,
 }
 
 impl Diagnostic {
@@ -98,6 +107,7 @@ impl Diagnostic {
             span,
             hint: None,
             notes: Vec::new(),
+            edits: Vec::new(),
         }
     }
 
@@ -109,6 +119,11 @@ impl Diagnostic {
         Self::new(code, Severity::Warning, span, message)
     }
 
+    /// A finding of the linter, in the category of that name.
+    pub fn lint(code: &'static str, span: Span, message: impl Into<EcoString>) -> Self {
+        Self::new(code, Severity::Lint, span, message).with_category(Category::Lint)
+    }
+
     #[must_use]
     pub fn with_category(mut self, category: Category) -> Self {
         self.category = Some(category);
@@ -118,6 +133,12 @@ impl Diagnostic {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<EcoString>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_edits(mut self, edits: Vec<Edit>) -> Self {
+        self.edits = edits;
         self
     }
 

@@ -59,6 +59,11 @@ pub fn parse_body(source: &str) -> (Vec<ast::Statement>, Vec<Diagnostic>) {
     parser::parse_body(source)
 }
 
+/// How tightly an operator binds (higher is tighter), and whether it groups to the right.
+pub fn precedence(operator: &str) -> (u8, bool) {
+    parser::precedence(operator)
+}
+
 /// Should a session wait for more before it evaluates this input?
 ///
 /// True while a bracket, string or block comment is open, after a trailing keyword, operator,

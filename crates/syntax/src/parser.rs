@@ -25,6 +25,7 @@ use crate::lexer::lex;
 use crate::span::Span;
 use crate::token::{Token, TokenKind};
 
+pub(crate) use expression::precedence;
 pub(crate) use statement::{parse_body, parse_method};
 
 /// What a text may hold at its top level.

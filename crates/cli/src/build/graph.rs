@@ -334,9 +334,6 @@ fn check_fence(
     }
 }
 
-/// The codes of what is found while packages are resolved.
-pub(crate) const CODES: &[(&str, &str)] = &[("E0303", "A dependency exports the name of a standard class.")];
-
 /// A dependency may not export the name of a standard class.
 fn check_standard_names(project: &Project, name: &str) -> anyhow::Result<()> {
     let is_standard = |class: &str| {

@@ -1,23 +1,23 @@
 //! `beamtalk check`: all diagnostics, no output files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use beamtalk_compiler::Origin;
+use beamtalk_compiler::{ClassTable, Origin};
 
 use super::build::{package, policy};
-use super::test::declare_package;
-use crate::build::plan;
-use crate::exit::Exit;
+use crate::build::{Package, plan};
+use crate::exit::{Exit, Fault};
 use crate::files;
 use crate::findings::severity::Warnings;
-use crate::findings::{self, Counts, FileFindings};
-use crate::lock::LockArguments;
-use crate::source::{self, Text};
+use crate::findings::{self, Counts};
+use crate::lock::{LockArguments, Locking};
+use crate::project::Project;
+use crate::source::{self, Parsed, Text};
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A project directory or a `.bt` file.
+    /// A project directory, a directory or a `.bt` file.
     #[arg(default_value = ".")]
     path: PathBuf,
     /// Warnings and hints fail the check.
@@ -28,54 +28,93 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let package = package(terminal, &arguments.path, arguments.lock.into())?;
+    let package = readable(terminal, &arguments.path, arguments.lock.into())?;
     let warnings = if arguments.warnings_as_errors {
         Warnings::AsErrors
     } else {
         Warnings::Shown
     };
     let policy = policy(&package, warnings);
-    let mut table = source::library_table();
-    declare_package(&package, &mut table)?;
-    let root = &package.project.root;
-    let mut parsed = Vec::new();
-    let mut paths: Vec<(PathBuf, Origin)> = package
-        .sources()?
-        .into_iter()
-        .map(|path| (path, Origin::Package))
-        .collect();
-    let tests = root.join("test");
-    if package.project.manifest.is_some() && tests.is_dir() {
-        let found = files::find(&tests, &["bt"])?;
-        paths.extend(found.into_iter().map(|path| (path, Origin::Test)));
-    }
-    for (path, origin) in paths {
-        let module_path = plan::module_path(&path, root);
-        let file = Text::read(&path, root)?.parse(package.name(), &module_path, origin);
-        if origin == Origin::Test {
-            table.declare(&file.file);
-        }
-        parsed.push(file);
-    }
-    let findings: Vec<FileFindings> = source::parallel(&parsed, |file| {
+    let Sources { table, files } = read(&package, &arguments.path)?;
+    let findings = source::parallel(&files, |file| {
         file.findings(&beamtalk_compiler::compile_file(&file.file, &table).diagnostics)
     });
     let mut counts = Counts::default();
     for file in &findings {
         findings::report(terminal, file, &policy, &mut counts)?;
     }
-    if terminal.is_json() {
-        terminal
-            .print(serde_json::json!({"summary": {"files": findings.len(), "findings": counts.to_json()}}))?;
-    } else if !counts.is_empty() {
-        terminal.status(counts.table());
-    }
+    summarise(terminal, &counts, findings.len())?;
     if counts.errors > 0 {
-        if terminal.is_json() {
-            return Ok(Exit::Failure);
-        }
         return Err(crate::build::compile_failed(&counts).into());
     }
     terminal.status(format_args!("Checked {} files", findings.len()));
     Ok(Exit::Success)
+}
+
+/// What was found, by category and severity.
+pub(crate) fn summarise(terminal: &mut Terminal, counts: &Counts, files: usize) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        terminal.print(serde_json::json!({"summary": {"files": files, "findings": counts.to_json()}}))?;
+    } else if !counts.is_empty() {
+        terminal.status(counts.table());
+    }
+    Ok(())
+}
+
+/// The package a path belongs to; a directory without a manifest is taken as it is.
+pub(crate) fn readable(terminal: &mut Terminal, path: &Path, locking: Locking) -> anyhow::Result<Package> {
+    if !path.exists() {
+        return Err(Fault::usage("path_missing", format!("{} does not exist", path.display())).into());
+    }
+    if path.is_dir() && Project::find(path)?.is_none() {
+        return Package::resolve(terminal, Project::loose(path)?, locking);
+    }
+    package(terminal, path, locking)
+}
+
+/// The sources of a package, parsed, with everything their compilation needs to know.
+pub(crate) struct Sources {
+    pub(crate) table: ClassTable,
+    /// Of the package itself: sources and tests, as far as they lie below the path.
+    pub(crate) files: Vec<Parsed>,
+}
+
+/// Read what lies below a path of a package; all the rest is only declared.
+pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
+    let mut all: Vec<(&Package, Vec<Parsed>)> = Vec::new();
+    for package in package.in_order() {
+        let root = &package.project.root;
+        let mut paths: Vec<(PathBuf, Origin)> = package
+            .sources()?
+            .into_iter()
+            .map(|path| (path, Origin::Package))
+            .collect();
+        let tests = root.join("test");
+        if !package.is_dependency && package.project.manifest.is_some() && tests.is_dir() {
+            paths.extend(
+                files::find(&tests, &["bt"])?
+                    .into_iter()
+                    .map(|path| (path, Origin::Test)),
+            );
+        }
+        let parsed = paths.iter().map(|(path, origin)| {
+            let module_path = plan::module_path(path, root);
+            Ok(Text::read(path, root)?.parse(package.name(), &module_path, *origin))
+        });
+        all.push((package, parsed.collect::<anyhow::Result<_>>()?));
+    }
+    let mut table = source::library_table();
+    table.set_packages(plan::names(
+        all.iter().map(|(package, parsed)| (*package, parsed.as_slice())),
+    ));
+    for parsed in all.iter().flat_map(|(_, parsed)| parsed) {
+        table.declare(&parsed.file);
+    }
+    let mut files = all.pop().map(|(_, files)| files).unwrap_or_default();
+    // The current directory stands for its project.
+    if path != Path::new(".") {
+        let below = std::fs::canonicalize(path)?;
+        files.retain(|file| file.path.starts_with(&below));
+    }
+    Ok(Sources { table, files })
 }

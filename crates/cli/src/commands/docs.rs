@@ -174,12 +174,21 @@ fn page(topic: &str, selector: Option<&str>) -> Option<String> {
     }
 }
 
+/// Codes of what is found before or around compiling.
+const TOOL_CODES: &[(&str, &str)] = &[
+    (
+        "E0303",
+        "a dependency exports a class with the name of a standard class",
+    ),
+    ("E0901", "a source file is not UTF-8 text"),
+];
+
 /// Every code with one line about it.
 fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
     beamtalk_syntax::codes::ALL
         .iter()
         .chain(beamtalk_compiler::codes::ALL)
-        .chain(crate::build::graph::CODES)
+        .chain(TOOL_CODES)
         .copied()
 }
 

@@ -46,7 +46,7 @@ fn a_stranger_is_told_what_is_denied() {
         for path in [place.home(), place.directory()] {
             chown(path, Some(STRANGER), Some(STRANGER)).unwrap();
         }
-        fs::set_permissions(place.root(), Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(place.home().parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
         let mut command = Command::new("setpriv");
         command
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])

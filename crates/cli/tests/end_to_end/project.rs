@@ -20,6 +20,7 @@ fn a_new_library_builds_passes_its_tests_and_is_formatted() {
     );
     assert!(done.stdout.contains("2 tests, 2 passed"), "{}", done.stdout);
     place.run(&["fmt", "--check"]).expect_code(0);
+    place.run(&["lint"]).expect_code(0);
     place.run(&["check"]).expect_code(0);
 }
 
@@ -42,6 +43,7 @@ fn a_new_application_runs() {
     assert_eq!(done.stdout, "The counter stands at 2.\n");
     inside(&["test"]).expect_code(0);
     inside(&["fmt", "--check"]).expect_code(0);
+    inside(&["lint"]).expect_code(0);
 }
 
 #[test]

@@ -65,10 +65,6 @@ impl Place {
         self.root.path().join("work")
     }
 
-    pub(crate) fn root(&self) -> &Path {
-        self.root.path()
-    }
-
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }

@@ -113,7 +113,7 @@ pub(super) fn type_parameters(class: &ast::Class) -> Vec<&str> {
         .collect()
 }
 
-pub(super) fn is_primitive(method: &ast::Method) -> bool {
+pub(crate) fn is_primitive(method: &ast::Method) -> bool {
     method
         .body
         .first()

@@ -7,7 +7,20 @@ use ecow::eco_format;
 use super::{Checker, Child, each_child};
 use crate::class::setter_selector;
 use crate::codes;
+use crate::resolve::unparenthesized;
 use crate::table::Kind;
+
+/// Messages about an actor that do not go through its mailbox.
+const ANSWERED_AT_ONCE: &[&str] = &[
+    "pid",
+    "isAlive",
+    "class",
+    "registeredName",
+    "isRegistered",
+    "yourself",
+    "isNil",
+    "notNil",
+];
 
 impl Checker<'_> {
     pub(super) fn habits(&mut self, class: &ast::Class, method: &ast::Method) {
@@ -108,15 +121,22 @@ impl Checker<'_> {
     }
 
     fn waiting_send(&mut self, node: &ast::Expression) {
-        if let ExpressionKind::Send(send) = &node.kind
-            && matches!(send.receiver.kind, ExpressionKind::SelfReference)
-        {
-            let selector = &send.message.selector;
+        let (receiver, messages) = match &node.kind {
+            ExpressionKind::Send(send) => (Some(&*send.receiver), std::slice::from_ref(&send.message)),
+            ExpressionKind::Cascade { receiver, messages } => (Some(&**receiver), messages.as_slice()),
+            _ => (None, [].as_slice()),
+        };
+        let is_self = receiver
+            .is_some_and(|receiver| matches!(unparenthesized(receiver).kind, ExpressionKind::SelfReference));
+        let waiting = messages.iter().map(|message| &message.selector);
+        for selector in waiting.filter(|selector| is_self && !ANSWERED_AT_ONCE.contains(&selector.as_str())) {
             let message = eco_format!(
                 "synchronous send of `{selector}` to self inside a timer block; use 'self {selector}!' instead"
             );
-            self.diagnostics
-                .push(Diagnostic::warning(codes::TIMER_SELF_SEND, node.span, message));
+            self.diagnostics.push(
+                Diagnostic::warning(codes::TIMER_SELF_SEND, node.span, message)
+                    .with_hint("The actor may be waiting for this very block (sync-send-in-timer-block)."),
+            );
         }
         each_child(node, &mut |child| match child {
             Child::Expression(inner) => self.waiting_send(inner),

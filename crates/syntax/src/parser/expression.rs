@@ -26,7 +26,7 @@ struct PendingOperator {
 }
 
 /// Precedence and whether the operator groups to the right.
-fn precedence(operator: &str) -> (u8, bool) {
+pub(crate) fn precedence(operator: &str) -> (u8, bool) {
     match operator {
         "**" => (50, true),
         "*" | "/" | "%" => (40, false),

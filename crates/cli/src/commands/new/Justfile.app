@@ -8,13 +8,14 @@ fmt:
     beamtalk fmt
 
 lint:
-    beamtalk check --warnings-as-errors
+    beamtalk lint
 
 clean:
     rm -rf _build
 
 ci:
     beamtalk fmt --check
+    beamtalk lint
     beamtalk build --warnings-as-errors
     beamtalk test
 

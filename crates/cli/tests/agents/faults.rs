@@ -1,16 +1,11 @@
 //! Faults and attacks against the daemon: other users, hostile files, kills at random, bad rights.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "agents/support.rs"]
-mod support;
-
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use support::World;
+use super::support::World;
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -432,7 +427,10 @@ fn assist_shows_the_sessions() {
     let world = World::started();
     world.value("beamtalk agents new echo /tmp --alias demo --wait");
     let mut command = world.command("/bin/sh");
-    let script = format!("stty rows 40 cols 120; exec {} agents assist", support::BINARY);
+    let script = format!(
+        "stty rows 40 cols 120; exec {} agents assist",
+        super::support::BINARY
+    );
     command.args(["-c", &script]).env("TERM", "xterm-256color");
     let mut session = rexpect::session::spawn_command(command, Some(30_000)).unwrap();
     session.exp_string("demo").unwrap();

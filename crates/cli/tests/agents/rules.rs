@@ -1,17 +1,11 @@
 //! Rules of authentication, audit and sandbox that need a daemon, and backends of vendors.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(dead_code, reason = "the support module serves several test programs")]
-
-#[path = "agents/support.rs"]
-mod support;
-
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 
+use super::support::World;
 use serde_json::Value;
-use support::World;
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()

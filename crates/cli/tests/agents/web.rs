@@ -1,18 +1,12 @@
 //! The browser pane: its routes, and everybody it must turn away.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(dead_code, reason = "the support module serves several test programs")]
-
-#[path = "agents/support.rs"]
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use super::support::World;
 use serde_json::{Value, json};
-use support::World;
 
 /// A running `agents web`, ended with the test.
 struct Pane {
@@ -40,7 +34,7 @@ impl Heard {
 impl Pane {
     fn open(world: &World) -> Self {
         let mut child = world
-            .command(support::BINARY)
+            .command(super::support::BINARY)
             .args(["agents", "web"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,11 +1,6 @@
 //! The acceptance examples of the guide, against the real binary and real tmux.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "agents/support.rs"]
-mod support;
-
-use support::World;
+use super::support::World;
 
 #[test]
 fn examples_1_to_3_start_stop_and_safe_places() {

@@ -1,12 +1,7 @@
 //! The commands of `agents` and `9p` as a script meets them: JSON, wrong arguments, silent daemons.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "agents/support.rs"]
-mod support;
-
+use super::support::World;
 use serde_json::Value;
-use support::World;
 
 fn json(world: &World, command: &str) -> Value {
     let (text, _) = world.run(&format!("beamtalk agents --json {command}"));

@@ -3,12 +3,6 @@
 //!
 //! `BEAMTALK_KILL_SECONDS` makes the run longer, `BEAMTALK_KILL_SEED` repeats one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(dead_code, reason = "the support module serves several test programs")]
-
-#[path = "agents/support.rs"]
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -16,9 +10,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::support::World;
 use beamtalk_ninep::{Attachment, Client, Dialect, Error};
 use serde_json::{Value, json};
-use support::World;
 
 const SESSIONS: usize = 3;
 /// How long anything may take to answer or to recover.

@@ -1,0 +1,128 @@
+//! `beamtalk lint`: everything `check` finds, and what is correct but better written otherwise.
+
+use std::path::{Path, PathBuf};
+
+use beamtalk_compiler::lint::{Native, fix, lint_file, lint_native};
+use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+
+use super::build::policy;
+use super::check::{Sources, read, readable, summarise};
+use crate::build::Package;
+use crate::exit::{Exit, Fault};
+use crate::files;
+use crate::findings::severity::Warnings;
+use crate::findings::{self, Counts, FileFindings, Finding, Policy};
+use crate::lock::Locking;
+use crate::source::{self, Parsed, Text};
+use crate::terminal::Terminal;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A project directory, a directory or a `.bt` file.
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Remove needless `^`, parentheses and unused `@expect`.
+    #[arg(long)]
+    fix: bool,
+}
+
+/// A fix may make another one possible: parentheses in parentheses.
+const ROUNDS: usize = 8;
+
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let package = readable(terminal, &arguments.path, Locking::Follow)?;
+    if arguments.fix {
+        fix_all(terminal, &package, &arguments.path)?;
+    }
+    let policy = Policy {
+        shows_lint: true,
+        ..policy(&package, Warnings::Shown)
+    };
+    let sources = read(&package, &arguments.path)?;
+    let mut all = source::parallel(&sources.files, |file| file.findings(&diagnostics(file, &sources)));
+    all.extend(native(&package, &arguments.path)?);
+    let mut counts = Counts::default();
+    for file in &all {
+        findings::report(terminal, file, &policy, &mut counts)?;
+    }
+    summarise(terminal, &counts, all.len())?;
+    let remaining = counts.errors + counts.warnings + counts.lints;
+    if remaining > 0 {
+        let plural = if remaining == 1 { "" } else { "s" };
+        return Err(Fault::failure("lint_findings", format!("{remaining} finding{plural}")).into());
+    }
+    terminal.status(format_args!("Linted {} files", all.len()));
+    Ok(Exit::Success)
+}
+
+/// What compiler and linter say. A text that does not parse is not judged by rules about its tree.
+fn diagnostics(file: &Parsed, sources: &Sources) -> Vec<Diagnostic> {
+    let is_broken = file
+        .diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity == Severity::Error);
+    if is_broken {
+        beamtalk_compiler::compile_file(&file.file, &sources.table).diagnostics
+    } else {
+        lint_file(&file.file, &sources.table)
+    }
+}
+
+fn fix_all(terminal: &mut Terminal, package: &Package, path: &Path) -> anyhow::Result<()> {
+    let mut fixed = 0;
+    for _ in 0..ROUNDS {
+        let sources = read(package, path)?;
+        let changes = source::parallel(&sources.files, |file| {
+            fix(&file.file.text, &diagnostics(file, &sources)).map(|change| (file.path.clone(), change))
+        });
+        let mut is_done = true;
+        for (path, (text, count)) in changes.into_iter().flatten() {
+            files::write_atomic(&path, text.as_bytes())?;
+            fixed += count;
+            is_done = false;
+        }
+        if is_done {
+            break;
+        }
+    }
+    let plural = if fixed == 1 { "" } else { "s" };
+    terminal.status(format_args!("Fixed {fixed} finding{plural}"));
+    Ok(())
+}
+
+/// The Erlang files of a package.
+fn native(package: &Package, path: &Path) -> anyhow::Result<Vec<FileFindings>> {
+    let root = &package.project.root;
+    let directory = root.join("native");
+    if package.project.manifest.is_none() || !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let below = if path == Path::new(".") {
+        root.clone()
+    } else {
+        std::fs::canonicalize(path)?
+    };
+    let paths = files::find(&directory, &["erl", "hrl"])?;
+    paths
+        .into_iter()
+        .filter(|path| path.starts_with(&below))
+        .map(|path| {
+            let text = Text::read(&path, root)?;
+            let module = path
+                .file_stem()
+                .and_then(|stem| stem.to_str())
+                .unwrap_or_default();
+            let is_module = path.parent() == Some(&directory) && files::has_extension(&path, &["erl"]);
+            let found = lint_native(&Native {
+                text: &text.content,
+                module,
+                package: package.name().filter(|_| is_module),
+            });
+            Ok(FileFindings {
+                path: text.shown.clone(),
+                findings: found.iter().map(Finding::from).collect(),
+                text: text.content,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,18 @@
+//! Agents, against the real binary and real tmux.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "agents/acceptance.rs"]
+mod acceptance;
+#[path = "agents/commands.rs"]
+mod commands;
+#[path = "agents/faults.rs"]
+mod faults;
+#[path = "agents/kills.rs"]
+mod kills;
+#[path = "agents/rules.rs"]
+mod rules;
+#[path = "agents/support.rs"]
+mod support;
+#[path = "agents/web.rs"]
+mod web;

@@ -1,0 +1,58 @@
+use std::fs;
+
+use crate::support::Place;
+
+#[test]
+fn pages_are_written_and_those_of_gone_classes_removed() {
+    let place = Place::with_project();
+    place.write(
+        "src/Orbit.bt",
+        "/// A path. <script>alert(1)</script>\nValue subclass: Orbit\n\n  /// Answer it.\n  period => 3\n",
+    );
+    place.write("src/Integer+Half.bt", "Integer >> half => self / 2\n");
+    let done = place.run(&["doc"]).expect_code(0);
+    assert!(done.stdout.ends_with("pages in docs/api/\n"), "{}", done.stdout);
+    let page = place.read("docs/api/Orbit.html");
+    assert!(
+        page.contains("&lt;script&gt;alert(1)") && !page.contains("<script"),
+        "{page}"
+    );
+    assert!(page.contains("source/src/Orbit.bt.html#L2"), "{page}");
+    assert!(page.contains("Inherited methods"), "{page}");
+    assert!(place.read("docs/api/Integer.html").contains("half"));
+    assert!(place.read("docs/api/index.html").contains("Orbit >> period"));
+    assert!(!place.directory().join("docs/api/String.html").exists());
+    // What somebody else put there stays.
+    place.write("docs/api/Mine.html", "mine");
+    fs::remove_file(place.directory().join("src/Orbit.bt")).unwrap();
+    place.run(&["doc", "--json"]).expect_code(0);
+    assert!(!place.directory().join("docs/api/Orbit.html").exists());
+    assert_eq!(place.read("docs/api/Mine.html"), "mine");
+}
+
+#[test]
+fn a_site_has_library_and_guide() {
+    let place = Place::with_project();
+    place.write("docs/start.md", "# Start\n\nSee `String` and [more](more.md).\n");
+    place.write("docs/more.md", "# More\n");
+    place.run(&["doc", "--site", "--output", "out"]).expect_code(0);
+    assert!(place.read("out/guide/start.html").contains("../String.html"));
+    assert!(place.read("out/guide/start.html").contains("href=\"more.html\""));
+    assert!(
+        place
+            .read("out/String.html")
+            .contains("source/lib/String.bt.html#L")
+    );
+    assert!(place.read("out/index.html").contains("guide/start.html"));
+}
+
+#[test]
+fn a_broken_file_fails_after_the_others_are_written() {
+    let place = Place::with_project();
+    place.write("src/Broken.bt", "Value subclass: Broken\n  one => (1\n");
+    place.write("src/Whole.bt", "Value subclass: Whole\n  one => 1\n");
+    let done = place.run(&["doc"]).expect_code(1);
+    assert!(done.stderr.contains("src/Broken.bt:2"), "{}", done.stderr);
+    assert!(place.directory().join("docs/api/Whole.html").is_file());
+    place.run(&["doc", "nowhere"]).expect_code(2);
+}
