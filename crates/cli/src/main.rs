@@ -197,7 +197,7 @@ fn refuse_arguments(words: &[OsString], error: &clap::Error) -> Exit {
         _ => Exit::Usage,
     };
     let as_json = (exit == Exit::Usage)
-        .then(|| commands::agents::usage_as_json(words, &error.to_string()))
+        .then(|| commands::agents::usage_as_json(words, error).or_else(|| usage_as_json(words, error)))
         .flatten();
     // A closed stream leaves nobody to tell.
     match as_json {
@@ -205,6 +205,27 @@ fn refuse_arguments(words: &[OsString], error: &clap::Error) -> Exit {
         None => drop(error.print()),
     }
     exit
+}
+
+/// Wrong usage as an object, if the arguments, which cannot be read, ask for that.
+fn usage_as_json(words: &[OsString], error: &clap::Error) -> Option<String> {
+    let words: Vec<&str> = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .take_while(|word| *word != "--")
+        .collect();
+    let asked = words
+        .iter()
+        .any(|word| matches!(*word, "--json" | "--format=json"))
+        || words.windows(2).any(|pair| pair == ["--format", "json"]);
+    let has_own_form = matches!(words.get(1), Some(&("agents" | "loop" | "9p")));
+    (asked && !has_own_form).then(|| {
+        let object = serde_json::json!({
+            "error": {"kind": "usage", "message": exit::usage_line(error), "hint": "try --help"},
+            "exit": Exit::Usage.code(),
+        });
+        object.to_string()
+    })
 }
 
 /// Tell about a failure: a line on standard error, or one JSON object on standard output.

@@ -30,3 +30,5 @@ mod support;
 mod testing;
 #[path = "end_to_end/tls.rs"]
 mod tls;
+#[path = "end_to_end/watching.rs"]
+mod watching;

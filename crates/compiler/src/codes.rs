@@ -65,9 +65,9 @@ codes! {
     IMPROPER_LIST = "W0214", "The tail of a list is no List.";
     NIL_ON_VALUE = "W0215", "A method of a Value answers nothing.";
     DIRECT_ASSIGNMENT = "W0216", "An actor assigns a slot past the method that sets it.";
+    TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor (rule sync-send-in-timer-block).";
     INDIRECT_CLASS = "W0302", "A class comes from a dependency of a dependency, which the manifest does not name; with `strict-deps = true` this is an error.";
     HIDDEN_CLASS = "W0305", "A class of the package hides one of a dependency; write the other with its package: `units@Parser`.";
-    TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor (rule sync-send-in-timer-block).";
     UNHANDLED_CASE = "W0218", "A match on a closed union leaves a case out.";
     TRAILING_CARET = "L0101", "`^` stands before the last expression of a method, whose value is answered anyway (rule trailing-caret; `lint --fix` removes it).";
     UNNECESSARY_PARENS = "L0102", "Parentheses change nothing (rule unnecessary-parens; `lint --fix` removes them).";

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use beamtalk_compiler::{ClassTable, Origin};
 
 use super::build::{package, policy};
+use super::test::declare_package;
 use crate::build::{Package, plan};
 use crate::exit::{Exit, Fault};
 use crate::files;
@@ -81,36 +82,28 @@ pub(crate) struct Sources {
 
 /// Read what lies below a path of a package; all the rest is only declared.
 pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
-    let mut all: Vec<(&Package, Vec<Parsed>)> = Vec::new();
-    for package in package.in_order() {
-        let root = &package.project.root;
-        let mut paths: Vec<(PathBuf, Origin)> = package
-            .sources()?
-            .into_iter()
-            .map(|path| (path, Origin::Package))
-            .collect();
-        let tests = root.join("test");
-        if !package.is_dependency && package.project.manifest.is_some() && tests.is_dir() {
-            paths.extend(
-                files::find(&tests, &["bt"])?
-                    .into_iter()
-                    .map(|path| (path, Origin::Test)),
-            );
-        }
-        let parsed = paths.iter().map(|(path, origin)| {
-            let module_path = plan::module_path(path, root);
-            Ok(Text::read(path, root)?.parse(package.name(), &module_path, *origin))
-        });
-        all.push((package, parsed.collect::<anyhow::Result<_>>()?));
-    }
     let mut table = source::library_table();
-    table.set_packages(plan::names(
-        all.iter().map(|(package, parsed)| (*package, parsed.as_slice())),
-    ));
-    for parsed in all.iter().flat_map(|(_, parsed)| parsed) {
-        table.declare(&parsed.file);
+    declare_package(package, &mut table)?;
+    let root = &package.project.root;
+    let mut files = Vec::new();
+    let mut paths: Vec<(PathBuf, Origin)> = package
+        .sources()?
+        .into_iter()
+        .map(|path| (path, Origin::Package))
+        .collect();
+    let tests = root.join("test");
+    if package.project.manifest.is_some() && tests.is_dir() {
+        let found = files::find(&tests, &["bt"])?;
+        paths.extend(found.into_iter().map(|path| (path, Origin::Test)));
     }
-    let mut files = all.pop().map(|(_, files)| files).unwrap_or_default();
+    for (path, origin) in paths {
+        let module_path = plan::module_path(&path, root);
+        let file = Text::read(&path, root)?.parse(package.name(), &module_path, origin);
+        if origin == Origin::Test {
+            table.declare(&file.file);
+        }
+        files.push(file);
+    }
     // The current directory stands for its project.
     if path != Path::new(".") {
         let below = std::fs::canonicalize(path)?;

@@ -3,7 +3,7 @@
 //! The job goes to the node in a file; this process then becomes the node, so that signals, streams and
 //! status are the program's own.
 
-mod live;
+pub(crate) mod live;
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

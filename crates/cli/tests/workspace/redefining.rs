@@ -209,3 +209,43 @@ fn the_state_of_running_actors_follows_their_class() {
         );
     });
 }
+
+#[test]
+fn a_method_that_others_reach_through_self_is_new_for_all_of_them() {
+    let home = started("reached", &[]);
+    let mut tower = String::from(
+        "Actor subclass: Tower\n  top => self middle + 1\n  middle => self base + 1\n  base => 1\n",
+    );
+    for n in 0..30 {
+        tower.push_str(&format!("  other{n} => self step{n}\n  step{n} => {n}\n"));
+    }
+    write(&home, "src/tower.bt", &tower);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("tower := Tower spawn").await;
+        for base in [10, 20] {
+            client.text(&format!("Tower >> base => {base}")).await;
+            let heights = client.value("#(tower top, tower middle, tower base)").await;
+            assert_eq!(heights, json!([base + 2, base + 1, base]));
+        }
+        client.text("Tower >> middle => self base * 2").await;
+        client.text("Tower >> base => 30").await;
+        assert_eq!(client.value("#(tower top, tower middle)").await, json!([61, 60]));
+        client.text("Tower >> step3 => 33").await;
+        assert_eq!(client.value("tower other3").await, 33);
+        client.text("Tower removeSelector: #step3").await;
+        assert_eq!(client.error("tower other3").await, "does_not_understand");
+        // Only what was asked for is a change.
+        assert_eq!(
+            client.pending().await,
+            ["Tower middle", "Tower base", "Tower step3"]
+        );
+        client.good("flush", json!({})).await;
+        let expected = tower
+            .replace("self base + 1", "self base * 2")
+            .replace("base => 1", "base => 30")
+            .replace("  step3 => 3\n", "");
+        assert_eq!(read(&home, "src/tower.bt"), expected);
+    });
+}
