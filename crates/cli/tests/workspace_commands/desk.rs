@@ -89,7 +89,8 @@ impl Desk {
     /// Run with text on standard input.
     pub(crate) fn run_with_input(&self, words: &[&str], input: &str) -> Done {
         let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        // A command that refuses to go on does not read it.
+        drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
         finished(&child.wait_with_output().unwrap())
     }
 
