@@ -152,7 +152,7 @@ pub(super) async fn check_callers(
         "changed_selector": selector,
         "classification": CLASSIFICATION,
         "checked": checked.owners.len(),
-        "not_checked": checked.not_checked,
+        "not_checked": checked.left_out,
         "checked_owners": checked.owners,
         "findings": checked.findings,
     });
@@ -167,7 +167,7 @@ const CLASSIFICATION: &str = "changed";
 #[derive(Default)]
 pub(super) struct Checked {
     pub(super) owners: Vec<String>,
-    pub(super) not_checked: usize,
+    pub(super) left_out: usize,
     pub(super) findings: Vec<Value>,
 }
 
@@ -207,7 +207,7 @@ pub(super) async fn check(
     }
     Some(Checked {
         owners: owners.into_iter().map(|(owner, _)| owner).collect(),
-        not_checked,
+        left_out: not_checked,
         findings,
     })
 }

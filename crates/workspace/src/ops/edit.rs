@@ -466,7 +466,7 @@ pub(super) async fn precheck(
     let (owners, not_checked) = match checked {
         Some(checked) => {
             findings.extend(checked.findings);
-            (checked.owners, checked.not_checked)
+            (checked.owners, checked.left_out)
         }
         None => (Vec::new(), 0),
     };
