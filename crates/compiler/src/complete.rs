@@ -241,7 +241,8 @@ impl Completer<'_> {
         for name in table.class_names() {
             let Some(class) = table.class(name) else { continue };
             let text = match &class.package {
-                Some(package) if is_qualified => eco_format!("{package}@{name}"),
+                // A name that several packages have carries its package already.
+                Some(package) if is_qualified && !name.contains('@') => eco_format!("{package}@{name}"),
                 _ => name.clone(),
             };
             self.add(text, Kind::Class, class.superclass.clone(), class.package.clone());

@@ -58,8 +58,15 @@ pub fn compile_method(
         module: module_name(None, "session").into(),
         origin: Origin::Session,
     };
+    let prefix = file.text.len() - definition.len();
     let input = compile_input(&file, table, &[]);
     diagnostics.extend(input.diagnostics);
+    for diagnostic in &mut diagnostics {
+        diagnostic.span = span_in_source(diagnostic.span, &definition, prefix, source);
+        for (span, _) in &mut diagnostic.notes {
+            *span = span_in_source(*span, &definition, prefix, source);
+        }
+    }
     if has_errors(&diagnostics) {
         return CompiledMethod {
             diagnostics,
@@ -71,6 +78,26 @@ pub fn compile_method(
         diagnostics,
         changed: input.changed,
     }
+}
+
+/// Where a place of the definition, which starts `prefix` bytes into the text that was compiled, is in the source it was
+/// made from.
+fn span_in_source(span: Span, definition: &str, prefix: usize, source: &str) -> Span {
+    let leading = source.len() - source.trim_start().len();
+    let is_whole = definition == source.trim();
+    // A bare body got a head, and two blanks after each line end.
+    let head = definition.find('\n').map_or(0, |end| end + 3);
+    let place = |offset: u32| {
+        let at = (offset as usize).saturating_sub(prefix);
+        let at = if is_whole {
+            at
+        } else {
+            let inside = definition.get(head..at.max(head)).unwrap_or_default();
+            inside.len() - 2 * inside.matches('\n').count()
+        };
+        (leading + at).min(source.len()) as u32
+    };
+    Span::new(place(span.start), place(span.end))
 }
 
 /// Take one of the methods out of a class's text. The class is compiled again when its own sends to `self` would still

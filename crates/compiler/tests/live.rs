@@ -100,6 +100,22 @@ fn in_a_large_class_only_those_that_reach_it_directly_are_compiled_with_it() {
 }
 
 #[test]
+fn findings_are_where_they_are_in_the_source_that_was_given() {
+    for (source, expected) in [
+        ("alone => nope", "nope"),
+        ("  alone =>\n    self turn.\n    nope", "nope"),
+        ("self turn.\nself turn.\n  nope", "nope"),
+        ("nope", "nope"),
+    ] {
+        let compiled = compile_method(&table(), "Valve", false, "alone", source);
+        let [found] = compiled.diagnostics.as_slice() else {
+            panic!("{source}: {:?}", compiled.diagnostics)
+        };
+        assert_eq!(found.span.text(source), expected, "{source}");
+    }
+}
+
+#[test]
 fn a_removed_method_that_nobody_calls_needs_no_code() {
     let removed = remove_method(&table(), "Valve", false, "alone");
     assert!(removed.modules.is_empty());

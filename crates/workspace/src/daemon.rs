@@ -89,6 +89,7 @@ impl StartError {
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
             Self::Cluster(_) => (5, "cluster"),
+            Self::Failed(error) if error.kind == "node_down" => (5, "node_down"),
             Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
             Self::Failed(_) | Self::Io(_) => (70, "internal_error"),
         }
@@ -367,10 +368,10 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     });
     let booted = node::keep(workspace.clone(), messages);
     booted.await.map_err(|reason| {
-        StartError::Failed(ErrorBody::new(
-            "node_down",
-            format!("the node did not start: {reason}"),
-        ))
+        StartError::Failed(
+            ErrorBody::new("node_down", format!("the node did not start: {reason}"))
+                .hint("beamtalk workspace logs shows what it said"),
+        )
     })?;
     for warning in node::distribute(&workspace).await? {
         tracing::warn!("{warning}");

@@ -1,8 +1,7 @@
 //! The terminal client, driven by keys on a real terminal, which is tmux.
 
+use super::support::World;
 use serde_json::Value;
-
-use crate::support::World;
 
 const TMUX: &str = "tmux -S $W/terminal.sock -f /dev/null";
 

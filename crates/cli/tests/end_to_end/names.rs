@@ -141,6 +141,8 @@ fn a_class_of_a_dependency_of_a_dependency_is_told() {
     assert_eq!(line["line"], 4);
     let done = place.run(&["run", "Main", "run"]).expect_code(0);
     assert_eq!(done.stdout, "30\n");
+    let done = place.run(&["lint"]).expect_code(1);
+    assert!(done.stderr.contains("warning[W0302]"), "{}", done.stderr);
     let strict = project("strict-deps = true\n");
     main(&strict, &["Console printLine: (angles@Angle degrees: 30)"]);
     let done = strict.run(&["build"]).expect_code(1);
