@@ -372,11 +372,14 @@ fn whole_library() -> (ClassTable, Vec<SourceFile>) {
     (table, files)
 }
 
+/// Style is a matter of taste, what a rule claims is not: no warning, and no fix that would change anything.
 #[test]
-fn the_library_has_no_findings() {
+fn what_is_said_about_the_library_is_true() {
     let (table, files) = whole_library();
     for file in &files {
-        let found = lint_file(file, &table);
+        let mut found = lint_file(file, &table);
+        fixes_hold(file, &table);
+        found.retain(|diagnostic| diagnostic.severity != Severity::Lint);
         assert!(found.is_empty(), "{}", render(&file.text, &found));
     }
 }
