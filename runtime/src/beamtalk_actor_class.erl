@@ -70,12 +70,12 @@ start_native(_, Class, Selector, Slots) when not is_map(Slots) ->
 start_native(Module, Class, Selector, Slots) ->
     beamtalk_capability:require_native(Class, Selector),
     Config = beamtalk_cell:freeze(Slots),
-    Started = guarded(fun() -> Module:start_link(Config) end),
-    case {Started, get('$bt_session')} of
-        {{ok, Pid}, Session} when Session =/= undefined ->
-            unlink(Pid),
+    case guarded(fun() -> Module:start_link(Config) end) of
+        {ok, Pid} ->
+            get('$bt_session') =:= undefined orelse unlink(Pid),
+            beamtalk_native_actor:started(Class, Pid),
             {ok, Pid};
-        _ -> Started
+        Failed -> Failed
     end.
 
 %% A linked start that fails must not send its maker an exit signal.
@@ -100,6 +100,9 @@ start_failed(Class, Selector, Reason) ->
 start_exception(Class, Selector, {shutdown, {beamtalk_start, Exception}}) ->
     start_exception(Class, Selector, Exception);
 start_exception(_, _, #{error := {_, instantiation_error, _, _, _, _, _}} = Exception) ->
+    maps:remove(stacktrace, Exception);
+%% A native module looks at its configuration itself.
+start_exception(Class, _, #{error := {_, unknown_field, Class, _, _, _, _}} = Exception) ->
     maps:remove(stacktrace, Exception);
 start_exception(Class, Selector, #{error := {_, Kind, _, _, Message, Hint, Details}}) ->
     Text = iolist_to_binary([atom_to_binary(Class), " could not be started: ", Message]),
@@ -183,7 +186,7 @@ is_reserved(Name) ->
     end.
 
 -spec find_named(class_object(), term()) -> map().
-find_named({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined ->
+find_named({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined, Name =/= nil, not is_boolean(Name) ->
     case whereis(Name) of
         undefined -> failed(not_registered(Class, Name));
         Pid when is_pid(Pid) ->
@@ -222,9 +225,10 @@ all_registered(_) ->
 reference_of(Pid) ->
     case erlang:process_info(Pid, dictionary) of
         {dictionary, Dictionary} ->
-            case lists:keyfind('$bt_self', 1, Dictionary) of
-                {_, Reference} -> {ok, Reference};
-                false -> none
+            case {lists:keyfind('$bt_self', 1, Dictionary), beamtalk_native_actor:find(Pid)} of
+                {{_, Reference}, _} -> {ok, Reference};
+                {false, {Class, _}} -> {ok, beamtalk_actor:reference(Class, Pid)};
+                {false, none} -> none
             end;
         undefined -> none
     end.
