@@ -262,6 +262,8 @@ struct Following {
 pub(super) struct StreamFile {
     following: Arc<Mutex<Following>>,
     signal: watch::Receiver<u64>,
+    /// Another starting point was set, which a read may be waiting for.
+    moved: watch::Sender<()>,
     fills_buffers: bool,
 }
 
@@ -275,6 +277,7 @@ impl StreamFile {
         StreamFile {
             following,
             signal,
+            moved: watch::Sender::new(()),
             fills_buffers,
         }
     }
@@ -298,10 +301,12 @@ impl OpenFile for StreamFile {
     fn read(&mut self, _: u64, count: u32) -> ReadAnswer {
         let following = Arc::clone(&self.following);
         let mut signal = self.signal.clone();
+        let mut moved = self.moved.subscribe();
         let fills_buffers = self.fills_buffers;
         ReadAnswer::Later(Box::pin(async move {
             loop {
                 signal.borrow_and_update();
+                moved.borrow_and_update();
                 {
                     let mut following = lock(&following);
                     match following.next(count as usize) {
@@ -314,7 +319,11 @@ impl OpenFile for StreamFile {
                         Taken::Nothing => {}
                     }
                 }
-                if signal.changed().await.is_err() {
+                let changed = tokio::select! {
+                    changed = signal.changed() => changed,
+                    changed = moved.changed() => changed,
+                };
+                if changed.is_err() {
                     return Ok(Payload::default());
                 }
             }
@@ -334,6 +343,8 @@ impl OpenFile for StreamFile {
                 return WriteAnswer::Now(Err(refused));
             }
         }
+        drop(following);
+        self.moved.send_replace(());
         WriteAnswer::Now(Ok(()))
     }
 

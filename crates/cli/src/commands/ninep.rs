@@ -2,7 +2,7 @@
 
 mod listing;
 
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -380,27 +380,34 @@ fn write(remote: &Remote, create: bool, lines: bool, keep: bool, text: Option<&s
     file.close().map_err(|error| remote.failed("close", &error))
 }
 
+/// Lines go out while answers come in, on one open file: a file that answers requests answers
+/// here, and the first line to a stream says where it starts.
 fn con(remote: &Remote, raw: bool) -> Result<(), Failure> {
-    let mut reader = remote.open(0)?;
-    let writer = remote.open(1)?;
-    let is_terminal = std::io::stdin().is_terminal();
+    let mut reader = remote.open(2)?;
+    let writer = reader.writer();
+    let (sent, was_sent) = std::sync::mpsc::channel();
+    let shown = remote.shown.clone();
     std::thread::spawn(move || {
-        let mut offset = 0;
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            let text = format!("{line}\n");
-            if writer.write_at(offset, text.as_bytes()).is_err() {
+            if let Err(error) = writer.write_at(0, format!("{line}\n").as_bytes()) {
+                // A closed standard error leaves nobody to tell.
+                drop(writeln!(std::io::stderr(), "beamtalk 9p: write {shown}: {error}"));
+            }
+            if sent.send(()).is_err() {
                 return;
             }
-            offset += text.len() as u64;
         }
     });
     let mut out = std::io::stdout();
     loop {
-        let piece = reader
-            .read_next(None)
-            .map_err(|error| remote.failed("read", &error))?;
+        let piece = reader.read_next(None);
+        let piece = piece.map_err(|error| remote.failed("read", &error))?;
         if piece.is_empty() {
-            return Ok(());
+            // Nothing more, unless another line asks for it.
+            match was_sent.recv() {
+                Ok(()) => continue,
+                Err(_) => return Ok(()),
+            }
         }
         let kept: Vec<u8> = piece
             .as_ref()
@@ -409,8 +416,6 @@ fn con(remote: &Remote, raw: bool) -> Result<(), Failure> {
             .filter(|byte| raw || *byte != b'\r')
             .collect();
         out.write_all(&kept)?;
-        if is_terminal || !kept.is_empty() {
-            out.flush()?;
-        }
+        out.flush()?;
     }
 }

@@ -165,6 +165,24 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
+fn a_console_sends_lines_and_shows_answers() {
+    let world = World::started();
+    world.value("beamtalk agents new echo $W/work --alias demo --wait");
+    world.check(
+        "(echo one; beamtalk 9p read agent/demo/wait >/dev/null; sleep 1; echo two; sleep 1) | beamtalk 9p con agent/demo/prompt",
+        "echo: one\necho: two\n",
+    );
+    world.check(
+        "(echo 'tail 12'; sleep 1) | timeout 2 beamtalk 9p con agent/demo/output.follow; echo",
+        "two\nagent> \n",
+    );
+    world.check(
+        "echo bogus | beamtalk 9p con agent/demo/ctl",
+        "beamtalk 9p: write agent/demo/ctl: unknown command\n",
+    );
+}
+
+#[test]
 fn nobody_waits_for_ever() {
     let world = World::started();
     world.value("beamtalk agents new echo $W/work --alias demo --wait");

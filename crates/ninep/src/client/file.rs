@@ -195,6 +195,16 @@ impl File {
         }
     }
 
+    /// Another handle on the same open file, for a thread that writes while this one reads.
+    #[must_use]
+    pub fn writer(&self) -> File {
+        File {
+            client: self.client.clone(),
+            open: false,
+            ..*self
+        }
+    }
+
     pub fn fid(&self) -> u32 {
         self.fid
     }
