@@ -70,12 +70,12 @@ start_native(_, Class, Selector, Slots) when not is_map(Slots) ->
 start_native(Module, Class, Selector, Slots) ->
     beamtalk_capability:require_native(Class, Selector),
     Config = beamtalk_cell:freeze(Slots),
-    Started = guarded(fun() -> Module:start_link(Config) end),
-    case {Started, get('$bt_session')} of
-        {{ok, Pid}, Session} when Session =/= undefined ->
-            unlink(Pid),
+    case guarded(fun() -> Module:start_link(Config) end) of
+        {ok, Pid} ->
+            get('$bt_session') =:= undefined orelse unlink(Pid),
+            beamtalk_native_actor:started(Class, Pid),
             {ok, Pid};
-        _ -> Started
+        Failed -> Failed
     end.
 
 %% A linked start that fails must not send its maker an exit signal.
@@ -225,9 +225,10 @@ all_registered(_) ->
 reference_of(Pid) ->
     case erlang:process_info(Pid, dictionary) of
         {dictionary, Dictionary} ->
-            case lists:keyfind('$bt_self', 1, Dictionary) of
-                {_, Reference} -> {ok, Reference};
-                false -> none
+            case {lists:keyfind('$bt_self', 1, Dictionary), beamtalk_native_actor:find(Pid)} of
+                {{_, Reference}, _} -> {ok, Reference};
+                {false, {Class, _}} -> {ok, beamtalk_actor:reference(Class, Pid)};
+                {false, none} -> none
             end;
         undefined -> none
     end.

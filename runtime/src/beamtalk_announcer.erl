@@ -12,7 +12,7 @@
          'announceAndWait:timeout:'/3, 'unsubscribe:'/2, subscriptions/1, 'subscribersOf:'/2,
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
--export([system_event/2, watch_actors/0, actor_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2,
+-export([system_event/2, watch_actors/0, actor_started/2, native_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2,
          flush_completed/1, ensure_started/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
@@ -239,11 +239,24 @@ system_event(Class, Fields) ->
 -spec actor_started(atom(), pid()) -> ok.
 actor_started(Class, Pid) ->
     put('$bt_started', {Class, beamtalk_tracing:started(Pid, Class)}),
+    announce_start(Class, Pid, get('$ancestors')).
+
+%% The same for a process that is no actor by itself; told by whoever started it.
+-spec native_started(atom(), pid()) -> ok.
+native_started(Class, Pid) -> announce_start(Class, Pid, ancestors(Pid)).
+
+announce_start(Class, Pid, Ancestors) ->
     case persistent_term:get(?WATCHED, false) of
         false -> ok;
         true ->
             system_event('ActorSpawned', #{actorClass => Class, pid => Pid}),
-            gen_server:cast(?MODULE, {actor, {Class, supervisor_of(get('$ancestors'))}, Pid})
+            gen_server:cast(?MODULE, {actor, {Class, supervisor_of(Ancestors)}, Pid})
+    end.
+
+ancestors(Pid) ->
+    case process_info(Pid, dictionary) of
+        {dictionary, Dictionary} -> proplists:get_value('$ancestors', Dictionary);
+        undefined -> undefined
     end.
 
 %% The class of the supervisor that started a process with these ancestors, if one did.
@@ -368,7 +381,8 @@ watch_all(Monitors) ->
     persistent_term:put(?WATCHED, true),
     Actors = [{Pid, {Class, supervisor_of(proplists:get_value('$ancestors', Dictionary))}}
               || Pid <- processes(), {dictionary, Dictionary} <- [process_info(Pid, dictionary)],
-                 {'$bt_started', {Class, _}} <- Dictionary],
+                 {'$bt_started', {Class, _}} <- Dictionary]
+        ++ [{Pid, {Class, supervisor_of(ancestors(Pid))}} || {Pid, Class} <- beamtalk_native_actor:all()],
     lists:foldl(fun({Pid, Actor}, All) -> All#{monitor(process, Pid) => Actor} end, Monitors, Actors).
 
 %% Monitors of actors are kept by reference, those of subscribers by process.

@@ -40,6 +40,18 @@ name(Name) -> atom_to_binary(Name).
 
 findings(Answer) ->
     Known = fun(Key, Default) -> maps:get(Key, Answer, Default) end,
-    #{findings => Known(<<"findings">>, []), checked => Known(<<"checked">>, 0),
+    #{findings => [finding(Found) || Found <- Known(<<"findings">>, [])], checked => Known(<<"checked">>, 0),
       totalCandidates => Known(<<"total_candidates">>, 0), notChecked => Known(<<"not_checked">>, 0),
       capNote => Known(<<"cap_note">>, nil), checkedOwners => Known(<<"checked_owners">>, [])}.
+
+finding(Found) ->
+    Known = fun(Key) -> maps:get(Key, Found, nil) end,
+    #{owner => symbol(Known(<<"owner">>)), changedClass => symbol(Known(<<"changed_class">>)),
+      selector => symbol(Known(<<"selector">>)), classification => symbol(Known(<<"classification">>)),
+      severity => symbol(Known(<<"severity">>)), category => symbol(Known(<<"category">>)),
+      message => Known(<<"message">>), note => Known(<<"note">>), sites => Known(<<"sites">>),
+      start => Known(<<"start">>), 'end' => Known(<<"end">>)}.
+
+%% Names of classes and selectors that exist, and a few fixed words.
+symbol(nil) -> nil;
+symbol(Text) -> binary_to_atom(Text).

@@ -1,10 +1,12 @@
 %% Loading code that the daemon sends: forms to compile, or modules on disk. All or nothing.
 -module(beamtalk_bridge_load).
 
--export([load/2]).
+-export([load/2, package_roots/0]).
 
 %% Bytes of forms that take long to optimise: some 25 methods of a few lines.
 -define(LARGE, 131072).
+%% Words of heap that compiling starts with at most.
+-define(ROOM, 4000000).
 
 -type unit() :: {forms, binary()} | {beam, binary()}.
 
@@ -18,7 +20,15 @@ load(Units, Args) ->
             {error, beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(exit, Reason, []))}
     end.
 
+%% Where the packages of the project are, by name.
+-spec package_roots() -> #{binary() => binary()}.
+package_roots() -> persistent_term:get({?MODULE, package_roots}, #{}).
+
 perform(Units, Args) ->
+    case Args of
+        #{<<"packages">> := Roots} -> persistent_term:put({?MODULE, package_roots}, Roots);
+        _ -> ok
+    end,
     %% Native code and applications that the modules call.
     code:add_pathsa([binary_to_list(Path) || Path <- maps:get(<<"paths">>, Args, [])]),
     [application:ensure_all_started(binary_to_atom(Name)) || Name <- maps:get(<<"applications">>, Args, [])],
@@ -78,7 +88,7 @@ has_changed(Shapes) ->
 %%% Compiling
 
 read(Units) ->
-    case beamtalk_limited:run(fun() -> [module(Unit) || Unit <- Units] end) of
+    case beamtalk_limited:run(fun() -> [module(Unit) || Unit <- Units] end, room(Units)) of
         {ok, Modules} -> {ok, Modules};
         {limit, What} -> {error, limit(atom_to_binary(What))};
         {crashed, {refused, Error}} -> {error, Error};
@@ -90,11 +100,15 @@ limit(What) ->
     beamtalk_bridge_error:new(<<"compiler_limit">>, ["compiling was stopped: limit of ", What, " reached"],
                               #{<<"limit">> => What}).
 
+%% Compiling makes several words of data from each byte of the largest unit.
+room(Units) ->
+    Largest = lists:max([0 | [byte_size(Forms) || {forms, Forms} <- Units]]),
+    min(Largest * 5, ?ROOM).
+
 module({forms, Binary}) ->
-    case beamtalk_forms:compile(Binary, haste(Binary)) of
-        {ok, Module, Beam} -> {Module, Beam, metadata(binary_to_term(Binary))};
-        {error, Text} -> exit({refused, beamtalk_bridge_error:new(<<"compile_failed">>, Text)})
-    end;
+    Forms = accepted(beamtalk_forms:read(Binary)),
+    {Module, Beam} = accepted(beamtalk_forms:compile_read(Forms, haste(Binary))),
+    {Module, Beam, metadata(Forms)};
 module({beam, Path}) ->
     case file:read_file(Path) of
         {ok, Beam} -> {binary_to_atom(filename:basename(Path, <<".beam">>)), Beam, unknown};
@@ -102,6 +116,10 @@ module({beam, Path}) ->
             Text = ["cannot read ", Path, ": ", file:format_error(Reason)],
             exit({refused, beamtalk_bridge_error:new(<<"read_error">>, Text)})
     end.
+
+accepted({ok, Forms}) -> Forms;
+accepted({ok, Module, Beam}) -> {Module, Beam};
+accepted({error, Text}) -> exit({refused, beamtalk_bridge_error:new(<<"compile_failed">>, Text)}).
 
 %% Somebody waits for a class that is sent as forms. Where it is large, half of the time would go into
 %% optimising it; a build of the project makes the fast code.

@@ -27,8 +27,6 @@ register(Self) ->
              class_variables => dictionary('classVars:', Get(classVarSpecs)),
              metadata => Get(metadata)},
     check_blocks(Spec),
-    [beamtalk_code:pin(fun_of(Block))
-     || Block <- maps:values(maps:get(methods, Spec)) ++ maps:values(maps:get(class_methods, Spec))],
     Key = {beamtalk_built, Name},
     Before = persistent_term:get(Key, none),
     persistent_term:put(Key, maps:with([fields, methods, class_methods, class_variables], Spec)),

@@ -29,7 +29,6 @@ put({_, _, _, Class} = Self, Variable, Value) ->
     case holds(Class) of
         true ->
             Pending = pending(Class),
-            beamtalk_code:pin(Value),
             ets:insert(?TABLE, {{pending, Class}, Pending#{Variable => beamtalk_cell:freeze(Value)}}),
             Value;
         false -> locked_put(Self, Variable, Value)

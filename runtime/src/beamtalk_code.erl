@@ -1,18 +1,20 @@
 %% Loading the code of a module without ever killing a process.
 %%
 %% The VM keeps two versions of a module and kills processes that still run the
-%% older one when a third is loaded. So before loading, the older version is
-%% purged softly; where that is impossible the new version is loaded under
+%% older one when a third is loaded; blocks of the older one fail then. So before
+%% loading, the older version is purged if nothing of it is left; otherwise the new version is loaded under
 %% another name (`bt@geo@rect@1', …): the first such *slot* whose older version
 %% is unused. Slots are reused, so any number of reloads needs only as many
 %% names as there are versions still running. Code that actors with an older
 %% state go on with (beamtalk_former) is not loaded over either.
 -module(beamtalk_code).
 
--export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, load/1, compile_forms/1, unload/1, slot/2, pin/1]).
+-export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, load/1, compile_forms/1, unload/1, slot/2]).
 
 -export_type([prepared/0]).
 
+%% For each slot, probes of its current and of its older version.
+-define(PROBES, beamtalk_probes).
 -define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all, no_spawn_compiler_process]).
 
 %% A module ready to be loaded, with its metadata when that is known without
@@ -130,31 +132,36 @@ rename(Slot, Forms) ->
 -spec load(prepared()) -> {ok, module()} | {error, term()}.
 load({Module, Beam, _Meta}) ->
     case code:load_binary(Module, atom_to_list(Module) ++ ".beam", Beam) of
-        {module, Module} -> {ok, Module};
+        {module, Module} ->
+            {Before, _} = probes(Module),
+            ets:insert(?PROBES, {Module, beamtalk_fun_count:probes(Module, Beam), Before}),
+            {ok, Module};
         {error, Reason} -> {error, {load_failed, Reason}}
     end.
 
 free_slot(Module, N, Avoided) ->
     Slot = slot(Module, N),
-    case Slot =/= Avoided andalso not is_kept(Slot) andalso code:soft_purge(Slot) of
+    case Slot =/= Avoided andalso not beamtalk_former:is_needed(Slot) andalso purge(Slot) of
         true -> Slot;
         false -> free_slot(Module, N + 1, Avoided)
     end.
 
-%% Keep the code of a block that is stored outside processes, where the VM does
-%% not look for users of old code.
--spec pin(term()) -> ok.
-pin(Block) when is_function(Block) ->
-    {module, Module} = erlang:fun_info(Block, module),
-    Pinned = persistent_term:get('$bt_pinned', #{}),
-    case erlang:fun_info(Block, type) of
-        {type, local} when not is_map_key(Module, Pinned), Module =/= erl_eval ->
-            persistent_term:put('$bt_pinned', Pinned#{Module => true});
-        _ -> ok
-    end;
-pin(_) -> ok.
+%% Nobody goes on with the slot's older version: no process runs it, and no block made in it lives.
+purge(Slot) ->
+    case erlang:check_old_code(Slot) of
+        false -> true;
+        true ->
+            {Current, Old} = probes(Slot),
+            beamtalk_fun_count:is_unreferenced(Old) andalso code:soft_purge(Slot)
+                andalso ets:insert(?PROBES, {Slot, Current, []})
+    end.
 
-is_kept(Slot) -> is_map_key(Slot, persistent_term:get('$bt_pinned', #{})) orelse beamtalk_former:is_needed(Slot).
+%% The probes of the current and of the older version of a slot.
+probes(Slot) ->
+    case ets:lookup(?PROBES, Slot) of
+        [{_, Current, Old}] -> {Current, Old};
+        [] -> {[], []}
+    end.
 
 -spec slot(module(), non_neg_integer()) -> module().
 slot(Module, 0) -> Module;
@@ -164,10 +171,12 @@ slot(Module, N) ->
 %% Take a module out of service; code that is still running finishes.
 -spec unload(module()) -> ok.
 unload(Module) ->
-    case not beamtalk_former:is_needed(Module) andalso code:soft_purge(Module) of
+    case not beamtalk_former:is_needed(Module) andalso purge(Module) of
         true ->
+            {Current, _} = probes(Module),
             code:delete(Module),
-            code:soft_purge(Module),
+            ets:insert(?PROBES, {Module, [], Current}),
+            purge(Module),
             ok;
         false -> ok
     end.

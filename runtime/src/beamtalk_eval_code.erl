@@ -2,8 +2,8 @@
 %%
 %% An expression with a loop is compiled, since interpreting it would be slow. Its module is kept for the
 %% next time the very same expression comes. When a name is needed again the least recently used
-%% module is taken out, but only if nobody runs it and no block made in it lives anywhere: the VM
-%% counts, for every fun of a module, the closures that exist of it, in whatever process or table.
+%% module is taken out, but only if nobody runs it and no block made in it lives anywhere
+%% (beamtalk_fun_count).
 -module(beamtalk_eval_code).
 -behaviour(gen_server).
 
@@ -100,7 +100,7 @@ handle_call({claim, Key}, {Pid, _}, #{keys := Keys} = State) ->
 handle_call({install, Module, Key, Beam}, _From, #{slots := Slots, keys := Keys} = State) ->
     {module, Module} = code:load_binary(Module, "session", Beam),
     #{Module := Slot} = Slots,
-    {reply, ok, State#{slots := Slots#{Module := Slot#slot{key = Key, probes = probes(Module, Beam)}},
+    {reply, ok, State#{slots := Slots#{Module := Slot#slot{key = Key, probes = beamtalk_fun_count:probes(Module, Beam)}},
                        keys := Keys#{Key => Module}}}.
 
 -spec handle_cast(term(), map()) -> {noreply, map()}.
@@ -144,7 +144,7 @@ free_slot(#{slots := Slots} = State) ->
 %% in use is not looked at again before all others.
 reclaim([{_, Module, #slot{key = Key, probes = Probes} = Slot} | Rest], #{slots := Slots, keys := Keys} = State) ->
     Later = Slot#slot{used = erlang:unique_integer([monotonic])},
-    case is_unreferenced(Probes) andalso take_out(Module) of
+    case beamtalk_fun_count:is_unreferenced(Probes) andalso take_out(Module) of
         true -> {Module, State#{slots := maps:remove(Module, Slots), keys := maps:remove(Key, Keys)}};
         false -> reclaim(Rest, State#{slots := Slots#{Module := Later}});
         %% A process still runs it: the name waits for that one's end.
@@ -169,39 +169,3 @@ take_out(Module) ->
         true -> true;
         false -> running
     end.
-
-%%% Living blocks
-
-%% For every fun of the module the external form of a closure over nothing of interest: reading it
-%% makes one closure more, and the count tells of the others.
-probes(Module, Beam) ->
-    {ok, {_, Uniq}} = beam_lib:md5(Beam),
-    case beam_lib:chunks(Beam, ["FunT"], [allow_missing_chunks]) of
-        {ok, {_, [{_, <<_:32, Lambdas/binary>>}]}} ->
-            [probe(Module, Uniq, Lambda) || <<Lambda:24/binary>> <= Lambdas];
-        {ok, {_, [{_, missing_chunk}]}} -> []
-    end.
-
-probe(Module, Uniq, <<_Name:32, Arity:32, _Label:32, Index:32, Free:32, OldUniq:32>>) ->
-    External = fun(Term) ->
-                       <<131, Bare/binary>> = term_to_binary(Term),
-                       Bare
-               end,
-    Body = [<<(Arity - Free), Uniq/binary, Index:32, Free:32>>,
-            External(Module), External(Index), External(OldUniq), External(self()),
-            [External([]) || _ <- lists:seq(1, Free)]],
-    iolist_to_binary([<<131, 112, (iolist_size(Body) + 4):32>>, Body]).
-
-%% Counted in a process of its own, whose end takes the counted closures with it.
-is_unreferenced([]) -> true;
-is_unreferenced(Probes) ->
-    {_, Monitor} = spawn_monitor(fun() -> exit({counted, lists:all(fun is_single/1, Probes)}) end),
-    receive
-        {'DOWN', Monitor, process, _, {counted, IsSingle}} -> IsSingle;
-        {'DOWN', Monitor, process, _, _} -> false
-    end.
-
-%% One for the module, one for the probe.
-is_single(Probe) ->
-    {refc, Count} = erlang:fun_info(binary_to_term(Probe), refc),
-    Count =< 2.

@@ -1,22 +1,25 @@
 %% From the compiler's Erlang forms to code: compiling many modules at once, writing and loading them.
 -module(beamtalk_forms).
 
--export([compile/1, compile/2, messages/1, parallel/3, write/2]).
+-export([compile/1, read/1, compile_read/2, messages/1, parallel/3, write/2]).
 
 %% Compile one module from the external format of its forms.
 -spec compile(binary()) -> {ok, module(), binary()} | {error, binary()}.
-compile(Forms) -> compile(Forms, []).
-
-%% The same with more options of the Erlang compiler.
--spec compile(binary(), [atom()]) -> {ok, module(), binary()} | {error, binary()}.
-compile(Forms, Options) ->
-    try binary_to_term(Forms) of
-        Abstract -> compile_abstract(Abstract, Options)
-    catch
-        error:badarg -> {error, <<"the compiler sent damaged forms">>}
+compile(Forms) ->
+    case read(Forms) of
+        {ok, Abstract} -> compile_read(Abstract, []);
+        {error, _} = Error -> Error
     end.
 
-compile_abstract(Abstract, Options) ->
+-spec read(binary()) -> {ok, [term()]} | {error, binary()}.
+read(Forms) ->
+    try {ok, binary_to_term(Forms)}
+    catch error:badarg -> {error, <<"the compiler sent damaged forms">>}
+    end.
+
+%% The same from the forms themselves, with more options of the Erlang compiler.
+-spec compile_read([term()], [atom()]) -> {ok, module(), binary()} | {error, binary()}.
+compile_read(Abstract, Options) ->
     case compile:noenv_forms(Abstract, Options ++ options()) of
         {ok, Module, Beam} -> {ok, Module, Beam};
         {ok, Module, Beam, _Warnings} -> {ok, Module, Beam};

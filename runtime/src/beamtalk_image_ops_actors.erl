@@ -26,11 +26,16 @@ spawned_at(Pid) ->
     case process_info(Pid, dictionary) of
         {dictionary, Dictionary} ->
             case lists:keyfind('$bt_started', 1, Dictionary) of
-                {_, {_, Started}} -> erlang:convert_time_unit(Started + erlang:time_offset(), native, second);
-                false -> nil
+                {_, {_, Started}} -> seconds(Started);
+                false -> native_start(beamtalk_native_actor:find(Pid))
             end;
         undefined -> nil
     end.
+
+native_start({_, Started}) -> seconds(Started);
+native_start(none) -> nil.
+
+seconds(Started) -> erlang:convert_time_unit(Started + erlang:time_offset(), native, second).
 
 registered_name(Pid) ->
     case process_info(Pid, registered_name) of
@@ -72,8 +77,8 @@ known(Pid, Text) ->
     case process_info(Pid, dictionary) of
         undefined -> dead;
         {dictionary, Dictionary} ->
-            case {lists:keyfind('$bt_self', 1, Dictionary), lists:keyfind('$bt_supervisor', 1, Dictionary)} of
-                {{_, Actor}, _} -> {actor, Actor};
+            case {beamtalk_actor_class:reference_of(Pid), lists:keyfind('$bt_supervisor', 1, Dictionary)} of
+                {{ok, Actor}, _} -> {actor, Actor};
                 {_, {_, Supervisor}} -> {supervisor, Supervisor};
                 _ -> invalid_actor(Text)
             end
@@ -144,15 +149,17 @@ window(Entries, Skipped) ->
         false -> lists:sublist(Entries, Skipped + 1, ?WINDOW)
     end.
 
+%% The status of the process is told below `stats' only: beside the others it would take the place of the answer's own.
 -spec pid_stats(fields()) -> map().
 pid_stats(Fields) ->
     {Pid, _} = process(Fields),
-    case process_info(Pid, [message_queue_len, memory, reductions, status, current_function]) of
-        undefined -> #{state => dead};
+    Stats = case process_info(Pid, [message_queue_len, memory, reductions, status, current_function]) of
+        undefined -> #{status => dead};
         [{_, Length}, {_, Memory}, {_, Reductions}, {_, Status}, {_, Function}] ->
-            #{queue_len => Length, memory => Memory, reductions => Reductions, state => Status,
+            #{queue_len => Length, memory => Memory, reductions => Reductions, status => Status,
               current_function => function(Function)}
-    end.
+    end,
+    (maps:remove(status, Stats))#{stats => Stats}.
 
 function({Module, Function, Arity}) ->
     unicode:characters_to_binary(io_lib:format("~ts:~ts/~b", [Module, Function, Arity]));

@@ -16,11 +16,11 @@
 classes(_) ->
     #{rows => [row(Record) || Name <- beamtalk_class:all(), #{} = Record <- [beamtalk_class:record(Name)]]}.
 
-row(#{name := Name, superclass := Super, package := Package, modifiers := Modifiers, source_file := File}) ->
+row(#{name := Name, superclass := Super, package := Package, modifiers := Modifiers, source_file := File} = Record) ->
     #{name => Name, superclass => Super, category => Package,
       comment => beamtalk_reflect:class_doc(beamtalk_class:named(Name)),
       sealed => lists:member(sealed, Modifiers), abstract => lists:member(abstract, Modifiers),
-      internal => lists:member(internal, Modifiers), source_file => File, origin => origin(File),
+      internal => lists:member(internal, Modifiers), source_file => File, origin => origin(Record),
       is_test => Name =/= 'TestCase' andalso beamtalk_class:inherits(Name, 'TestCase'),
       is_protocol => ets:member(beamtalk_protocols, Name)}.
 
@@ -35,7 +35,7 @@ protocols(Fields) ->
     Disk = on_disk(Class),
     Grouped = lists:foldl(fun(Selector, Groups) ->
                                   Info = beamtalk_reflect:method_info(Behaviour, Selector),
-                                  Row = selector_row(Selector, Info, Disk),
+                                  Row = selector_row({Class, Side, Selector}, Info, Disk),
                                   Name = protocol({Side, Selector}, Info, Required),
                                   maps:update_with(Name, fun(Rows) -> [Row | Rows] end, [Row], Groups)
                           end, #{}, lists:reverse(beamtalk_reflect:own_selectors(Behaviour))),
@@ -51,9 +51,9 @@ protocol(Signature, Info, Required) ->
             end
     end.
 
-selector_row(Selector, Info, Disk) ->
+selector_row({_, _, Selector} = Method, Info, Disk) ->
     #{selector => Selector, line => maps:get(line, Info, nil), source_status => source_status(Info),
-      origin => method_origin(Info, Disk)}.
+      origin => method_origin(Method, Info, Disk)}.
 
 source_status(#{generated := true}) -> synthetic;
 source_status(#{source := Source}) when is_binary(Source) -> indexed;
@@ -64,13 +64,14 @@ source_status(_) -> runtime.
 -spec method_source(fields()) -> map().
 method_source(Fields) ->
     Behaviour = beamtalk_image_ops_fields:behaviour(Fields),
-    {_, Class} = beamtalk_reflect:target(Behaviour),
+    {Side, Class} = beamtalk_reflect:target(Behaviour),
     Selector = own_selector(Behaviour, Fields),
     Info = beamtalk_reflect:method_info(Behaviour, Selector),
     Disk = on_disk(Class),
     #{source => maps:get(source, Info, nil), doc => beamtalk_reflect:method_doc(Behaviour, Selector),
       signature => signature(Selector, Info), source_status => source_status(Info),
-      origin => method_origin(Info, Disk), disk_differs => method_differs(Info, Disk)}.
+      origin => method_origin({Class, Side, Selector}, Info, Disk),
+      disk_differs => method_differs(Info, Disk)}.
 
 own_selector(Behaviour, Fields) ->
     case beamtalk_image_ops_fields:selector(Fields, <<"selector">>) of
@@ -115,10 +116,9 @@ class_definition(Fields) ->
     Class = beamtalk_image_ops_fields:class(Fields, <<"class">>),
     Meta = beamtalk_class:meta(Class),
     #{slots := Slots, class_slots := ClassSlots} = Meta,
-    #{source_file := File} = beamtalk_class:record(Class),
     #{definition => definition(Meta), comment => beamtalk_reflect:class_doc(beamtalk_class:named(Class)),
       state => [slot(Slot) || Slot <- Slots] ++ [slot(Slot) || Slot <- ClassSlots],
-      origin => origin(File), disk_differs => class_differs(Class)}.
+      origin => origin(beamtalk_class:record(Class)), disk_differs => class_differs(Class)}.
 
 slot(#{name := Name, type := Type, default := Default}) -> #{name => Name, type => Type, default => Default}.
 
@@ -146,19 +146,43 @@ slot_line(Keyword, #{name := Name, type := Type, default := Default}) ->
 
 %%% The image against the disk
 
-origin(nil) -> runtime;
-origin(_) -> both.
+origin(Record) ->
+    case path(Record) of
+        none -> runtime;
+        Path ->
+            case filelib:is_regular(Path) of
+                true -> both;
+                false -> runtime
+            end
+    end.
 
-%% The source file of a class as it is now.
+%% Files are named as their package names them.
+path(#{source_file := nil}) -> none;
+path(#{source_file := File, package := Package}) ->
+    filename:join(maps:get(Package, beamtalk_bridge_load:package_roots(), <<>>), File).
+
+%% The source file of a class as it is now; empty when it is not there, or not yet.
 on_disk(Class) ->
-    case beamtalk_class:record(Class) of
-        #{source_file := nil} -> none;
-        #{source_file := File} ->
-            case read(File) of
+    case path(beamtalk_class:record(Class)) of
+        none -> none;
+        Path ->
+            case read(Path) of
                 {ok, Content} -> {file, Content};
                 none -> {file, <<>>}
             end
     end.
+
+is_in_body(Class, Side, Selector) ->
+    #{method_info := Methods, class_method_info := ClassMethods} = beamtalk_class:record(Class),
+    case Side of
+        instance -> is_map_key(Selector, Methods);
+        class -> is_map_key(Selector, ClassMethods)
+    end.
+
+%% The text of its head, as far as that can be told without parsing the file.
+mentions(Content, Selector) ->
+    [First | _] = binary:split(atom_to_binary(Selector), <<":">>),
+    binary:match(Content, First) =/= nomatch.
 
 read(Path) ->
     case filelib:is_regular(Path) andalso filelib:file_size(Path) < ?MAX_FILE andalso file:read_file(Path) of
@@ -166,12 +190,16 @@ read(Path) ->
         _ -> none
     end.
 
-method_origin(Info, {file, _} = Disk) ->
-    case method_differs(Info, Disk) of
-        true -> runtime;
-        false -> both
-    end;
-method_origin(_, none) -> runtime.
+%% A method of the class body may have another text in the file; any other one is there only if its text is.
+method_origin(_, _, none) -> runtime;
+method_origin(_, _, {file, <<>>}) -> runtime;
+method_origin({Class, Side, Selector}, Info, {file, Content} = Disk) ->
+    IsThere = not method_differs(Info, Disk)
+        orelse (is_in_body(Class, Side, Selector) andalso mentions(Content, Selector)),
+    case IsThere of
+        true -> both;
+        false -> runtime
+    end.
 
 method_differs(_, none) -> nil;
 method_differs(#{source := Source}, {file, Content}) when is_binary(Source), Source =/= <<>> ->

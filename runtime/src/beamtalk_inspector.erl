@@ -95,7 +95,7 @@ actor_state({beamtalk_object, Class, _, Target}) ->
         Pid when is_pid(Pid) ->
             case beamtalk_dispatch:info(Class) of
                 #{native := nil} -> asked_state(Pid);
-                _ -> {ok, #{'$beamtalk_class' => Class}}
+                _ -> native_state(asked_state(Pid))
             end;
         undefined ->
             error
@@ -109,11 +109,14 @@ own_state() ->
 
 asked_state(Pid) ->
     try sys:get_state(Pid, ?LIMIT) of
-        State when is_map(State) -> {ok, State};
-        _ -> error
+        State -> {ok, State}
     catch
         _:_ -> error
     end.
+
+%% The process of a native class may have any term for its state.
+native_state({ok, State}) when not is_map(State) -> {ok, #{state => State}};
+native_state(Other) -> Other.
 
 process_facts(Pid) ->
     Items = [current_function, initial_call, links, memory, message_queue_len, reductions,

@@ -1,7 +1,7 @@
 %% Work that may take too much: a process of its own with limits on heap and time.
 -module(beamtalk_limited).
 
--export([run/1, run/3, set_time/1]).
+-export([run/1, run/2, run/3, set_time/1]).
 
 %% Limits of turning forms into code.
 -define(WORDS, 67108864).
@@ -10,17 +10,24 @@
 -type outcome(Result) :: {ok, Result} | {limit, memory | time} | {crashed, term()}.
 
 -spec run(fun(() -> Result)) -> outcome(Result).
-run(Work) -> run(Work, ?WORDS, persistent_term:get(?MODULE, ?MILLISECONDS)).
+run(Work) -> run(Work, 0).
+
+%% With room for so many words from the start: work that makes much garbage need not move it around.
+-spec run(fun(() -> Result), non_neg_integer()) -> outcome(Result).
+run(Work, Room) -> run(Work, Room, ?WORDS, persistent_term:get(?MODULE, ?MILLISECONDS)).
+
+-spec run(fun(() -> Result), pos_integer(), pos_integer()) -> outcome(Result).
+run(Work, Words, Milliseconds) -> run(Work, 0, Words, Milliseconds).
 
 %% How long turning forms into code may take from now on.
 -spec set_time(pos_integer()) -> ok.
 set_time(Milliseconds) -> persistent_term:put(?MODULE, Milliseconds).
 
 %% Whoever waits may be killed first; then the work goes on to its end or to the limit of its heap.
--spec run(fun(() -> Result), pos_integer(), pos_integer()) -> outcome(Result).
-run(Work, Words, Milliseconds) ->
+run(Work, Room, Words, Milliseconds) ->
     Limit = #{size => Words, kill => true, error_logger => false},
-    {Pid, Monitor} = spawn_opt(fun() -> exit({finished, Work()}) end, [monitor, {max_heap_size, Limit}]),
+    {Pid, Monitor} = spawn_opt(fun() -> exit({finished, Work()}) end,
+                               [monitor, {min_heap_size, Room}, {max_heap_size, Limit}]),
     Alarm = erlang:start_timer(Milliseconds, self(), Pid),
     Outcome = receive
         {'DOWN', Monitor, process, Pid, {finished, Result}} -> {ok, Result};

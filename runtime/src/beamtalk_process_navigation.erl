@@ -109,10 +109,10 @@ started_children(_, _) ->
     [].
 
 describe(Pid) ->
-    case {from_dictionary(Pid, '$bt_supervisor'), from_dictionary(Pid, '$bt_self'),
+    case {from_dictionary(Pid, '$bt_supervisor'), beamtalk_actor_class:reference_of(Pid),
           from_dictionary(Pid, '$initial_call')} of
         {{beamtalk_supervisor, Class, _, _}, _, _} -> {beamtalkSupervisor, Class};
-        {_, {beamtalk_object, Class, _, _}, _} -> {beamtalkActor, Class};
+        {_, {ok, {beamtalk_object, Class, _, _}}, _} -> {beamtalkActor, Class};
         {_, _, {supervisor, _, _}} -> {otpSupervisor, nil};
         _ -> {otpProcess, nil}
     end.

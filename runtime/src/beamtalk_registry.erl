@@ -11,6 +11,7 @@
 
 -export([start_link/0, ensure_started/0]).
 -export([acquire/2, release/1, holder/1]).
+-export([forget_at_end/2]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(LOCKS, beamtalk_locks).
@@ -59,15 +60,21 @@ holder(Key) ->
         [] -> none
     end.
 
-%% State: waiters per key, and the monitor watching the holder of each key
-%% somebody waits for.
+%% The row of a process goes when the process does.
+-spec forget_at_end(atom(), pid()) -> ok.
+forget_at_end(Table, Pid) ->
+    gen_server:cast(?MODULE, {forget_at_end, Table, Pid}).
+
+%% State: waiters per key, the monitor watching the holder of each key
+%% somebody waits for, and the table of each process that has a row.
 -spec init([]) -> {ok, map()}.
 init([]) ->
     Options = [named_table, public, set, {read_concurrency, true}],
     [ets:new(Name, Options)
      || Name <- [?LOCKS, beamtalk_classes, beamtalk_modules, beamtalk_extensions,
-                 beamtalk_protocols, beamtalk_class_state, beamtalk_former]],
-    {ok, #{queues => #{}, monitors => #{}}}.
+                 beamtalk_protocols, beamtalk_class_state, beamtalk_former,
+                 beamtalk_native_actors, beamtalk_probes]],
+    {ok, #{queues => #{}, monitors => #{}, kept => #{}}}.
 
 -spec handle_call(term(), gen_server:from(), map()) ->
           {reply, term(), map()} | {noreply, map()}.
@@ -84,9 +91,15 @@ handle_call({cancel, Key, Id}, _From, #{queues := Queues} = State) ->
 
 -spec handle_cast(term(), map()) -> {noreply, map()}.
 handle_cast({released, Key}, State) ->
-    {noreply, grant(Key, State)}.
+    {noreply, grant(Key, State)};
+handle_cast({forget_at_end, Table, Pid}, #{kept := Kept} = State) ->
+    {noreply, State#{kept := Kept#{erlang:monitor(process, Pid) => Table}}}.
 
 -spec handle_info(term(), map()) -> {noreply, map()}.
+handle_info({'DOWN', Monitor, process, Pid, _}, #{kept := Kept} = State) when is_map_key(Monitor, Kept) ->
+    {Table, Rest} = maps:take(Monitor, Kept),
+    ets:delete(Table, Pid),
+    {noreply, State#{kept := Rest}};
 handle_info({'DOWN', Monitor, process, Pid, _}, #{monitors := Monitors} = State) ->
     case maps:to_list(maps:filter(fun(_, M) -> M =:= Monitor end, Monitors)) of
         [{Key, _}] ->

@@ -73,7 +73,7 @@ outcome(#{<<"modules">> := [_ | _] = Modules} = Args) ->
     case beamtalk_bridge_load:load([{forms, Forms} || Forms <- Modules], Args) of
         {ok, Loaded} ->
             case expressions(Args) of
-                {Tag, Answer} -> {Tag, maps:merge(maps:with([<<"classes">>], Loaded), Answer)}
+                {Tag, Answer} -> {Tag, maps:merge(maps:with([<<"classes">>, <<"migration_failures">>], Loaded), Answer)}
             end;
         {error, Error} -> {error, Error}
     end;

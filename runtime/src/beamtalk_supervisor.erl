@@ -161,10 +161,14 @@ start_actor(Class, Slots, Name) ->
                           beamtalk_actor:start_link(Class, Slots, Name);
                       #{native := Native} ->
                           beamtalk_capability:require_native(Class, 'spawnWith:'),
-                          Native:start_link(Slots)
+                          native_started(Class, Native:start_link(Slots))
                   end
               catch error:#{error := _} = Exception -> {error, Exception}
               end).
+
+native_started(Class, Started) ->
+    [beamtalk_native_actor:started(Class, Pid) || {ok, Pid} <- [Started]],
+    Started.
 
 %% A start that fails is announced.
 announced(Class, {error, Reason} = Error) ->
@@ -223,10 +227,10 @@ matching({_, Name, _, _}, Selector, _) ->
     beamtalk_error:type_error(Name, Selector, <<"The argument must be a class">>).
 
 handle_of(Pid) ->
-    case erlang:process_info(Pid, dictionary) of
-        {dictionary, Dictionary} ->
-            [Handle || {Key, Handle} <- Dictionary, Key =:= '$bt_self' orelse Key =:= '$bt_supervisor'];
-        undefined -> []
+    case {beamtalk_actor_class:reference_of(Pid), erlang:process_info(Pid, dictionary)} of
+        {{ok, Actor}, _} -> [Actor];
+        {none, {dictionary, Dictionary}} -> [Handle || {'$bt_supervisor', Handle} <- Dictionary];
+        {none, undefined} -> []
     end.
 
 -spec startChild(handle()) -> map().

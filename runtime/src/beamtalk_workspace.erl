@@ -220,7 +220,6 @@ bind(Name, Value) ->
                                  <<"Choose another name">>, #{});
         false ->
             Frozen = beamtalk_cell:freeze(Value),
-            beamtalk_code:pin(Frozen),
             ets:insert(?GLOBALS, {Name, Frozen}),
             globals_changed(Name, Frozen)
     end.

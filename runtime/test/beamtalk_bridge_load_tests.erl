@@ -89,6 +89,29 @@ busy_actors_keep_their_own_code_test_() ->
         beamtalk_support:stop_all([Busy])
     end}.
 
+%% A block outlives the code it was made in, wherever it is kept; so do any number of versions.
+blocks_outlive_reloads_test() ->
+    beamtalk_support:start(),
+    Maker = fun(N) ->
+        #{name => 'LoadedMaker', superclass => 'Object',
+          class_methods => [{'block:', 1, "fun(_, K) -> fun(X) -> X + K + " ++ integer_to_list(N) ++ " end end"},
+                            {plain, 0, "fun(_) -> fun() -> " ++ integer_to_list(N) ++ " end end"}]}
+    end,
+    Table = ets:new(kept, [public]),
+    [begin
+         {ok, _} = load([Maker(N)]),
+         Class = beamtalk_class:named('LoadedMaker'),
+         ets:insert(Table, {N, ?D:send(Class, 'block:', 100), ?D:send(Class, plain)})
+     end || N <- lists:seq(1, 6)],
+    [?assertEqual({N, 101 + N, N}, {N, Block(1), Plain()}) || {N, Block, Plain} <- ets:tab2list(Table)],
+    Used = length([Code || {Code, _} <- code:all_loaded(), lists:prefix("bt@loadedmaker", atom_to_list(Code))]),
+    ?assert(Used > 1),
+    ets:delete(Table),
+    garbage_collect(),
+    %% Names are used again once nothing is left.
+    [{ok, _} = load([Maker(N)]) || N <- lists:seq(7, 20)],
+    ?assert(Used >= length([Code || {Code, _} <- code:all_loaded(), lists:prefix("bt@loadedmaker", atom_to_list(Code))])).
+
 all_or_nothing_test() ->
     beamtalk_support:start(),
     {ok, _} = load([lamp([{on, "false"}], "1")]),

@@ -74,11 +74,32 @@ pid_stats_test() ->
     start(),
     Lamp = lamp(),
     Pid = pid(Lamp),
-    ?assertMatch(#{queue_len := 0, memory := _, reductions := _, state := waiting,
-                   current_function := <<"gen_server:", _/binary>>}, perform(<<"pid-stats">>, ?ACTOR(Pid))),
+    ?assertMatch(#{queue_len := 0, memory := _, reductions := _, current_function := <<"gen_server:", _/binary>>,
+                   stats := #{queue_len := 0, memory := _, reductions := _, status := waiting,
+                              current_function := <<"gen_server:", _/binary>>}},
+                 perform(<<"pid-stats">>, ?ACTOR(Pid))),
     ?assertEqual(#{value => true}, perform(<<"kill">>, #{<<"actor">> => <<"<", Pid/binary, ">">>, <<"graceful">> => false})),
-    ?assertEqual(#{state => dead}, perform(<<"pid-stats">>, ?ACTOR(Pid))),
+    ?assertEqual(#{stats => #{status => dead}}, perform(<<"pid-stats">>, ?ACTOR(Pid))),
     ?assertEqual(missing_parameter, failure(<<"pid-stats">>, #{})).
+
+%% A process that knows nothing of its class is an actor like any other.
+native_actors_test() ->
+    start(),
+    beamtalk_support:define(#{name => 'OpsDisk', superclass => 'Actor', kind => actor, native => beamtalk_native_fixture}),
+    {_, _, _, Process} = Disk = beamtalk_actor_class:spawn_with(beamtalk_class:named('OpsDisk'), #{size => 9}),
+    Pid = beamtalk_plain:pid(Process),
+    #{actors := [Row]} = perform(<<"actors">>, #{<<"class">> => <<"OpsDisk">>}),
+    ?assertMatch(#{pid := Pid, class := 'OpsDisk', spawned_at := Seconds} when is_integer(Seconds), Row),
+    ?assertEqual({ok, Disk}, beamtalk_actor_class:reference_of(Process)),
+    ?assertMatch(#{kind := actor, class := 'OpsDisk', fields := [#{name := <<"size">>, text := <<"9">>}]},
+                 perform(<<"inspect">>, ?ACTOR(Pid))),
+    ?assertMatch(#{stats := #{status := waiting}}, perform(<<"pid-stats">>, ?ACTOR(Pid))),
+    #{nodes := Nodes} = perform(<<"supervision-tree">>, #{}),
+    ?assertMatch([#{kind := beamtalkActor, class := 'OpsDisk'}], [Node || #{pid := P} = Node <- Nodes, P =:= Pid]),
+    unlink(Process),
+    ?assertEqual(#{value => true}, perform(<<"kill">>, ?ACTOR(Pid))),
+    ?assertNot(is_process_alive(Process)),
+    ?assertEqual(#{actors => []}, perform(<<"actors">>, #{<<"class">> => <<"OpsDisk">>})).
 
 kill_test() ->
     start(),

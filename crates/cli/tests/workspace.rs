@@ -8,6 +8,8 @@ mod editing;
 mod faults;
 #[path = "workspace/home.rs"]
 mod home;
+#[path = "workspace/objects.rs"]
+mod objects;
 #[path = "workspace/project.rs"]
 mod project;
 #[path = "workspace/protocol.rs"]

@@ -2,8 +2,8 @@
 //!
 //! A method of the class body is replaced in the class's text and compiled alone, as a patch: a module whose function
 //! takes the method's place in the dispatch tables. Sends to `self` inside the class are direct calls, which a patch
-//! does not reach, so where another method of the class sends the selector to `self` the class is compiled again. A
-//! method the body does not have becomes an extension.
+//! does not reach, so the methods that call it directly, and those that call them, become patches with it; where these
+//! are many the class is compiled again. A method the body does not have becomes an extension.
 
 use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::diagnostic::Diagnostic;
@@ -16,6 +16,9 @@ use crate::class::Module;
 use crate::names;
 use crate::table::{ClassTable, Origin};
 use crate::{CompiledModule, SourceFile, codes, compile_input, encode, has_errors, module_name};
+
+/// A module of its own costs about as much as this many methods of a class.
+const METHODS_PER_PATCH: usize = 8;
 
 /// The outcome of compiling one method. Without modules when there are errors.
 #[derive(Clone, Debug, Default)]
@@ -55,8 +58,15 @@ pub fn compile_method(
         module: module_name(None, "session").into(),
         origin: Origin::Session,
     };
+    let prefix = file.text.len() - definition.len();
     let input = compile_input(&file, table, &[]);
     diagnostics.extend(input.diagnostics);
+    for diagnostic in &mut diagnostics {
+        diagnostic.span = span_in_source(diagnostic.span, &definition, prefix, source);
+        for (span, _) in &mut diagnostic.notes {
+            *span = span_in_source(*span, &definition, prefix, source);
+        }
+    }
     if has_errors(&diagnostics) {
         return CompiledMethod {
             diagnostics,
@@ -70,44 +80,73 @@ pub fn compile_method(
     }
 }
 
+/// Where a place of the definition, which starts `prefix` bytes into the text that was compiled, is in the source it was
+/// made from.
+fn span_in_source(span: Span, definition: &str, prefix: usize, source: &str) -> Span {
+    let leading = source.len() - source.trim_start().len();
+    let is_whole = definition == source.trim();
+    // A bare body got a head, and two blanks after each line end.
+    let head = definition.find('\n').map_or(0, |end| end + 3);
+    let place = |offset: u32| {
+        let at = (offset as usize).saturating_sub(prefix);
+        let at = if is_whole {
+            at
+        } else {
+            let inside = definition.get(head..at.max(head)).unwrap_or_default();
+            inside.len() - 2 * inside.matches('\n').count()
+        };
+        (leading + at).min(source.len()) as u32
+    };
+    Span::new(place(span.start), place(span.end))
+}
+
 /// Take one of the methods out of a class's text. The class is compiled again when its own sends to `self` would still
 /// reach the method. Nothing to do when the body has no such method.
 pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selector: &str) -> CompiledMethod {
     let mut out = CompiledMethod::default();
-    let Some((file, is_called)) = without_method(table, class, is_class_side, selector) else {
+    let Some((file, callers)) = without_method(table, class, is_class_side, selector) else {
         return out;
     };
-    if !is_called {
-        out.changed.push(file);
-        return out;
+    if !callers.is_empty() {
+        let mut table = table.clone();
+        table.declare(&file);
+        let side_and_selector = (is_class_side, selector);
+        out.modules = match caller_patches(
+            &file,
+            class,
+            &callers,
+            is_class_side,
+            &table,
+            &mut out.diagnostics,
+        ) {
+            Some(patches) => patches,
+            None => Vec::from_iter(recompile(
+                &file,
+                class,
+                side_and_selector,
+                &table,
+                &mut out.diagnostics,
+            )),
+        };
     }
-    let mut table = table.clone();
-    table.declare(&file);
-    out.modules.extend(recompile(
-        &file,
-        class,
-        (is_class_side, selector),
-        &table,
-        &mut out.diagnostics,
-    ));
     out.changed.push(file);
     out
 }
 
-/// The text without the method, and whether another method calls it directly.
+/// The text without the method, and the methods that reach it by direct calls.
 fn without_method(
     table: &ClassTable,
     class: &str,
     is_class_side: bool,
     selector: &str,
-) -> Option<(SourceFile, bool)> {
+) -> Option<(SourceFile, Vec<EcoString>)> {
     let file = table.class(class)?.source.clone()?;
     let class = class_of(&file, class)?;
     let method = method_of(class, is_class_side, selector)?;
     let before = file.text.get(..method.span.start as usize)?.trim_end();
     let after = file.text.get(method.span.end as usize..)?;
     let new_file = with_text(&file, eco_format!("{before}\n{after}"))?;
-    Some((new_file, is_called_directly(class, method)))
+    Some((new_file, direct_callers(class, method)))
 }
 
 /// The same file with another text; `None` when that does not parse.
@@ -179,9 +218,10 @@ pub(crate) fn replacements(
     }
     let mut table = table.clone();
     for extension in file.unit.items.iter().filter_map(crate::as_extension) {
-        if let Some((module, new_file)) = replacement(file, &mut table, extension, diagnostics) {
-            out.modules.retain(|known| known.name != module.name);
-            out.modules.push(module);
+        if let Some((modules, new_file)) = replacement(file, &mut table, extension, diagnostics) {
+            let is_again = |known: &CompiledModule| modules.iter().any(|module| module.name == known.name);
+            out.modules.retain(|known| !is_again(known));
+            out.modules.extend(modules);
             out.changed.push(new_file);
             out.replaced.push(extension.span);
         }
@@ -195,7 +235,7 @@ fn replacement(
     table: &mut ClassTable,
     extension: &ast::Extension,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<(CompiledModule, SourceFile)> {
+) -> Option<(Vec<CompiledModule>, SourceFile)> {
     let name = &extension.target.name.text;
     let side_and_selector = (extension.method.is_class, &*extension.method.head.selector);
     let old_file = table.class(name)?.source.clone()?;
@@ -203,12 +243,51 @@ fn replacement(
     let old = method_of(class, side_and_selector.0, side_and_selector.1)?;
     let new_file = replaced_text(&old_file, old, file, &extension.method)?;
     table.declare(&new_file);
-    let module = if is_called_directly(class, old) {
-        recompile(&new_file, name, side_and_selector, table, diagnostics)?
-    } else {
-        patch(file, extension, (&old_file, class, old), table, diagnostics)
+    let callers = direct_callers(class, old);
+    let modules = match caller_patches(&new_file, name, &callers, old.is_class, table, diagnostics) {
+        Some(mut modules) => {
+            modules.push(patch(
+                file,
+                extension,
+                (&old_file, class, old),
+                table,
+                diagnostics,
+            ));
+            modules
+        }
+        None => vec![recompile(&new_file, name, side_and_selector, table, diagnostics)?],
     };
-    Some((module, new_file))
+    Some((modules, new_file))
+}
+
+/// The callers of a method as patches, whose sends to `self` go by the tables; `None` when the class as a whole is
+/// compiled as fast.
+fn caller_patches(
+    file: &SourceFile,
+    class: &str,
+    callers: &[EcoString],
+    is_class_side: bool,
+    table: &ClassTable,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<CompiledModule>> {
+    let class = class_of(file, class)?;
+    if !callers.is_empty() && (callers.len() + 1) * METHODS_PER_PATCH > class.methods.len() {
+        return None;
+    }
+    let patch_of = |selector: &EcoString| {
+        let method = method_of(class, is_class_side, selector)?;
+        let extension = ast::Extension {
+            target: ast::ClassRef {
+                package: None,
+                name: class.name.clone(),
+                span: class.name.span,
+            },
+            method: method.clone(),
+            span: method.span,
+        };
+        Some(patch(file, &extension, (file, class, method), table, diagnostics))
+    };
+    callers.iter().map(patch_of).collect()
 }
 
 /// The text of a class with one of its methods replaced. The modifiers of the old one stay, as `>>` cannot tell them.
@@ -269,14 +348,25 @@ fn method_of<'a>(class: &'a ast::Class, is_class_side: bool, selector: &str) -> 
         .find(|method| method.is_class == is_class_side && method.head.selector == selector)
 }
 
-/// Whether another method of the class sends the method's selector to `self`, which is a direct call.
-fn is_called_directly(class: &ast::Class, method: &ast::Method) -> bool {
-    let selector = &method.head.selector;
-    class
-        .methods
-        .iter()
-        .filter(|other| other.is_class == method.is_class && other.head.selector != *selector)
-        .any(|other| statements_send_to_self(&other.body, selector))
+/// The methods of the class that send the method's selector to `self`, which is a direct call, and those that call them
+/// in turn.
+fn direct_callers(class: &ast::Class, method: &ast::Method) -> Vec<EcoString> {
+    let mut reached = vec![method.head.selector.clone()];
+    let mut at = 0;
+    while let Some(selector) = reached.get(at).cloned() {
+        let callers = class
+            .methods
+            .iter()
+            .filter(|other| other.is_class == method.is_class)
+            .filter(|other| statements_send_to_self(&other.body, &selector));
+        for caller in callers {
+            if !reached.contains(&caller.head.selector) {
+                reached.push(caller.head.selector.clone());
+            }
+        }
+        at += 1;
+    }
+    reached.split_off(1)
 }
 
 fn statements_send_to_self(statements: &[ast::Statement], selector: &str) -> bool {

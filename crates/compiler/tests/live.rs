@@ -67,6 +67,55 @@ fn a_method_that_others_call_takes_its_class_along() {
 }
 
 #[test]
+fn in_a_large_class_only_those_that_reach_it_directly_are_compiled_with_it() {
+    let mut text = String::from(
+        "Object subclass: Tower\n  top => self middle + 1\n  middle => self base + 1\n  base => 1\n",
+    );
+    for n in 0..40 {
+        text.push_str(&format!("  other{n} => {n}\n  class base{n} => self make{n}\n"));
+    }
+    let mut table = table();
+    table.declare(&SourceFile {
+        path: "src/Tower.bt".into(),
+        text: text.as_str().into(),
+        unit: beamtalk_syntax::parse_file(&text).unit,
+        package: Some("demo".into()),
+        module: module_name(Some("demo"), "Tower").into(),
+        origin: Origin::Package,
+    });
+    let count = |selector: &str| {
+        let compiled = compile_method(&table, "Tower", false, selector, "5");
+        let names = modules(&compiled);
+        assert!(
+            names.iter().all(|name| name.starts_with("bt@patch@tower@")),
+            "{names:?}"
+        );
+        names.len()
+    };
+    assert_eq!(
+        (count("top"), count("middle"), count("base"), count("other3")),
+        (1, 2, 3, 1)
+    );
+    assert_eq!(modules(&remove_method(&table, "Tower", false, "base")).len(), 2);
+}
+
+#[test]
+fn findings_are_where_they_are_in_the_source_that_was_given() {
+    for (source, expected) in [
+        ("alone => nope", "nope"),
+        ("  alone =>\n    self turn.\n    nope", "nope"),
+        ("self turn.\nself turn.\n  nope", "nope"),
+        ("nope", "nope"),
+    ] {
+        let compiled = compile_method(&table(), "Valve", false, "alone", source);
+        let [found] = compiled.diagnostics.as_slice() else {
+            panic!("{source}: {:?}", compiled.diagnostics)
+        };
+        assert_eq!(found.span.text(source), expected, "{source}");
+    }
+}
+
+#[test]
 fn a_removed_method_that_nobody_calls_needs_no_code() {
     let removed = remove_method(&table(), "Valve", false, "alone");
     assert!(removed.modules.is_empty());

@@ -162,7 +162,7 @@ async fn dispatch(
         Op::SaveClass => edit::class(workspace, caller, request).await,
         Op::RemoveMethod => edit::remove_method(workspace, caller, request).await,
         Op::RemoveClass => edit::remove_class(workspace, caller, request).await,
-        Op::PrecheckMethod => edit::precheck(workspace, request).await,
+        Op::PrecheckMethod => edit::precheck(workspace, caller, request).await,
         Op::Changes => edit::changes(workspace, request),
         Op::Dirty => edit::dirty(workspace),
         Op::Diff => edit::diff(workspace, request),

@@ -494,7 +494,7 @@ fn code_is_looked_at_without_running_it() {
             "actor_not_alive"
         );
         let stats = client.good("pid-stats", json!({"actor": pid})).await;
-        assert_eq!(stats["state"], "dead");
+        assert_eq!(stats["stats"], json!({"status": "dead"}));
         assert_eq!(client.error("lamp isOn").await, "actor_dead");
     });
 }

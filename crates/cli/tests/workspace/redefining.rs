@@ -118,6 +118,19 @@ fn a_class_of_a_dependency_is_loaded_again_from_its_own_file() {
         assert_eq!(report["skipped"][0]["reason"], "dependency:parts");
         client.good("reload", json!({"class": "Screw"})).await;
         assert_eq!(client.value("Room size").await, 10);
+        let size = json!({"class": "Screw", "side": "class", "selector": "size"});
+        let seen = client.good("browse-method-source", size).await;
+        assert_eq!(
+            (&seen["origin"], &seen["disk_differs"]),
+            (&json!("both"), &json!(false))
+        );
+        client.text("Lamp >> isOn => 7").await;
+        let changed = json!({"class": "Lamp", "side": "instance", "selector": "isOn"});
+        let seen = client.good("browse-method-source", changed).await;
+        assert_eq!(
+            (&seen["origin"], &seen["disk_differs"]),
+            (&json!("both"), &json!(true))
+        );
         for class in ["Integer", "Actor"] {
             assert_eq!(
                 client.refused("reload", json!({ "class": class })).await,
@@ -196,6 +209,13 @@ fn the_state_of_running_actors_follows_their_class() {
         );
         assert_eq!(client.value("lamp colour").await, "red");
         // At the prompt.
+        let answer = client
+            .good("eval", json!({"code": "Actor subclass: Lamp\n  state: on = 1\n  state: worse = 1 / (0 max: 0)\n  isOn => 3"}))
+            .await;
+        assert_eq!(answer["migration_failures"].as_array().map(Vec::len), Some(1));
+        let message = answer["warnings"][0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("keeps its old code and state"), "{message}");
+        assert_eq!(client.value("lamp isOn").await, "new");
         client
             .text("Actor subclass: Pad\n  state: a = 1\n  a => self.a")
             .await;
@@ -207,5 +227,123 @@ fn the_state_of_running_actors_follows_their_class() {
             (client.value("pad a").await, client.value("pad b").await),
             (json!(1), json!(2))
         );
+    });
+}
+
+#[test]
+fn a_method_that_others_reach_through_self_is_new_for_all_of_them() {
+    let home = started("reached", &[]);
+    let mut tower = String::from(
+        "Actor subclass: Tower\n  top => self middle + 1\n  middle => self base + 1\n  base => 1\n",
+    );
+    for n in 0..30 {
+        tower.push_str(&format!("  other{n} => self step{n}\n  step{n} => {n}\n"));
+    }
+    write(&home, "src/tower.bt", &tower);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("tower := Tower spawn").await;
+        for base in [10, 20] {
+            client.text(&format!("Tower >> base => {base}")).await;
+            let heights = client.value("#(tower top, tower middle, tower base)").await;
+            assert_eq!(heights, json!([base + 2, base + 1, base]));
+        }
+        client.text("Tower >> middle => self base * 2").await;
+        client.text("Tower >> base => 30").await;
+        assert_eq!(client.value("#(tower top, tower middle)").await, json!([61, 60]));
+        client.text("Tower >> step3 => 33").await;
+        assert_eq!(client.value("tower other3").await, 33);
+        client.text("Tower removeSelector: #step3").await;
+        assert_eq!(client.error("tower other3").await, "does_not_understand");
+        // Only what was asked for is a change.
+        assert_eq!(
+            client.pending().await,
+            ["Tower middle", "Tower base", "Tower step3"]
+        );
+        client.good("flush", json!({})).await;
+        let expected = tower
+            .replace("self base + 1", "self base * 2")
+            .replace("base => 1", "base => 30")
+            .replace("  step3 => 3\n", "");
+        assert_eq!(read(&home, "src/tower.bt"), expected);
+    });
+}
+
+#[test]
+fn callers_are_checked_before_a_change_and_after_it() {
+    let home = started("callers", &[]);
+    write(
+        &home,
+        "src/lamp.bt",
+        "typed Actor subclass: Lamp\n  state: on :: Boolean = false\n  isOn -> Boolean => self.on\n",
+    );
+    write(
+        &home,
+        "src/room.bt",
+        "typed Object subclass: Room\n  class look: lamp :: Lamp -> Boolean => lamp isOn\n  class size -> Integer => 4\n",
+    );
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        let change = json!({"class": "Lamp", "selector": "isOn", "source": "isOn -> Integer => 7"});
+        let answer = client.good("precheck-method", change).await;
+        assert_eq!(
+            (&answer["checked"], &answer["not_checked"], &answer["findings"]),
+            (&json!(1), &json!(0), &json!([]))
+        );
+        let precheck = "(Lamp precheckCompile: #isOn source: \"isOn -> Integer => 7\")";
+        assert_eq!(
+            client.value(&format!("{precheck} at: #checkedOwners")).await,
+            json!(["Room"])
+        );
+        assert_eq!(
+            client
+                .error("Lamp precheckCompile: #isOn source: \"isOn => nope\"")
+                .await,
+            "compile_failed"
+        );
+        let wrong = json!({"class": "Lamp", "selector": "isOn", "source": "isOn => nope"});
+        let answer = client.good("precheck-method", wrong).await;
+        assert_eq!(
+            (
+                &answer["findings"][0]["column"],
+                &answer["findings"][0]["end_column"]
+            ),
+            (&json!(9), &json!(13))
+        );
+        assert_eq!(client.pending().await, NOTHING, "nothing was installed");
+        // What nobody answers any more is told to those who send it, whichever way it went.
+        client.text("Lamp removeSelector: #isOn").await;
+        let findings = async || {
+            let stored = client.good("reload-findings", json!({})).await;
+            stored["findings"].as_array().cloned().expect("a list")
+        };
+        let mut found = findings().await;
+        for _ in 0..100 {
+            if !found.is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            found = findings().await;
+        }
+        assert_eq!(
+            (
+                &found[0]["owner"],
+                &found[0]["selector"],
+                &found[0]["severity"],
+                &found[0]["line"]
+            ),
+            (&json!("Room"), &json!("isOn"), &json!("hint"), &json!(2))
+        );
+        client.good("reload", json!({"class": "Lamp"})).await;
+        assert_eq!(findings().await, Vec::<Value>::new(), "replaced as a whole");
+        write(
+            &home,
+            "src/lamp.bt",
+            "typed Actor subclass: Lamp\n  state: on :: Boolean = false\n",
+        );
+        let answer = client.good("reload", json!({"class": "Lamp"})).await;
+        assert_eq!(answer["findings"][0]["owner"], "Room");
     });
 }

@@ -234,7 +234,7 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
         row(
             "pid-stats",
             json!({"actor": pid}),
-            vec!["queue_len", "memory", "reductions", "current_function"],
+            vec!["queue_len", "memory", "reductions", "current_function", "stats"],
             Some(json!({"actor": "x"})),
             "invalid_actor",
         ),

@@ -2,12 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::job::{Knowledge, SourceText, TextOrigin};
+use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
 
 /// The texts by what they define, each with the moment it was told.
 #[derive(Debug, Default)]
 pub struct Known {
     texts: FxHashMap<String, (u64, SourceText)>,
+    packages: Vec<PackageUse>,
     /// Counts declarations.
     moment: u64,
     /// Counts removals; a worker that knows of fewer starts again from the library.
@@ -22,6 +23,14 @@ pub(crate) struct Told {
 }
 
 impl Known {
+    /// The packages among which names are resolved from now on.
+    pub fn set_packages(&mut self, packages: &[PackageUse]) {
+        if self.packages != packages {
+            self.packages = packages.to_vec();
+            self.generation += 1;
+        }
+    }
+
     pub fn declare(&mut self, texts: Vec<SourceText>) {
         for text in texts {
             self.moment += 1;
@@ -67,6 +76,7 @@ impl Known {
         let knowledge = Knowledge {
             reset,
             declare: missing.into_iter().map(|(_, text)| text.clone()).collect(),
+            packages: self.packages.clone(),
             no_ffi: false,
         };
         let now = Told {

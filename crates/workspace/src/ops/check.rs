@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use beamtalk_etf::Term;
 use beamtalk_syntax::ast::Item;
 use beamtalk_wire::{Channel, ErrorBody};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Answer;
 use crate::compile::job::{Definition, Job, SourceText};
+use crate::terms;
 use crate::workspace::Workspace;
 
 /// Check all live classes of the project again.
@@ -36,7 +38,14 @@ pub(super) fn soon(workspace: &Rc<Workspace>, definitions: Vec<Definition>) {
     let workspace = workspace.clone();
     tokio::task::spawn_local(async move {
         for definition in definitions.iter().filter(|one| concerns_callers(one)) {
-            check_callers(&workspace, &definition.class, definition.selector.as_deref()).await;
+            let gone = vanished(definition);
+            check_callers(
+                &workspace,
+                &definition.class,
+                definition.selector.as_deref(),
+                &gone,
+            )
+            .await;
         }
     });
 }
@@ -57,46 +66,169 @@ pub(super) fn concerns_callers(definition: &Definition) -> bool {
 /// At most this many files are checked after a change.
 const CALLERS: usize = 100;
 
-/// Check the files that mention a class after it changed; what is found replaces what was known of them.
+/// The selectors of methods that a definition took away.
+fn vanished(definition: &Definition) -> Vec<String> {
+    match (&definition.selector, &definition.previous) {
+        (Some(selector), Some(_)) if definition.source.is_empty() => vec![selector.clone()],
+        (None, Some(previous)) => {
+            let now = selectors(&definition.source);
+            let mut gone = selectors(previous);
+            gone.retain(|selector| !now.contains(selector));
+            gone
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The selectors of the methods in the text of a class.
+fn selectors(text: &str) -> Vec<String> {
+    let items = beamtalk_syntax::parse_file(text).unit.items;
+    let methods = items.iter().flat_map(|item| match item {
+        Item::Class(class) => class.methods.as_slice(),
+        _ => &[],
+    });
+    methods.map(|method| method.head.selector.to_string()).collect()
+}
+
+/// Hints about messages that nobody answers any more, as the image knows who sends what.
+async fn unanswered(workspace: &Rc<Workspace>, class: &str, gone: &[String]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for selector in gone {
+        let query = |kind: &str| {
+            let fields = [("kind", Term::binary(kind)), ("selector", Term::binary(selector))];
+            workspace.image.call("", "nav-query", terms::map(fields))
+        };
+        let sites = |answer: Result<Map<String, Value>, ErrorBody>| match answer.ok()?.remove("sites") {
+            Some(Value::Array(sites)) => Some(sites),
+            _ => None,
+        };
+        if sites(query("implementors").await).is_none_or(|sites| !sites.is_empty()) {
+            continue;
+        }
+        for site in sites(query("senders").await).unwrap_or_default() {
+            let owner = site["class"].as_str().unwrap_or_default().to_owned();
+            let hint = json!({
+                "file": site["source_file"], "line": site["line"], "code": null, "severity": "hint",
+                "category": null, "hint": null, "notes": [],
+                "message": format!("nothing answers '{selector}' since it was removed from {class}"),
+            });
+            found.push(of_owner(hint, &owner, class, Some(selector)));
+        }
+    }
+    found
+}
+
+/// Check the callers of what changed; what is found replaces what was known of them. `gone` are the selectors of methods
+/// that the change took away.
 pub(super) async fn check_callers(
     workspace: &Rc<Workspace>,
     class: &str,
     selector: Option<&str>,
+    gone: &[String],
 ) -> Vec<Value> {
-    let callers = workspace
-        .compiler
-        .known
-        .borrow()
-        .files(|text| mentions(&text.text, class));
-    let not_checked = callers.len().saturating_sub(CALLERS);
-    let files: Vec<_> = callers.into_iter().take(CALLERS).collect();
-    if files.is_empty() {
+    let mut checked = check(workspace, class, selector, Vec::new())
+        .await
+        .unwrap_or_default();
+    for hint in unanswered(workspace, class, gone).await {
+        let owner = hint["owner"].as_str().unwrap_or_default().to_owned();
+        if !checked.owners.contains(&owner) {
+            checked.owners.push(owner);
+        }
+        checked.findings.push(hint);
+    }
+    if checked.owners.is_empty() {
         return Vec::new();
+    }
+    for owner in &checked.owners {
+        let own = checked
+            .findings
+            .iter()
+            .filter(|finding| finding["owner"] == owner.as_str());
+        let own: Vec<Value> = own.cloned().collect();
+        workspace.findings.borrow_mut().insert(owner.clone(), own);
+    }
+    let data = json!({
+        "changed_class": class,
+        "changed_selector": selector,
+        "classification": CLASSIFICATION,
+        "checked": checked.owners.len(),
+        "not_checked": checked.not_checked,
+        "checked_owners": checked.owners,
+        "findings": checked.findings,
+    });
+    workspace.publish(Channel::ReloadCheck, "completed", &data);
+    checked.findings
+}
+
+/// What callers are told of a change.
+const CLASSIFICATION: &str = "changed";
+
+/// What checking callers came to.
+#[derive(Default)]
+pub(super) struct Checked {
+    pub(super) owners: Vec<String>,
+    pub(super) not_checked: usize,
+    pub(super) findings: Vec<Value>,
+}
+
+/// Check the files that mention a class or send a selector, as if `texts` were installed. `None` when there are no such
+/// files.
+pub(super) async fn check(
+    workspace: &Rc<Workspace>,
+    class: &str,
+    selector: Option<&str>,
+    texts: Vec<SourceText>,
+) -> Option<Checked> {
+    let word = selector.and_then(|selector| selector.split(':').next());
+    let word = word.filter(|word| word.starts_with(char::is_alphabetic));
+    let callers = workspace.compiler.known.borrow().files(|text| {
+        let is_given = texts.iter().any(|given| given.module == text.module);
+        !is_given && (mentions(&text.text, class) || word.is_some_and(|word| mentions(&text.text, word)))
+    });
+    let not_checked = callers.len().saturating_sub(CALLERS);
+    let files: Vec<SourceText> = callers.into_iter().take(CALLERS).collect();
+    if files.is_empty() {
+        return None;
     }
     let owners: Vec<(String, String)> = files
         .iter()
         .map(|file| (owner(file), file.path.clone()))
         .collect();
-    let Ok(compiled) = workspace.compiler.run(Job::Files { files }).await else {
-        return Vec::new();
+    let job = Job::Files {
+        files: texts.into_iter().chain(files).collect(),
     };
-    let found = compiled.outcome.diagnostics;
-    for (owner, path) in &owners {
-        let own = found.iter().filter(|finding| finding["file"] == path.as_str());
-        let own: Vec<Value> = own.cloned().collect();
-        workspace.findings.borrow_mut().insert(owner.clone(), own);
+    let compiled = workspace.compiler.run(job).await.ok()?;
+    let mut findings = Vec::new();
+    for found in compiled.outcome.diagnostics {
+        let Some((owner, _)) = owners.iter().find(|(_, path)| found["file"] == path.as_str()) else {
+            continue;
+        };
+        findings.push(of_owner(found, owner, class, selector));
     }
-    let owners: Vec<&String> = owners.iter().map(|(owner, _)| owner).collect();
-    let data = json!({
+    Some(Checked {
+        owners: owners.into_iter().map(|(owner, _)| owner).collect(),
+        not_checked,
+        findings,
+    })
+}
+
+/// A finding with the class it is in and the change that it is about.
+fn of_owner(mut found: Value, owner: &str, class: &str, selector: Option<&str>) -> Value {
+    let site =
+        json!({"class": owner, "file": found["file"], "line": found["line"], "column": found["column"]});
+    let more = json!({
+        "owner": owner,
         "changed_class": class,
-        "changed_selector": selector,
-        "classification": "changed",
-        "checked": owners.len(),
-        "not_checked": not_checked,
-        "checked_owners": owners,
-        "findings": found,
+        "selector": selector,
+        "classification": CLASSIFICATION,
+        "note": found["notes"][0]["message"].clone(),
+        "sites": [site],
+        "start": found["span_start"].clone(),
+        "end": found["span_end"].clone(),
     });
-    workspace.publish(Channel::ReloadCheck, "completed", &data);
+    if let (Value::Object(found), Value::Object(more)) = (&mut found, more) {
+        found.extend(more);
+    }
     found
 }
 
@@ -141,6 +273,25 @@ mod tests {
         };
         assert!(!change("isOn   =>   self.on", "isOn => 7"));
         assert!(change("isOn => self.on", "isOn -> Integer => 7"));
+    }
+
+    #[test]
+    fn what_a_definition_took_away_is_known_by_its_texts() {
+        let change = |selector: Option<&str>, previous: &str, source: &str| {
+            vanished(&Definition {
+                class: "Lamp".to_owned(),
+                selector: selector.map(str::to_owned),
+                is_class_side: false,
+                source: source.to_owned(),
+                previous: Some(previous.to_owned()),
+                file: None,
+                package: None,
+            })
+        };
+        assert_eq!(change(Some("a"), "a => 1", ""), ["a"]);
+        assert!(change(Some("a"), "a => 1", "a => 2").is_empty());
+        let class = "Object subclass: Lamp\n  a => 1\n  class b: x => 2\n";
+        assert_eq!(change(None, class, "Object subclass: Lamp\n  a => 1\n"), ["b:"]);
     }
 
     #[test]

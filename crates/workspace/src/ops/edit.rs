@@ -91,6 +91,17 @@ fn record(
     source: Option<String>,
 ) -> Result<Value, ErrorBody> {
     let reason = not_flushable(workspace, definition);
+    let side = if definition.is_class_side {
+        Side::Class
+    } else {
+        Side::Instance
+    };
+    // What was read from files does not know a method that came later; the log does.
+    let previous = definition.previous.clone().or_else(|| {
+        let selector = definition.selector.as_deref()?;
+        let changes = workspace.changes.borrow();
+        changes.last_source(&definition.class, selector, side)
+    });
     let entry = workspace
         .changes
         .borrow_mut()
@@ -98,17 +109,10 @@ fn record(
             kind,
             class: definition.class.clone(),
             selector: definition.selector.clone(),
-            side: definition
-                .selector
-                .is_some()
-                .then_some(if definition.is_class_side {
-                    Side::Class
-                } else {
-                    Side::Instance
-                }),
+            side: definition.selector.is_some().then_some(side),
             intent,
             source,
-            prev_source: definition.previous.clone(),
+            prev_source: previous,
             source_file: definition.file.clone().filter(|_| reason.is_none()),
             not_flushable_reason: reason,
             author: caller.session.id.clone(),
@@ -231,7 +235,8 @@ pub(super) async fn method(
         .iter()
         .filter(|one| check::concerns_callers(one))
     {
-        findings.extend(check::check_callers(workspace, &changed.class, changed.selector.as_deref()).await);
+        findings
+            .extend(check::check_callers(workspace, &changed.class, changed.selector.as_deref(), &[]).await);
     }
     Ok(json!({"entry": entry, "findings": findings}).into())
 }
@@ -442,10 +447,39 @@ fn remember_autoflush(workspace: &Workspace, on: bool) {
     }
 }
 
-/// Findings of a method that is not installed.
-pub(super) async fn precheck(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+/// Findings of a method that is not installed, and those of its callers if it were.
+pub(super) async fn precheck(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
     let compiled = compile_method(workspace, request).await?;
-    Ok(json!({"findings": compiled.outcome.diagnostics, "checked": 1, "not_checked": 0}).into())
+    if caller.connection.is_none() {
+        refuse_errors(&compiled)?;
+    }
+    let mut findings = compiled.outcome.diagnostics;
+    let mut checked = None;
+    if !compiled.outcome.has_errors && compiled.outcome.definitions.iter().any(check::concerns_callers) {
+        let (class, selector) = (request.text("class")?, request.text("selector")?);
+        checked = check::check(workspace, class, Some(selector), compiled.outcome.declares).await;
+    }
+    let (owners, not_checked) = match checked {
+        Some(checked) => {
+            findings.extend(checked.findings);
+            (checked.owners, checked.not_checked)
+        }
+        None => (Vec::new(), 0),
+    };
+    let note = (not_checked > 0).then(|| format!("\u{2026} {not_checked} more not checked"));
+    Ok(json!({
+        "findings": findings,
+        "checked": owners.len(),
+        "not_checked": not_checked,
+        "total_candidates": owners.len() + not_checked,
+        "cap_note": note,
+        "checked_owners": owners,
+    })
+    .into())
 }
 
 pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {

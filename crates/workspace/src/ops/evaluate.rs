@@ -48,7 +48,8 @@ pub(super) async fn eval(
         fields.insert("class".to_owned(), "Symbol".into());
     }
     edit::defined(workspace, caller, &compiled, &mut fields)?;
-    let warnings: Vec<&Value> = outcome.diagnostics.iter().collect();
+    let mut warnings = outcome.diagnostics.clone();
+    warnings.extend(unable_to_follow(&mut fields));
     if !warnings.is_empty() {
         fields.insert("warnings".to_owned(), json!(warnings));
     }
@@ -57,6 +58,25 @@ pub(super) async fn eval(
         fields,
         flags: if is_cut { vec!["truncated"] } else { Vec::new() },
     })
+}
+
+/// A warning for each actor that keeps the code and state it had before an input changed its class.
+fn unable_to_follow(fields: &mut serde_json::Map<String, Value>) -> Vec<Value> {
+    let failures = match fields.get("migration_failures") {
+        Some(Value::Array(failures)) => failures.clone(),
+        _ => Vec::new(),
+    };
+    if failures.is_empty() {
+        fields.remove("migration_failures");
+    }
+    let text = |failure: &Value, field: &str| failure[field].as_str().unwrap_or_default().to_owned();
+    failures
+        .iter()
+        .map(|failure| {
+            let (actor, reason) = (text(failure, "actor"), text(failure, "reason"));
+            json!({"severity": "warning", "message": format!("{actor} keeps its old code and state: {reason}")})
+        })
+        .collect()
 }
 
 /// Errors of the compiler as one error of the request.

@@ -122,9 +122,12 @@ pub(crate) async fn load_image(
     let mut fields = Map::new();
     if count > 0 {
         let paths = image.paths.iter().map(|path| path_term(path));
+        let packages = image.packages.iter();
+        let packages = packages.map(|(name, root)| (Term::binary(name), path_term(root)));
         let arguments = terms::map([
             ("modules", Term::List(changed)),
             ("paths", Term::list(paths)),
+            ("packages", Term::Map(packages.collect())),
             (
                 "applications",
                 Term::list(image.applications.iter().map(Term::binary)),
@@ -133,11 +136,10 @@ pub(crate) async fn load_image(
         fields = workspace.image.call("", "load", arguments).await?;
     }
     workspace.loaded.borrow_mut().extend(hashes);
-    workspace
-        .compiler
-        .known
-        .borrow_mut()
-        .declare(image.sources.clone());
+    let mut known = workspace.compiler.known.borrow_mut();
+    known.set_packages(&image.uses);
+    known.declare(image.sources.clone());
+    drop(known);
     let total = image.modules.len();
     let unchanged = total - count;
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
@@ -183,12 +185,30 @@ pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody
 pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
     let class = request.text("class")?;
     let path = source_file_of(workspace, class).await?;
+    let before = selectors(workspace, class).await;
     let mut fields = load_files(workspace, &[path]).await?;
-    let findings = super::check::check_callers(workspace, class, None).await;
+    let now = selectors(workspace, class).await;
+    let gone: Vec<String> = before.into_iter().filter(|one| !now.contains(one)).collect();
+    let findings = super::check::check_callers(workspace, class, None, &gone).await;
     fields.insert("findings".to_owned(), findings.into());
     fields.entry("affected_actors").or_insert_with(|| json!(0));
     fields.entry("migration_failures").or_insert_with(|| json!([]));
     Ok(fields.into())
+}
+
+/// The selectors of both sides of a class.
+async fn selectors(workspace: &Rc<Workspace>, class: &str) -> Vec<String> {
+    let Ok(info) = class_info(workspace, class).await else {
+        return Vec::new();
+    };
+    let names = ["methods", "class_methods"];
+    let names = names
+        .iter()
+        .filter_map(|field| info.get(*field)?.as_array())
+        .flatten();
+    names
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// The file of a class of the project or of a dependency; the library has none.
