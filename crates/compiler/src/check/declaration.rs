@@ -92,6 +92,12 @@ impl Checker<'_> {
         }
     }
 
+    /// A protocol is a sealed class object too.
+    fn sealed_superclass(&mut self, superclass: &ast::ClassRef) {
+        let message = eco_format!("Cannot subclass sealed class `{}`", superclass.name.text);
+        self.error(codes::SEALED_CLASS, superclass.span, message).category = Some(Category::Inheritance);
+    }
+
     fn superclass(&mut self, class: &ast::Class) {
         let Some(superclass) = &class.superclass else {
             if !self.is_library() {
@@ -115,12 +121,13 @@ impl Checker<'_> {
                     diagnostic = diagnostic.with_hint(eco_format!("Did you mean `{nearest}`?"));
                 }
                 self.diagnostics.push(diagnostic);
+            } else {
+                self.sealed_superclass(superclass);
             }
             return;
         };
         if entry.modifiers.is_sealed && !(self.is_library() && entry.origin == Origin::Library) {
-            let message = eco_format!("Cannot subclass sealed class `{name}`");
-            self.error(codes::SEALED_CLASS, superclass.span, message).category = Some(Category::Inheritance);
+            self.sealed_superclass(superclass);
         }
         if self.comes_back(&class.name.text) {
             let message = eco_format!("Class `{}` inherits from itself", class.name.text);
