@@ -364,7 +364,7 @@ fn messages_in_the_image_reach_the_same_handlers() {
         assert_eq!(client.value("Room light").await, 6);
         assert_eq!(
             client.error("Workspace load: \"nope.bt\"").await,
-            "file_not_found"
+            "not_found"
         );
         client
             .text("Workspace newClass: \"Object subclass: Vent\n  class a => 1\n\" at: \"src/vent.bt\"")
