@@ -101,6 +101,9 @@ start_exception(Class, Selector, {shutdown, {beamtalk_start, Exception}}) ->
     start_exception(Class, Selector, Exception);
 start_exception(_, _, #{error := {_, instantiation_error, _, _, _, _, _}} = Exception) ->
     maps:remove(stacktrace, Exception);
+%% A native module looks at its configuration itself.
+start_exception(Class, _, #{error := {_, unknown_field, Class, _, _, _, _}} = Exception) ->
+    maps:remove(stacktrace, Exception);
 start_exception(Class, Selector, #{error := {_, Kind, _, _, Message, Hint, Details}}) ->
     Text = iolist_to_binary([atom_to_binary(Class), " could not be started: ", Message]),
     beamtalk_error:new(instantiation_error, Class, Selector, Text, Hint, Details#{cause => Kind});
@@ -183,7 +186,7 @@ is_reserved(Name) ->
     end.
 
 -spec find_named(class_object(), term()) -> map().
-find_named({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined ->
+find_named({_, _, _, Class}, Name) when is_atom(Name), Name =/= undefined, Name =/= nil, not is_boolean(Name) ->
     case whereis(Name) of
         undefined -> failed(not_registered(Class, Name));
         Pid when is_pid(Pid) ->

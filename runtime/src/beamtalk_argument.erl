@@ -5,7 +5,7 @@
 %% call them first, so that misuse raises before anything happens.
 -module(beamtalk_argument).
 
--export([block/4, boolean/3, integer/3, non_negative/3, positive/3, number/3, string/3, binary/3,
+-export([block/4, boolean/3, integer/3, non_negative/3, positive/3, number/3, string/3, is_string/1, binary/3,
          list/3, list_of/4, symbol/3, dictionary/3, tuple/3, milliseconds/3, timeout/3, fail/3,
          fail/4]).
 
@@ -49,10 +49,16 @@ number(_, Class, Selector) ->
     fail(Class, Selector, <<"Expected a Number">>).
 
 -spec string(term(), class(), selector()) -> binary().
-string(Value, _Class, _Selector) when is_binary(Value) ->
-    Value;
-string(_, Class, Selector) ->
-    fail(Class, Selector, <<"Expected a String">>).
+string(Value, Class, Selector) ->
+    case is_string(Value) of
+        true -> Value;
+        false -> fail(Class, Selector, <<"Expected a String">>)
+    end.
+
+%% Bytes that are not UTF-8 are a Binary and no String.
+-spec is_string(term()) -> boolean().
+is_string(Value) ->
+    is_binary(Value) andalso beamtalk_dispatch:is_text(Value).
 
 -spec binary(term(), class(), selector()) -> binary().
 binary(Value, _Class, _Selector) when is_binary(Value) ->

@@ -279,7 +279,7 @@ stop_actor(Actor) ->
 
 %%% Checks
 
-check_symbol(_, _, Term) when is_atom(Term) -> ok;
+check_symbol(_, _, Term) when is_atom(Term), Term =/= nil, not is_boolean(Term) -> ok;
 check_symbol(Self, Selector, _) ->
     beamtalk_error:type_error(name(Self), Selector, <<"The argument must be a Symbol">>).
 

@@ -22,29 +22,30 @@ start(#{<<"name">> := Name, <<"domain">> := Domain, <<"cookie">> := Cookie, <<"a
             true = erlang:set_cookie(binary_to_atom(Cookie)),
             {ok, #{<<"port">> => port(), <<"other_addresses">> => listening(EpmdPort, Address)}};
         {error, Reason} ->
-            {error, #{<<"kind">> => <<"cluster_failed">>, <<"message">> => reason(Reason)}}
+            logger:error("distribution does not start: ~0tp", [Reason]),
+            {error, #{<<"kind">> => <<"cluster_failed">>, <<"message">> => reason(Name, Text, First, Last)}}
     end.
 
 domain(<<"long">>) -> longnames;
 domain(<<"short">>) -> shortnames.
 
-%% The reason is nested in reports of supervisors; the daemon has told the name and the address.
-reason(Reason) ->
-    Text = unicode:characters_to_binary(io_lib:format("~0tp", [Reason])),
-    Has = fun(Part) -> binary:match(Text, Part) =/= nomatch end,
-    case {Has(<<"duplicate_name">>), Has(<<"eaddrinuse">>)} of
-        {true, _} -> <<"a node of this name is registered already">>;
-        {_, true} -> <<"no port of the range is free">>;
-        _ -> binary:part(Text, 0, min(byte_size(Text), 400))
+%% Distribution that does not start says so and not why.
+reason(Name, Address, First, Last) ->
+    case registered(Name) of
+        {port, _, _} -> <<"a node of this name is registered already">>;
+        _ -> iolist_to_binary(io_lib:format("no port from ~b to ~b can be opened on ~ts", [First, Last, Address]))
     end.
 
 %% The port that was chosen from the range.
 port() ->
-    [Name, Host] = string:split(atom_to_list(node()), "@"),
-    case erl_epmd:port_please(Name, Host, 2000) of
+    case registered(atom_to_binary(node())) of
         {port, Port, _} -> Port;
         _ -> nil
     end.
+
+registered(Node) ->
+    [Name, Host] = string:split(binary_to_list(Node), "@"),
+    erl_epmd:port_please(Name, Host, 2000).
 
 %% Addresses of this machine, other than the chosen one, where a port mapper can be reached.
 listening(_, {0, 0, 0, 0}) -> [];

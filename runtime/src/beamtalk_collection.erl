@@ -6,7 +6,7 @@
 -module(beamtalk_collection).
 
 -export(['class withAll:'/2, 'inject:into:'/3, 'collect:'/2, 'select:'/2, 'reject:'/2,
-         'detect:'/2, 'detect:ifNone:'/3, 'anySatisfy:'/2, 'allSatisfy:'/2, 'count:'/2, sum/1,
+         'detect:'/2, 'detect:ifNone:'/3, 'anySatisfy:'/2, 'noneSatisfy:'/2, 'allSatisfy:'/2, 'count:'/2, sum/1,
          max/1, min/1, average/1, 'eachWithIndex:'/2, 'do:separatedBy:'/3, asList/1, anyOne/1,
          'includes:'/2, 'parallelCollect:'/2, 'parallelCollect:maxConcurrency:'/3]).
 -export([elements/1, fold/3, find/3, class_name/1, member/2, position/2, are_equal/2, rebuild/2,
@@ -57,6 +57,10 @@
 -spec 'anySatisfy:'(term(), term()) -> boolean().
 'anySatisfy:'(Self, Block) ->
     find(Self, Block, 'anySatisfy:') =/= none.
+
+-spec 'noneSatisfy:'(term(), term()) -> boolean().
+'noneSatisfy:'(Self, Block) ->
+    find(Self, Block, 'noneSatisfy:') =:= none.
 
 -spec 'allSatisfy:'(term(), term()) -> boolean().
 'allSatisfy:'(Self, Block) ->

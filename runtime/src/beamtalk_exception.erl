@@ -54,7 +54,7 @@ errorClass(Self) -> beamtalk_error:field(Self, errorClass).
 details(Self) -> beamtalk_error:field(Self, details).
 
 -spec stackTrace(map()) -> [map()].
-stackTrace(#{stacktrace := Stack}) -> beamtalk_stack:frames(Stack);
+stackTrace(#{stacktrace := Stack}) -> beamtalk_stack:trace(Stack);
 stackTrace(_) -> [].
 
 -spec printString(map()) -> binary().

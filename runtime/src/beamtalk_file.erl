@@ -305,13 +305,13 @@ ensure_parents(Path) ->
 %%% Used by FileHandle
 
 -spec path(term(), atom()) -> binary().
-path(Path, Selector) when is_binary(Path) ->
+path(Path, Selector) ->
+    beamtalk_argument:is_string(Path) orelse
+        beamtalk_argument:fail(?CLASS, Selector, <<"Expected a path as a String">>),
     case binary:match(Path, <<0>>) of
         nomatch -> Path;
         _ -> beamtalk_argument:fail(?CLASS, Selector, <<"A path has no NUL characters">>)
-    end;
-path(_, Selector) ->
-    beamtalk_argument:fail(?CLASS, Selector, <<"Expected a path as a String">>).
+    end.
 
 -spec failure(atom(), atom(), binary()) -> map().
 failure(Reason, Selector, Path) ->

@@ -230,7 +230,7 @@ check_options(Options, Selector) ->
         [Option | _] -> unknown_option(Option, Selector)
     end,
     Timeout = beamtalk_argument:milliseconds(maps:get(timeout, Options, ?TIMEOUT), ?CLASS, Selector),
-    Body = beamtalk_argument:string(maps:get(body, Options, <<>>), ?CLASS, Selector),
+    Body = beamtalk_argument:binary(maps:get(body, Options, <<>>), ?CLASS, Selector),
     Headers = beamtalk_argument:list(maps:get(headers, Options, []), ?CLASS, Selector),
     Redirects = beamtalk_argument:non_negative(maps:get(followRedirects, Options, 0), ?CLASS, Selector),
     #{timeout => Timeout, body => Body, headers => [header(Header, Selector) || Header <- Headers],

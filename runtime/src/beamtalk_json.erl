@@ -14,7 +14,7 @@
 
 -spec 'class parse:'(term(), term()) -> map().
 'class parse:'(_Class, Text) ->
-    beamtalk_argument:string(Text, 'Json', 'parse:'),
+    beamtalk_argument:binary(Text, 'Json', 'parse:'),
     case decode(Text) of
         {ok, Value} ->
             beamtalk_result:ok(Value);

@@ -212,12 +212,12 @@ zip_shorter(_, _) -> [].
 
 -spec join(list()) -> binary().
 join(Self) ->
-    iolist_to_binary(beamtalk_argument:list_of(Self, fun is_binary/1, 'List', join)).
+    iolist_to_binary(beamtalk_argument:list_of(Self, fun beamtalk_argument:is_string/1, 'List', join)).
 
 -spec 'join:'(list(), term()) -> binary().
 'join:'(Self, Separator) ->
     beamtalk_argument:string(Separator, 'List', 'join:'),
-    Parts = beamtalk_argument:list_of(Self, fun is_binary/1, 'List', 'join:'),
+    Parts = beamtalk_argument:list_of(Self, fun beamtalk_argument:is_string/1, 'List', 'join:'),
     iolist_to_binary(lists:join(Separator, Parts)).
 
 -spec atRandom(list()) -> term().

@@ -29,7 +29,8 @@ loosely_equal(Self, Other) -> Self == Other.
 loosely_different(Self, Other) -> Self /= Other.
 
 -spec 'respondsTo:'(term(), term()) -> boolean().
-'respondsTo:'(Self, Selector) when is_atom(Selector) -> beamtalk_dispatch:responds_to(Self, Selector);
+'respondsTo:'(Self, Selector) when is_atom(Selector), Selector =/= nil, not is_boolean(Selector) ->
+    beamtalk_dispatch:responds_to(Self, Selector);
 'respondsTo:'(Self, _) -> not_a_symbol(Self, 'respondsTo:').
 
 -spec 'perform:'(term(), term()) -> term().
@@ -52,7 +53,7 @@ fieldNames({beamtalk_object, Class, _, X}) when not is_atom(X) ->
 fieldNames(_) -> [].
 
 -spec 'fieldAt:'(term(), term()) -> term().
-'fieldAt:'(Self, Name) when not is_atom(Name) -> not_a_symbol(Self, 'fieldAt:');
+'fieldAt:'(Self, Name) when not is_atom(Name); Name =:= nil; is_boolean(Name) -> not_a_symbol(Self, 'fieldAt:');
 'fieldAt:'(#{'$beamtalk_class' := Class} = Self, Name) ->
     case Self of
         #{Name := Value} when Name =/= '$beamtalk_class' -> Value;
@@ -70,7 +71,7 @@ fieldNames(_) -> [].
 'fieldAt:'(Self, _) -> immutable(Self, 'fieldAt:').
 
 -spec 'fieldAt:put:'(term(), term(), term()) -> term().
-'fieldAt:put:'(Self, Name, _) when not is_atom(Name) -> not_a_symbol(Self, 'fieldAt:put:');
+'fieldAt:put:'(Self, Name, _) when not is_atom(Name); Name =:= nil; is_boolean(Name) -> not_a_symbol(Self, 'fieldAt:put:');
 'fieldAt:put:'({beamtalk_object, Class, _, Pid}, Name, Value) when Pid =:= self() ->
     beamtalk_value:check_fields(Class, 'fieldAt:put:', #{Name => Value}),
     beamtalk_actor:put_field(Name, Value);

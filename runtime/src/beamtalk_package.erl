@@ -69,14 +69,15 @@ classes(Name) ->
     lists:sort([C || {C, #{package := P}} <- ets:tab2list(beamtalk_classes), P =:= Name]).
 
 -spec 'class classes:'(term(), term()) -> [atom()].
-'class classes:'(_, Name) -> classes(Name).
+'class classes:'(_, Name) -> classes(beamtalk_argument:string(Name, 'Package', 'classes:')).
 
 -spec 'class dependencies:'(term(), term()) -> [binary()].
-'class dependencies:'(_, Name) -> maps:get(dependencies, description(Name), []).
+'class dependencies:'(_, Name) ->
+    maps:get(dependencies, description(beamtalk_argument:string(Name, 'Package', 'dependencies:')), []).
 
 -spec 'class packageNameFor:'(term(), term()) -> binary() | nil.
 'class packageNameFor:'(_, Class) ->
-    case beamtalk_class:record(Class) of
+    case beamtalk_class:record(beamtalk_argument:symbol(Class, 'Package', 'packageNameFor:')) of
         #{package := Package} -> Package;
         none -> nil
     end.

@@ -69,7 +69,7 @@ find_program(Command) ->
 
 -spec check_arguments(term(), term(), atom(), atom()) -> ok.
 check_arguments(Command, Arguments, Class, Selector) ->
-    IsText = fun(Text) -> is_binary(Text) andalso binary:match(Text, <<0>>) =:= nomatch end,
+    IsText = fun(Text) -> beamtalk_argument:is_string(Text) andalso binary:match(Text, <<0>>) =:= nomatch end,
     IsText(Command) orelse beamtalk_argument:fail(Class, Selector, <<"Expected a program as a String">>),
     beamtalk_argument:list_of(Arguments, IsText, Class, Selector),
     ok.

@@ -41,14 +41,17 @@ class_record(#{name := Name, module := Module} = Protocol) ->
       has_class_defaults => false, patches => #{}, removed => [], docs => #{}, meta => Meta}.
 
 -spec 'class requiredMethods:'(term(), term()) -> [atom()].
-'class requiredMethods:'(_, Name) -> required_names(Name).
+'class requiredMethods:'(_, Name) ->
+    required_names(beamtalk_argument:symbol(Name, 'Protocol', 'requiredMethods:')).
 
 -spec 'class conformingClasses:'(term(), term()) -> [tuple()].
 'class conformingClasses:'(_, Name) ->
-    [beamtalk_class:named(C) || C <- conforming(Name)].
+    Checked = beamtalk_argument:symbol(Name, 'Protocol', 'conformingClasses:'),
+    [beamtalk_class:named(C) || C <- conforming(Checked)].
 
 -spec 'class isProtocol:'(term(), term()) -> boolean().
-'class isProtocol:'(_, Name) -> ets:member(beamtalk_protocols, Name).
+'class isProtocol:'(_, Name) ->
+    ets:member(beamtalk_protocols, beamtalk_argument:symbol(Name, 'Protocol', 'isProtocol:')).
 
 -spec 'class allProtocols'(term()) -> [atom()].
 'class allProtocols'(_) ->

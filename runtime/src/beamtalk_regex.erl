@@ -105,13 +105,13 @@ pattern(#{'$beamtalk_class' := 'Regex', compiled := Compiled}, [], _) ->
     Compiled;
 pattern(#{'$beamtalk_class' := 'Regex', source := Source, options := Own}, Options, Selector) ->
     pattern(Source, Own ++ Options, Selector);
-pattern(Source, Options, Selector) when is_binary(Source) ->
+pattern(Source, Options, Selector) ->
+    beamtalk_argument:is_string(Source) orelse
+        beamtalk_argument:fail('String', Selector, <<"Expected a String pattern or a Regex">>),
     case compile(Source, Options) of
         {ok, Compiled} -> Compiled;
         {error, Hint} -> beamtalk_error:raise(regex_error, 'String', Selector, Hint)
-    end;
-pattern(_, _, Selector) ->
-    beamtalk_argument:fail('String', Selector, <<"Expected a String pattern or a Regex">>).
+    end.
 
 compile(Source, Options) ->
     try re:compile(Source, [unicode | Options]) of

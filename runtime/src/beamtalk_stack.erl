@@ -6,7 +6,7 @@
 %% code that made the failing send; the compiler keeps it on the stack.
 -module(beamtalk_stack).
 
--export([frames/1, actor_method/2, method_of/1]).
+-export([frames/1, trace/1, actor_method/2, method_of/1]).
 
 -type side() :: instance | class | function.
 
@@ -14,6 +14,25 @@
 -spec frames([tuple()]) -> [map()].
 frames(Stack) ->
     join([frame(F) || F <- Stack, is_visible(F)]).
+
+%% The same; code of a session or script, which has no method, stands for itself when there is no other.
+-spec trace([tuple()]) -> [map()].
+trace(Stack) ->
+    case frames(Stack) of
+        [] -> [session_frame() || lists:any(fun is_session_code/1, Stack)];
+        Frames -> Frames
+    end.
+
+is_session_code({erl_eval, _, _, _}) -> true;
+is_session_code({Module, _, _, _}) -> lists:prefix("bt@eval@", atom_to_list(Module)).
+
+session_frame() ->
+    Line = case get('$bt_line') of
+        Known when is_integer(Known), Known > 0 -> Known;
+        _ -> nil
+    end,
+    #{'$beamtalk_class' => 'StackFrame', method => session, receiverClass => nil, arguments => 0,
+      line => Line, file => nil, moduleName => nil}.
 
 is_visible({Module, Function, _, Location}) ->
     case beamtalk_class:of_module(Module) of

@@ -23,7 +23,7 @@
 
 -spec 'class withAll:'(term(), term()) -> binary().
 'class withAll:'(_Class, List) ->
-    iolist_to_binary(beamtalk_argument:list_of(List, fun is_binary/1, 'String', 'withAll:')).
+    iolist_to_binary(beamtalk_argument:list_of(List, fun beamtalk_argument:is_string/1, 'String', 'withAll:')).
 
 -spec 'class fromCodePoint:'(term(), term()) -> binary().
 'class fromCodePoint:'(_Class, Codepoint) ->
@@ -61,7 +61,7 @@ bad_iolist() ->
 
 -spec '++'(binary(), term()) -> binary().
 '++'(Self, Other) ->
-    beamtalk_argument:string(Other, 'String', '++'),
+    beamtalk_argument:binary(Other, 'String', '++'),
     <<Self/binary, Other/binary>>.
 
 -spec size(binary()) -> non_neg_integer().
@@ -182,11 +182,17 @@ words(Self) ->
 
 -spec 'repeat:'(binary(), term()) -> binary().
 'repeat:'(Self, Count) ->
-    binary:copy(Self, beamtalk_argument:non_negative(Count, 'String', 'repeat:')).
+    copies(Self, beamtalk_argument:non_negative(Count, 'String', 'repeat:')).
 
 -spec '*'(binary(), term()) -> binary().
 '*'(Self, Count) ->
-    binary:copy(Self, beamtalk_argument:non_negative(Count, 'String', '*')).
+    copies(Self, beamtalk_argument:non_negative(Count, 'String', '*')).
+
+%% More than this would end the node, not the evaluation.
+-define(MAX_BYTES, 16#40000000).
+
+copies(Text, Count) when byte_size(Text) * Count > ?MAX_BYTES -> error(system_limit);
+copies(Text, Count) -> binary:copy(Text, Count).
 
 -spec 'replaceAll:with:'(binary(), term(), term()) -> binary().
 'replaceAll:with:'(Self, Old, New) ->
@@ -236,7 +242,7 @@ padding(Self, Width, Fill, Selector) ->
     beamtalk_argument:integer(Width, 'String', Selector),
     beamtalk_argument:string(Fill, 'String', Selector),
     case beamtalk_binary:is_utf8(Fill) andalso string:length(Fill) of
-        1 -> binary:copy(Fill, max(0, Width - size(Self)));
+        1 -> copies(Fill, max(0, Width - size(Self)));
         _ -> beamtalk_argument:fail('String', Selector, <<"Expected exactly one character">>)
     end.
 

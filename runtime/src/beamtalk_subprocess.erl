@@ -65,7 +65,7 @@ open({_, _, _, Class} = ClassObject, Command, Arguments, Options, Selector) ->
 -spec config(map(), {atom(), atom()}) -> map().
 config(Options, {Class, Selector}) ->
     Environment = beamtalk_argument:dictionary(maps:get(env, Options, #{}), Class, Selector),
-    lists:all(fun is_binary/1, maps:keys(Environment) ++ maps:values(Environment))
+    lists:all(fun beamtalk_argument:is_string/1, maps:keys(Environment) ++ maps:values(Environment))
         orelse beamtalk_argument:fail(Class, Selector, <<"The environment maps Strings to Strings">>),
     case maps:get(dir, Options, nil) of
         nil -> ok;

@@ -123,7 +123,7 @@ halt_with(_, Selector) ->
 
 options(Options, Selector) ->
     maps:fold(fun(input, Input, Acc) ->
-                      Acc#{input => beamtalk_argument:string(Input, ?CLASS, Selector)};
+                      Acc#{input => beamtalk_argument:binary(Input, ?CLASS, Selector)};
                  (timeout, Timeout, Acc) ->
                       Acc#{timeout => beamtalk_argument:timeout(Timeout, ?CLASS, Selector)};
                  (maxOutput, Limit, Acc) ->

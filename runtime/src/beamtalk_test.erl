@@ -226,12 +226,13 @@ outcome(Class, Selector, Ended, Duration, Output) ->
 describe({passed, _}) ->
     {pass, nil};
 describe({skipped, Reason}) ->
-    {skip, #{kind => skip, message => Reason, expected => nil, actual => nil, frames => []}};
+    {skip, #{kind => skip, message => Reason, selector => nil, expected => nil, actual => nil, frames => []}};
 describe({failed, Exception, Prefix}) ->
     Kind = beamtalk_error:field(Exception, kind),
     Details = beamtalk_error:field(Exception, details),
     Error = #{kind => Kind,
               message => <<Prefix/binary, (beamtalk_error:field(Exception, message))/binary>>,
+              selector => beamtalk_error:field(Exception, selector),
               expected => maps:get(expected, Details, nil),
               actual => maps:get(actual, Details, nil),
               frames => [frame(Frame) || Frame <- frames(Exception)]},

@@ -140,8 +140,9 @@ send_outcome(Index, #{name := Name, status := Status, duration := Seconds, error
                           report(Error), Output}).
 
 report(nil) -> nil;
-report(#{kind := Kind, message := Message, expected := Expected, actual := Actual, frames := Frames}) ->
-    #{kind => atom_to_binary(Kind), message => Message, expected => printed(Expected),
+report(#{kind := Kind, message := Message, selector := Selector, expected := Expected, actual := Actual,
+         frames := Frames}) ->
+    #{kind => atom_to_binary(Kind), message => Message, selector => atom_to_binary(Selector), expected => printed(Expected),
       actual => printed(Actual), frames => [frame(Frame) || Frame <- Frames]}.
 
 printed(Text) when is_binary(Text) -> Text;

@@ -5,7 +5,7 @@
 %% the pipe ends the node at any moment.
 -module(beamtalk_worker).
 
--export([start/1, send/1, compiler/1]).
+-export([start/1, send/1, compiler/1, format_error/1]).
 
 -spec start(file:filename()) -> no_return().
 start(Image) ->
@@ -133,7 +133,7 @@ serve({compile, Jobs, Modules}) ->
 %% Compile native Erlang files.
 serve({native, Files, Output, Includes}) ->
     Options = [return, debug_info, deterministic, {outdir, path(Output)} | [{i, path(Include)} || Include <- Includes]],
-    Outcomes = [compile:file(path(File), Options) || File <- Files],
+    Outcomes = [native(path(File), Options) || File <- Files],
     Failed = [failed || Outcome <- Outcomes, element(1, Outcome) =:= error],
     Lines = lists:append([beamtalk_forms:messages(Outcome) || Outcome <- Outcomes]),
     send({native, case Failed of [] -> ok; _ -> error end, Lines});
@@ -174,6 +174,25 @@ serve({ping}) ->
     Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],
     Printed = beamtalk_display:print(beamtalk_dispatch:send(1, '+', 2)),
     send({pong, Printed, [unicode:characters_to_binary(io_lib:format("~p", [Port])) || Port <- Listening]}).
+
+%% A module of OTP or of the runtime cannot be defined a second time.
+native(File, Options) ->
+    Module = filename:basename(File, ".erl"),
+    Runtime = filename:dirname(code:which(?MODULE)),
+    Taken = case code:where_is_file(Module ++ ".beam") of
+        non_existing -> false;
+        Path -> lists:prefix(code:lib_dir(), Path) orelse filename:dirname(Path) =:= Runtime
+    end,
+    case Taken of
+        true -> {error, [{File, [{none, ?MODULE, {taken, Module}}]}], []};
+        false -> compile:file(File, Options)
+    end.
+
+%% What is wrong with a native file, in words.
+-spec format_error({taken, string()}) -> iolist().
+format_error({taken, Module}) ->
+    ["the module '", Module, "' exists already in Erlang or in Beamtalk; "
+     "start its name with the name of the package"].
 
 jobs(0) -> erlang:system_info(schedulers_online);
 jobs(Jobs) -> Jobs.

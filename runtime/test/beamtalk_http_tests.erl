@@ -21,17 +21,17 @@ serve(Pieces) ->
 read_request(Socket, Read) ->
     case binary:match(Read, <<"\r\n\r\n">>) of
         nomatch ->
-            {ok, More} = gen_tcp:recv(Socket, 0, 1000),
+            {ok, More} = gen_tcp:recv(Socket, 0, 4000),
             read_request(Socket, <<Read/binary, More/binary>>);
         _ ->
             Read
     end.
 
 request() ->
-    receive {request, Request} -> Request after 1000 -> none end.
+    receive {request, Request} -> Request after 4000 -> none end.
 
 fetch(Pieces) ->
-    beamtalk_http:request(<<"GET">>, <<(serve(Pieces))/binary, "/a?b=1#c">>, [], <<>>, 1000).
+    beamtalk_http:request(<<"GET">>, <<(serve(Pieces))/binary, "/a?b=1#c">>, [], <<>>, 4000).
 
 a_length_bounds_the_body_test() ->
     ?assertEqual({ok, {200, [[<<"content-LENGTH">>, <<"2">>]], <<"hi">>}},
@@ -57,7 +57,7 @@ no_content_has_no_body_test() ->
 a_request_carries_its_headers_and_body_test() ->
     Url = serve([<<"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n">>]),
     Headers = [{<<"X-One">>, <<"1">>}, {<<"accept">>, <<"text/plain">>}, {<<"Content-Length">>, <<"99">>}],
-    {ok, _} = beamtalk_http:request(<<"POST">>, Url, Headers, <<"abc">>, 1000),
+    {ok, _} = beamtalk_http:request(<<"POST">>, Url, Headers, <<"abc">>, 4000),
     Request = request(),
     ?assert(binary:match(Request, <<"X-One: 1\r\n">>) =/= nomatch),
     ?assert(binary:match(Request, <<"accept: text/plain\r\n">>) =/= nomatch),
@@ -80,7 +80,7 @@ failures_have_reasons_test() ->
     ?assertEqual({error, timeout}, Fails(serve([hang]))).
 
 a_certificate_nobody_vouches_for_is_refused_test_() ->
-    {timeout, 30, fun refuse_certificate/0}.
+    {timeout, 60, fun refuse_certificate/0}.
 
 refuse_certificate() ->
     {ok, _} = application:ensure_all_started(ssl),

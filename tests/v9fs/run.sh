@@ -9,7 +9,7 @@ work=$(mktemp -d)
 export BEAMTALK_HOME=$work/home NAMESPACE=$work/namespace
 
 finish() {
-  "$beamtalk" agents stop --quiet > "$work/stop.log" 2>&1 || true
+  "$beamtalk" agents stop --kill-sessions --quiet > "$work/stop.log" 2>&1 || true
   rm -rf "$work"
 }
 trap finish EXIT

@@ -24,6 +24,7 @@ pub use library::Library;
 pub(crate) use template::Templates;
 
 use crate::error::{Fatal, refusal};
+use crate::files;
 
 /// How connections prove who they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -159,14 +160,17 @@ pub struct Config {
 /// Parse YAML, naming the file in the error.
 pub(crate) fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| {
-        let reason = error
-            .to_string()
-            .lines()
-            .map(str::trim)
-            .collect::<Vec<_>>()
-            .join(" ");
+        // The first line says where and why; a picture of the source follows.
+        let text = error.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
         format!("{}: {reason}", file.display())
     })
+}
+
+/// Text as it fits into one line of a listing.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 const PRESETS: &[(&str, &str)] = &[
@@ -230,19 +234,25 @@ impl Config {
             .map(|(name, backend)| match backend {
                 Ok(backend) => {
                     let status = if backend.is_ready() { "ready" } else { "missing" };
-                    format!("{name}\t{status}\t{}\n", backend.description)
+                    format!("{name}\t{status}\t{}\n", one_line(&backend.description))
                 }
-                Err(reason) => format!("{name}\tmissing\t{reason}\n"),
+                Err(reason) => format!("{name}\tmissing\t{}\n", one_line(reason)),
             })
             .collect()
     }
 
     /// What does not parse, for `doctor`.
     pub fn problems(&self) -> Vec<String> {
-        self.backends
-            .values()
-            .filter_map(|backend| backend.as_ref().err().cloned())
-            .collect()
+        let backends = self.backends.values();
+        let backends = backends.filter_map(|backend| backend.as_ref().err().cloned());
+        let directory = self.directory.join("sandbox");
+        let profiles = files::names(&directory).into_iter().filter_map(|name| {
+            let path = directory.join(name);
+            let is_profile = path.extension().is_some_and(|kind| kind == "yaml");
+            let text = is_profile.then(|| std::fs::read_to_string(&path))?.ok()?;
+            parse::<Layer>(&path, &text).err()
+        });
+        backends.chain(profiles).collect()
     }
 
     /// The merged sandbox of a backend and a profile.

@@ -151,7 +151,7 @@ impl Door {
 }
 
 /// The answer to a nonce.
-pub fn secret_answer(secret: &[u8], nonce: &str, uname: &str, aname: &str) -> String {
+pub(crate) fn secret_answer(secret: &[u8], nonce: &str, uname: &str, aname: &str) -> String {
     ids::hex(&secrets::hmac(
         secret,
         format!("beamtalk-auth 1|{nonce}|{uname}|{aname}").as_bytes(),

@@ -34,13 +34,14 @@ mod tree;
 
 pub use config::{AuthMode, Backend, Config, Layers, Library};
 pub use daemon::{DaemonOptions, NAME, serve};
-pub use door::{Door, Proof, Trust, connect, connect_to, secret_answer};
+pub use door::{Door, Proof, Trust, connect, connect_to};
 pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
 pub use ids::{directory_alias, random_hex, timestamp, unix_seconds};
 pub use logging::start_logging;
-pub use namespace::{Namespace, candidates, check_for_client};
+pub use mail::MESSAGE_TYPES;
+pub use namespace::{Namespace, candidates};
 pub use pidfile::{Instance, probe_instance};
 pub use places::Places;
 pub use sandbox::{Kernel, run_session};

@@ -15,7 +15,8 @@ use crate::ids::{date, unix_seconds, uuid_v7};
 /// The single human participant.
 pub(crate) const USER: &str = "user";
 
-const TYPES: [&str; 8] = [
+/// What a message can be.
+pub const MESSAGE_TYPES: [&str; 8] = [
     "PROMPT_RESPONSE",
     "PROMPT_REQUEST",
     "QUERY_REQUEST",
@@ -96,10 +97,10 @@ impl Draft {
         };
         let to = text("to")?;
         let kind = text("type")?;
-        if !TYPES.contains(&kind.as_str()) {
+        if !MESSAGE_TYPES.contains(&kind.as_str()) {
             return Err(refusal(format!(
                 "invalid message type. valid types are: {}",
-                TYPES.join(", ")
+                MESSAGE_TYPES.join(", ")
             )));
         }
         let subject = text("subject")?;

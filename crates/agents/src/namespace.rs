@@ -147,7 +147,7 @@ fn check_path(path: &Path) -> Result<(), Fatal> {
 }
 
 /// The uid a client must not trust, if the directory belongs to another user.
-pub fn check_for_client(path: &Path) -> Result<(), u32> {
+pub(crate) fn check_for_client(path: &Path) -> Result<(), u32> {
     match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat)
             if stat.st_uid != rustix::process::geteuid().as_raw()

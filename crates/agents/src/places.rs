@@ -1,10 +1,23 @@
 //! Where things are: namespace, state, configuration.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::ids::hex;
+
+/// This executable. One that was replaced while we run is found where it was: the new one does the
+/// work of sessions that start now.
+pub(crate) fn own_program() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let name = path.as_os_str().as_bytes();
+    Ok(match name.strip_suffix(b" (deleted)") {
+        Some(before) if !path.exists() => PathBuf::from(OsStr::from_bytes(before)),
+        _ => path,
+    })
+}
 
 /// The directories of one daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::UnshareFlags;
 
-use crate::places::Places;
+use crate::places::{Places, own_program};
 use crate::session::launch::Launch;
 use crate::{files, sys, tap};
 
@@ -28,7 +28,7 @@ pub struct Kernel {
 impl Kernel {
     /// Ask the kernel, trying namespaces in a process of its own.
     pub fn probe() -> Self {
-        let answer = std::env::current_exe().ok().and_then(|program| {
+        let answer = own_program().ok().and_then(|program| {
             let output = std::process::Command::new(program)
                 .args(["agents", "probe"])
                 .stdin(std::process::Stdio::null())

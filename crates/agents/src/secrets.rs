@@ -14,6 +14,9 @@ use crate::error::refusal;
 use crate::ids::{hex, random, random_hex, unix_seconds};
 use crate::{door, files};
 
+/// The longest name of a token.
+const NAME_BYTES: usize = 64;
+
 /// HMAC-SHA256.
 pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     let mut block = [0_u8; 64];
@@ -183,15 +186,24 @@ impl Secrets {
         session: Option<String>,
         ttl: Option<u64>,
     ) -> Result<String, Refusal> {
+        // A name stands in listings and access lists, as one word.
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(is_word) {
+            return Err(refusal("invalid token name: must match [A-Za-z0-9_.-]+"));
+        }
         let token = new_token().map_err(|_| Refusal::INTERNAL)?;
         let mut known = self.lock();
+        let now = unix_seconds();
+        known
+            .named
+            .retain(|_, token| token.expires.is_none_or(|expires| expires > now));
         if known.named.contains_key(name) {
             return Err(refusal(format!("invalid token name: {name} exists")));
         }
         if known.named.len() >= self.limit {
             return Err(refusal("too many tokens"));
         }
-        let expires = ttl.map(|ttl| unix_seconds().saturating_add(ttl));
+        let expires = ttl.map(|ttl| now.saturating_add(ttl));
         let entry = Token {
             level: level.to_owned(),
             session,
@@ -234,7 +246,7 @@ impl Secrets {
 
 #[cfg(test)]
 mod tests {
-    use super::{base64url, hmac};
+    use super::{Secrets, base64url, hmac};
     use crate::ids::hex;
 
     #[test]
@@ -243,6 +255,25 @@ mod tests {
         assert_eq!(
             hex(&sum),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+    }
+
+    #[test]
+    fn names_of_tokens_are_words_and_free_again_when_they_expire() {
+        let base = tempfile::tempdir().unwrap();
+        let secrets = Secrets::load(base.path(), 2).unwrap();
+        for name in ["", "a b", "a\tb", "*", "ü", &"x".repeat(65)] {
+            let refused = secrets.mint(name, "read", None, None).unwrap_err();
+            assert_eq!(refused.text, "invalid token name: must match [A-Za-z0-9_.-]+");
+        }
+        secrets.mint("old", "read", None, Some(0)).unwrap();
+        secrets.mint("old", "read", None, Some(0)).unwrap();
+        secrets.mint("one", "read", None, None).unwrap();
+        assert!(secrets.mint("one", "read", None, None).is_err());
+        secrets.mint("two.x-y_z", "read", None, None).unwrap();
+        assert_eq!(
+            secrets.mint("three", "read", None, None).unwrap_err().text,
+            "too many tokens"
         );
     }
 

@@ -212,6 +212,7 @@ impl Tmux {
         }
         let program = self.program.display().to_string();
         let target = format!("={name}:");
+        let cwd = &unexpanded(cwd);
         let window = self
             .call(&[
                 "new-window",
@@ -238,6 +239,7 @@ impl Tmux {
     /// Run `agents run <id>` again in the window it had.
     pub(crate) async fn respawn(&self, window: &str, id: &str, cwd: &str) -> Result<(), TmuxError> {
         let program = self.program.display().to_string();
+        let cwd = &unexpanded(cwd);
         let words = [
             "respawn-window",
             "-k",
@@ -262,7 +264,7 @@ impl Tmux {
 
     /// Capture what the window prints.
     pub(crate) async fn capture(&self, window: &str, id: &str) -> Result<(), TmuxError> {
-        let command = format!("exec {} agents tap {id}", quoted(&self.program));
+        let command = format!("exec {} agents tap {id}", quoted(&self.program)).replace('%', "%%");
         self.call(&["pipe-pane", "-O", "-t", window, &command])
             .await
             .map(drop)
@@ -274,8 +276,7 @@ impl Tmux {
         id: &str,
         options: &WindowOptions,
     ) -> Result<(), TmuxError> {
-        let mut words: Vec<&str> = Vec::new();
-        for (name, value) in [
+        let values = [
             ("@bt_id", id),
             ("@bt_backend", &options.backend),
             ("@bt_cwd", &options.cwd),
@@ -283,7 +284,10 @@ impl Tmux {
             ("@bt_role", &options.role),
             ("@bt_model", &options.model),
             ("@bt_sandbox", &options.sandbox),
-        ] {
+        ]
+        .map(|(name, value)| (name, one_word(value)));
+        let mut words: Vec<&str> = Vec::new();
+        for (name, value) in &values {
             if !words.is_empty() {
                 words.push(";");
             }
@@ -314,12 +318,13 @@ impl Tmux {
 
     pub(crate) async fn keys(&self, window: &str, keys: &[String]) -> Result<(), TmuxError> {
         let mut words = vec!["send-keys", "-t", window, "--"];
+        let keys: Vec<String> = keys.iter().map(|key| one_word(key)).collect();
         words.extend(keys.iter().map(String::as_str));
         self.call(&words).await.map(drop)
     }
 
     pub(crate) async fn literal(&self, window: &str, text: &str) -> Result<(), TmuxError> {
-        self.call(&["send-keys", "-t", window, "-l", "--", text])
+        self.call(&["send-keys", "-t", window, "-l", "--", &one_word(text)])
             .await
             .map(drop)
     }
@@ -360,8 +365,23 @@ impl Tmux {
     }
 }
 
+/// A path in a shell command of tmux, which expands formats in it first.
 fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+    let text = path.display().to_string().replace('#', "##");
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// An argument that stays one: at the end of a word tmux takes `;` for the end of the command.
+fn one_word(text: &str) -> String {
+    match text.strip_suffix(';') {
+        Some(before) => format!("{before}\\;"),
+        None => text.to_owned(),
+    }
+}
+
+/// An argument tmux would expand: `#(…)` in it is a command to run.
+fn unexpanded(text: &str) -> String {
+    one_word(&text.replace('#', "##"))
 }
 
 fn parse_window(line: &str) -> Option<Window> {

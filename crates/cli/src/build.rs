@@ -153,6 +153,7 @@ fn compile_modules(
     jobs: usize,
 ) -> anyhow::Result<()> {
     worker.send(&compile_request(plan, jobs))?;
+    let paths = plan.paths();
     let mut done = 0;
     let mut failures = Vec::new();
     loop {
@@ -164,7 +165,8 @@ fn compile_modules(
                     .ok()
                     .and_then(|at| plan.modules.get(at))
                     .map(|m| m.name.as_str());
-                terminal.progress("Compiling", done, plan.modules.len(), name.unwrap_or_default());
+                let path = name.and_then(|name| paths.get(name)).copied();
+                terminal.progress("Compiling", done, plan.modules.len(), path.unwrap_or_default());
                 if let Some(("error", [text])) = wire::tagged(outcome) {
                     failures.push(format!(
                         "{}: {}",

@@ -22,6 +22,7 @@ pub(crate) mod repl;
 pub(crate) mod run;
 pub(crate) mod test;
 pub(crate) mod tls;
+pub(crate) mod type_coverage;
 pub(crate) mod version;
 pub(crate) mod web;
 pub(crate) mod workspace;

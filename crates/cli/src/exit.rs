@@ -97,6 +97,18 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// What is wrong with the arguments, in one line.
+pub(crate) fn usage_line(error: &clap::Error) -> String {
+    let message = error.to_string();
+    let said: Vec<&str> = message
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let said = said.join(" ");
+    said.strip_prefix("error: ").unwrap_or(&said).to_owned()
+}
+
 /// What the end of a command looks like to its caller.
 pub(crate) struct Report {
     pub(crate) exit: Exit,

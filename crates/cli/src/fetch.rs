@@ -131,6 +131,12 @@ impl Mirror {
             path,
             _lock: lock,
         };
+        // A git that was killed leaves locks of its own; nobody else works here now.
+        if mirror.path.is_dir() {
+            for stale in files::find(&mirror.path, &["lock"])? {
+                std::fs::remove_file(&stale).with_context(|| format!("cannot remove {}", stale.display()))?;
+            }
+        }
         mirror.git(&["init", "--quiet", "--bare", "--template=", "."])?;
         // The last word on attributes: what is checked out is what was committed, and no filter runs.
         let info = mirror.path.join("info");

@@ -73,6 +73,8 @@ enum Command {
     FmtCheck(commands::fmt::CheckArguments),
     /// Report everything `check` finds, and what is correct but better written otherwise.
     Lint(commands::lint::Arguments),
+    /// Tell the share of expressions with a type.
+    TypeCoverage(commands::type_coverage::Arguments),
     /// Run tests: test classes, scripts and documentation.
     Test(commands::test::Arguments),
     /// Run expression scripts alone.
@@ -168,6 +170,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Fmt(arguments) => commands::fmt::run(terminal, &arguments),
         Command::FmtCheck(arguments) => commands::fmt::run(terminal, &arguments.into()),
         Command::Lint(arguments) => commands::lint::run(terminal, &arguments),
+        Command::TypeCoverage(arguments) => commands::type_coverage::run(terminal, &arguments),
         Command::Test(arguments) => commands::test::run(terminal, &arguments),
         Command::TestScript(arguments) => commands::test::run_scripts(terminal, &arguments),
         Command::TestDocs(arguments) => commands::test::run_docs(terminal, &arguments),
@@ -197,7 +200,7 @@ fn refuse_arguments(words: &[OsString], error: &clap::Error) -> Exit {
         _ => Exit::Usage,
     };
     let as_json = (exit == Exit::Usage)
-        .then(|| commands::agents::usage_as_json(words, &error.to_string()))
+        .then(|| commands::agents::usage_as_json(words, error).or_else(|| usage_as_json(words, error)))
         .flatten();
     // A closed stream leaves nobody to tell.
     match as_json {
@@ -205,6 +208,27 @@ fn refuse_arguments(words: &[OsString], error: &clap::Error) -> Exit {
         None => drop(error.print()),
     }
     exit
+}
+
+/// Wrong usage as an object, if the arguments, which cannot be read, ask for that.
+fn usage_as_json(words: &[OsString], error: &clap::Error) -> Option<String> {
+    let words: Vec<&str> = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .take_while(|word| *word != "--")
+        .collect();
+    let asked = words
+        .iter()
+        .any(|word| matches!(*word, "--json" | "--format=json"))
+        || words.windows(2).any(|pair| pair == ["--format", "json"]);
+    let has_own_form = matches!(words.get(1), Some(&("agents" | "loop" | "9p")));
+    (asked && !has_own_form).then(|| {
+        let object = serde_json::json!({
+            "error": {"kind": "usage", "message": exit::usage_line(error), "hint": "try --help"},
+            "exit": Exit::Usage.code(),
+        });
+        object.to_string()
+    })
 }
 
 /// Tell about a failure: a line on standard error, or one JSON object on standard output.

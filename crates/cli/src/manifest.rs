@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use anyhow::Context;
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::exit::Fault;
-use crate::files;
 use crate::findings::CATEGORIES;
 use crate::findings::severity::Setting;
 use crate::nearest::nearest;
@@ -179,7 +179,15 @@ const WORKSPACE_KEYS: &[&str] = &[
 
 impl Manifest {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = files::read_source(path)?;
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+            let line = before.filter(|byte| **byte == b'\n').count() + 1;
+            Fault::usage(
+                "bad_manifest",
+                format!("{}:{line}: not UTF-8 text", path.display()),
+            )
+        })?;
         Ok(Self::parse(&text, &path.display().to_string())?)
     }
 
@@ -233,11 +241,28 @@ impl Reader<'_> {
         }
         if let Some(table) = self.table(root, "application")? {
             self.check_keys(table, &["supervisor"], "key")?;
-            manifest.supervisor = self.string(table, "supervisor")?;
+            let supervisor = self.string(table, "supervisor")?.ok_or_else(|| {
+                let place = root.get("application").and_then(Item::span);
+                self.fault(place, "[application] has no supervisor")
+                    .with_hint("write supervisor = \"MyAppSup\", the class that starts the application")
+            })?;
+            if !is_class_name(&supervisor) {
+                let message = format!("'{supervisor}' is not a class name");
+                return Err(self.fault(key_span(table, "supervisor"), message));
+            }
+            manifest.supervisor = Some(supervisor);
         }
         if let Some(table) = self.table(root, "native")? {
             self.check_keys(table, &["applications"], "key")?;
             manifest.native_applications = self.strings(table, "applications")?;
+            if let Some(odd) = manifest
+                .native_applications
+                .iter()
+                .find(|name| !is_package_name(name))
+            {
+                let message = format!("'{odd}' is not the name of an OTP application");
+                return Err(self.fault(key_span(table, "applications"), message));
+            }
         }
         if let Some(table) = self.table(root, "diagnostics")? {
             for (name, item) in table.iter() {
@@ -444,6 +469,17 @@ pub(crate) fn not_a_name(name: &str) -> String {
     format!(
         "'{name}' is not a package name: lower-case letters, digits and _, starting with a letter, at most 64"
     )
+}
+
+/// `Name`, or `package@Name` for a class of a dependency.
+fn is_class_name(name: &str) -> bool {
+    let (package, class) = name
+        .split_once('@')
+        .map_or((None, name), |(package, class)| (Some(package), class));
+    package.is_none_or(is_package_name)
+        && class.len() <= 255
+        && class.starts_with(char::is_uppercase)
+        && class.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// `^[a-z][a-z0-9_]{0,63}$`.

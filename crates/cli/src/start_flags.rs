@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use beamtalk_workspace::{BadNodeName, NodeName, StartOptions};
-use clap::Args;
+use clap::{Args, Parser};
 
 use crate::exit::Fault;
 use beamtalk_wire::LOG_LEVELS;
@@ -84,7 +84,22 @@ pub(crate) struct StartFlags {
     log_level: Option<String>,
 }
 
+/// The flags by themselves, for commands that have none of them.
+#[derive(clap::Parser)]
+struct Alone {
+    #[command(flatten)]
+    flags: StartFlags,
+}
+
 impl StartFlags {
+    /// What the variables say, for a command that starts a workspace and takes no flags for it.
+    pub(crate) fn of_environment() -> Result<Self, Fault> {
+        match Alone::try_parse_from(["beamtalk"]) {
+            Ok(alone) => Ok(alone.flags),
+            Err(error) => Err(Fault::usage("bad_variable", crate::exit::usage_line(&error))),
+        }
+    }
+
     /// The options of a start: flags over the defaults of the user's configuration.
     pub(crate) fn options(&self, defaults: StartOptions) -> Result<StartOptions, Fault> {
         let mut options = defaults;

@@ -1,6 +1,7 @@
 //! Tests: finding them, running them in a node, and telling what happened.
 
 pub(crate) mod collect;
+pub(crate) mod connected;
 pub(crate) mod doctest;
 pub(crate) mod expectation;
 pub(crate) mod filter;
@@ -8,3 +9,4 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod script;
 pub(crate) mod units;
+pub(crate) mod watching;

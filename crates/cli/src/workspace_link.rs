@@ -49,10 +49,14 @@ pub(crate) enum Trust {
 /// The state directory; what had to be tightened is told.
 pub(crate) fn open_state(terminal: &mut Terminal) -> anyhow::Result<StateDirectory> {
     let state = StateDirectory::open(None).map_err(refused)?;
+    tell_notices(terminal, &state);
+    Ok(state)
+}
+
+fn tell_notices(terminal: &mut Terminal, state: &StateDirectory) {
     for notice in state.take_notices() {
         terminal.error(format_args!("{notice}"));
     }
-    Ok(state)
 }
 
 impl Place {
@@ -72,7 +76,10 @@ impl Place {
             is_named,
             root: here,
         };
-        if let Some(metadata) = place.metadata()?
+        let metadata = place.metadata()?;
+        // The directories of workspaces were opened for that.
+        tell_notices(terminal, &place.state);
+        if let Some(metadata) = metadata
             && is_named
             && metadata.project_path != place.root.display().to_string()
         {

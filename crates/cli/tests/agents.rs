@@ -4,6 +4,8 @@
 
 #[path = "agents/acceptance.rs"]
 mod acceptance;
+#[path = "agents/assist.rs"]
+mod assist;
 #[path = "agents/commands.rs"]
 mod commands;
 #[path = "agents/faults.rs"]

@@ -14,6 +14,8 @@ mod formatting;
 mod housekeeping;
 #[path = "end_to_end/linting.rs"]
 mod linting;
+#[path = "end_to_end/names.rs"]
+mod names;
 #[path = "end_to_end/packaging.rs"]
 mod packaging;
 #[path = "end_to_end/permissions.rs"]
@@ -28,3 +30,5 @@ mod support;
 mod testing;
 #[path = "end_to_end/tls.rs"]
 mod tls;
+#[path = "end_to_end/watching.rs"]
+mod watching;

@@ -46,6 +46,9 @@ codes! {
     SELF_PARAMETER = "E0236", "A parameter has the type `Self`.";
     FFI_DISABLED = "E0501", "Erlang is called, or a class has a backing module, where that is switched off.";
     WRONG_SELECTOR = "E0701", "The source given for a method defines another one.";
+    AMBIGUOUS_CLASS = "E0301", "A class name is exported by two dependencies; write it with its package: `units@Parser`.";
+    UNKNOWN_PACKAGE = "E0304", "A qualified name has a package that is no dependency.";
+    INTERNAL_CLASS = "E0401", "A class is named that another package keeps to itself.";
     UNRESOLVED_CLASS = "W0201", "A class name is not known.";
     UNUSED = "W0202", "A variable or parameter is never read.";
     SHADOWED = "W0203", "A variable hides an outer one (rule shadowed-block-param for the parameter of a block).";
@@ -63,6 +66,9 @@ codes! {
     NIL_ON_VALUE = "W0215", "A method of a Value answers nothing.";
     DIRECT_ASSIGNMENT = "W0216", "An actor assigns a slot past the method that sets it.";
     TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor (rule sync-send-in-timer-block).";
+    UNKNOWN_SELECTOR = "H0401", "A message is sent to a receiver whose class is certain and does not understand it.";
+    INDIRECT_CLASS = "W0302", "A class comes from a dependency of a dependency, which the manifest does not name; with `strict-deps = true` this is an error.";
+    HIDDEN_CLASS = "W0305", "A class of the package hides one of a dependency; write the other with its package: `units@Parser`.";
     UNHANDLED_CASE = "W0218", "A match on a closed union leaves a case out.";
     TRAILING_CARET = "L0101", "`^` stands before the last expression of a method, whose value is answered anyway (rule trailing-caret; `lint --fix` removes it).";
     UNNECESSARY_PARENS = "L0102", "Parentheses change nothing (rule unnecessary-parens; `lint --fix` removes them).";

@@ -1,12 +1,14 @@
 //! What could stand at the cursor, and what stands there: completion and hover from source texts alone. Nothing is
 //! evaluated: a receiver is known by its literal, its class name, its variable or the types that methods declare.
 
+mod coverage;
 mod cursor;
 mod describe;
 mod hover;
 mod infer;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,9 @@ use crate::table::{ClassTable, Origin};
 use cursor::{Found, Site};
 use describe::{Classes, Known};
 
+pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
+pub(crate) use unknown::unknown_selectors;
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
 /// variable that holds a class has a class such as `Lamp class`.
@@ -237,7 +241,8 @@ impl Completer<'_> {
         for name in table.class_names() {
             let Some(class) = table.class(name) else { continue };
             let text = match &class.package {
-                Some(package) if is_qualified => eco_format!("{package}@{name}"),
+                // A name that several packages have carries its package already.
+                Some(package) if is_qualified && !name.contains('@') => eco_format!("{package}@{name}"),
                 _ => name.clone(),
             };
             self.add(text, Kind::Class, class.superclass.clone(), class.package.clone());

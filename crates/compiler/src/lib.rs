@@ -15,6 +15,7 @@ mod live;
 mod lower;
 mod meta;
 mod names;
+mod packages;
 mod resolve;
 mod sites;
 pub mod suggest;
@@ -35,6 +36,7 @@ use crate::resolve::Resolver;
 pub use live::{CompiledMethod, compile_method, remove_method};
 pub use meta::is_delegate;
 pub use names::{is_erlang_reserved, module_name};
+pub use packages::{Dependencies, Packages};
 pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
 
 /// One parsed source text.
@@ -121,8 +123,10 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
 /// Check and compile one file. Its own declarations must be in the table.
 pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     let lines = LineIndex::new(&file.text);
-    let mut diagnostics = Vec::new();
+    let (file, mut diagnostics) = packages::resolve(file, table);
+    let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
+    complete::unknown_selectors(file, table, &mut diagnostics);
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
     let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     let modules = if has_errors(&diagnostics) {
@@ -136,7 +140,8 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
 /// Compile one session or script input: definitions first, then the statements.
 pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString]) -> CompiledInput {
     let lines = LineIndex::new(&file.text);
-    let mut diagnostics = Vec::new();
+    let (file, mut diagnostics) = packages::resolve(file, table);
+    let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
     let replacements = live::replacements(file, table, &mut diagnostics);
     let mut modules = replacements.modules;

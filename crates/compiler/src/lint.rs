@@ -17,7 +17,7 @@ use beamtalk_syntax::diagnostic::Diagnostic;
 
 use crate::check::{Child, each_child};
 use crate::table::ClassTable;
-use crate::{SourceFile, check, definitions, expect};
+use crate::{SourceFile, check, complete, definitions, expect, packages};
 use beamtalk_syntax::span::LineIndex;
 
 pub use fix::fix;
@@ -26,8 +26,10 @@ pub use native::{Native, lint_native};
 /// Everything there is to say about one file: what compiling it reports, and the findings of the linter. Its own
 /// declarations must be in the table.
 pub fn lint_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
-    let mut diagnostics = Vec::new();
+    let (file, mut diagnostics) = packages::resolve(file, table);
+    let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
+    complete::unknown_selectors(file, table, &mut diagnostics);
     definitions(file, table, &LineIndex::new(&file.text), &[], &mut diagnostics);
     let linter = Linter { file, table };
     for method in methods(&file.unit) {

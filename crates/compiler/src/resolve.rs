@@ -339,7 +339,9 @@ impl<'a> Resolver<'a> {
         }
         self.check_ffi(class);
         let known = self.table.class(name).is_some() || self.table.protocol(name).is_some();
-        if !known && !is_workspace_global(name) {
+        // A package that is left here is unknown, and that has been told.
+        let is_told = class.package.is_some() && self.table.packages().is_some();
+        if !known && !is_workspace_global(name) && !is_told {
             let suggestion = crate::suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
             let mut diagnostic = Diagnostic::warning(
                 codes::UNRESOLVED_CLASS,

@@ -8,6 +8,7 @@ use ecow::EcoString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::SourceFile;
+use crate::packages::Packages;
 
 /// Where a source text comes from; it decides which rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,8 @@ struct Tables {
     is_ffi_disabled: bool,
     /// A primitive outside the library is a warning, not an error.
     are_primitives_allowed: bool,
+    /// The packages of the program; without them names mean what they say.
+    packages: Option<Arc<Packages>>,
 }
 
 #[derive(Clone, Debug)]
@@ -109,10 +112,31 @@ impl ClassTable {
         Self::default()
     }
 
+    /// From now on names of files are resolved among these packages.
+    pub fn set_packages(&mut self, packages: Packages) {
+        Arc::make_mut(&mut self.tables).packages = Some(Arc::new(packages));
+    }
+
+    pub(crate) fn packages(&self) -> Option<&Packages> {
+        self.tables.packages.as_deref()
+    }
+
+    pub(crate) fn is_library_class(&self, name: &str) -> bool {
+        self.class(name)
+            .is_some_and(|class| class.origin == Origin::Library)
+    }
+
+    pub(crate) fn is_session_class(&self, name: &str) -> bool {
+        self.class(name).is_some_and(|class| class.package.is_none())
+    }
+
     /// Add the classes, protocols, aliases and extensions of a file.
     pub fn declare(&mut self, file: &SourceFile) {
+        // What is wrong with its names is told when the file is compiled.
+        let (file, _) = crate::packages::resolve(file, self);
+        let source = Arc::new(file.into_owned());
+        let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
-        let source = Arc::new(file.clone());
         for item in &file.unit.items {
             match item {
                 ast::Item::Class(class) => declare_class(tables, &source, class),

@@ -30,6 +30,37 @@ macro_rules! findings {
 }
 
 findings!(
+    messages_that_a_certain_receiver_does_not_understand_are_hints,
+    Package,
+    "Value subclass: Demo
+  field: size = 1
+
+  run: x =>
+    3 plus: 4
+    3 + 4 =:= 7
+    x plus: 4
+    self plus: 4
+    Demo new size
+    (Demo new withSize: 3) sise
+    Demo new sise; isNil
+    Demo make
+    Demo name
+    @expect dnu
+    Demo make
+"
+);
+
+findings!(
+    a_class_that_answers_everything_understands_everything,
+    Package,
+    "Value subclass: Demo
+  doesNotUnderstand: selector args: list => list
+
+  run => Demo new sise
+"
+);
+
+findings!(
     undefined_names_are_named,
     Package,
     "Value subclass: Demo\n  field: width = 1\n  area => width * hight\n"

@@ -7,6 +7,7 @@ mod support;
 
 use std::path::Path;
 
+use beamtalk_compiler::complete::coverage;
 use beamtalk_compiler::lint::{Native, fix, lint_file, lint_native};
 use beamtalk_compiler::{ClassTable, Origin, SourceFile};
 use beamtalk_syntax::ast::{Expression, Item, Statement};
@@ -305,6 +306,50 @@ fn native_modules_carry_their_package_and_name_no_class() {
         package: Some("demo"),
     });
     assert_eq!(fine, []);
+}
+
+#[test]
+fn types_come_from_literals_annotations_and_declared_answers() {
+    let source = "Value subclass: Demo
+  field: size :: Integer = 1
+  field: other = nil
+
+  class make -> Demo => self new
+
+  grow: by :: Integer and: what =>
+    x := self.size
+    y := what
+    z := 1
+    z := Demo make
+    u :: Integer | Demo := what foo
+    Demo make size
+    self.other
+    u
+    z
+    what foo
+    [:each :: Integer | each]
+    (Erlang lists) reverse: what
+    self untold
+    x
+
+  untold => what := 3. what
+";
+    let mut table = library();
+    let (file, _) = source_file("Demo", source, Origin::Package);
+    table.declare(&file);
+    let found = coverage(&file, &table);
+    let lines: Vec<String> = found
+        .iter()
+        .flat_map(|class| {
+            let head = format!("{} {}/{}", class.class, class.typed(), class.total);
+            let dynamic = class
+                .dynamic
+                .iter()
+                .map(|it| format!("  {}: {}", it.span.text(source), it.reason));
+            std::iter::once(head).chain(dynamic)
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 /// The sources of the standard library with a table of all of them.

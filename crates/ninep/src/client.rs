@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use file::{Attachment, File, WriteMode};
+pub use file::{Attachment, File};
 
 use crate::codec::frame_size;
 use crate::error::{Error, Refusal};

@@ -14,7 +14,7 @@ mod server;
 mod stat;
 mod trace;
 
-pub use client::{Attachment, Client, File, Pending, WriteMode};
+pub use client::{Attachment, Client, File, Pending};
 pub use codec::{Cursor, DecodeFault, Field, frame_size};
 pub use error::{Error, Refusal};
 pub use message::{Dialect, Names, NumericUser, Payload, Reply, Request};

@@ -95,11 +95,13 @@ impl RunDirectory {
         }
         self.directory.remove(SOCKET)?;
         self.directory.remove(PID)?;
+        self.remove_login_pages()?;
         self.directory.remove_temporaries()
     }
 
-    /// Remove socket and pid file of the daemon that ends.
+    /// Remove what only a daemon that lives has: socket, pid file, pages that log a browser in.
     pub fn release(&self) -> Result<(), StorageError> {
+        self.remove_login_pages()?;
         self.directory.remove(SOCKET)?;
         self.directory.remove(PID)?;
         Ok(())

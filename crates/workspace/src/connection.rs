@@ -121,7 +121,9 @@ async fn answer(
     outgoing: crate::gate::Outgoing,
     open: Rc<RefCell<BTreeSet<String>>>,
 ) {
-    let session = caller.session.id.clone();
+    // The one the request was about.
+    let session = request.session.clone();
+    let session = session.unwrap_or_else(|| caller.session.id.clone());
     let outcome = ops::perform(&workspace, &caller, &request, &sink).await;
     let is_closing = request.op == beamtalk_wire::Op::Close && outcome.is_ok();
     let message = match outcome {

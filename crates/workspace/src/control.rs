@@ -204,13 +204,7 @@ async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
         "protocol": info.protocol,
         "version": info.version,
         "capabilities": info.capabilities,
-        "limits": {
-            "eval_max_heap_mb": options.eval_max_heap_mb,
-            "eval_timeout_s": options.eval_timeout_s,
-            "compiler_memory_mb": options.compiler_memory_mb,
-            "compiler_timeout_s": options.compiler_timeout_s,
-            "idle_timeout_s": if options.persistent { Value::Null } else { options.idle_timeout_s.into() },
-        },
+        "limits": options.limits(),
         "clients": workspace.sessions.describe(),
     });
     if let Value::Object(more) = more {

@@ -89,6 +89,7 @@ impl StartError {
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
             Self::Cluster(_) => (5, "cluster"),
+            Self::Failed(error) if error.kind == "node_down" => (5, "node_down"),
             Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
             Self::Failed(_) | Self::Io(_) => (70, "internal_error"),
         }
@@ -154,7 +155,7 @@ pub fn run(order: StartOrder, report: impl FnOnce(StartReport)) -> Result<(), St
                     notices,
                     error: Some(StartFailure {
                         kind: kind.to_owned(),
-                        message: error.to_string(),
+                        message: with_causes(&error),
                         hint: error.repair(),
                         exit,
                     }),
@@ -163,6 +164,21 @@ pub fn run(order: StartOrder, report: impl FnOnce(StartReport)) -> Result<(), St
             }
         }
     })
+}
+
+/// An error and what caused it, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
 }
 
 pub(crate) struct Daemon {
@@ -218,6 +234,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     let session = SessionName::parse(&order.session)?;
     let run = RunDirectory::claim(&state, &session, &lock, &PidRecord::of_this_process(&id))?;
     let log = DaemonLog::start(run.log()?);
+    notices.extend(state.take_notices().iter().map(ToString::to_string));
     tracing::info!("workspace {id} starts, version {}", env!("CARGO_PKG_VERSION"));
     let program = std::env::current_exe()?;
     let root = order.root;
@@ -351,10 +368,10 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     });
     let booted = node::keep(workspace.clone(), messages);
     booted.await.map_err(|reason| {
-        StartError::Failed(ErrorBody::new(
-            "node_down",
-            format!("the node did not start: {reason}"),
-        ))
+        StartError::Failed(
+            ErrorBody::new("node_down", format!("the node did not start: {reason}"))
+                .hint("beamtalk workspace logs shows what it said"),
+        )
     })?;
     for warning in node::distribute(&workspace).await? {
         tracing::warn!("{warning}");
@@ -438,6 +455,9 @@ fn remember(
     options: &StartOptions,
 ) -> Result<(), StartError> {
     metadata.capabilities = options.capabilities();
+    if let Value::Object(limits) = options.limits() {
+        metadata.limits = limits;
+    }
     if let Ok(Value::Object(start)) = serde_json::to_value(asked) {
         metadata.start = start;
     }

@@ -22,7 +22,7 @@ mod terms;
 mod workspace;
 
 pub use cluster::{BadNodeName, NodeName};
-pub use compile::job::{SourceText, TextOrigin};
+pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};
 pub use options::StartOptions;

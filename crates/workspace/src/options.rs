@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use beamtalk_storage::{Capabilities, FileAccess};
 use beamtalk_wire::limits;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -95,6 +96,17 @@ impl Default for StartOptions {
 }
 
 impl StartOptions {
+    /// What limits whom; `null` is no limit.
+    pub fn limits(&self) -> Value {
+        json!({
+            "eval_max_heap_mb": self.eval_max_heap_mb,
+            "eval_timeout_s": self.eval_timeout_s,
+            "compiler_memory_mb": self.compiler_memory_mb,
+            "compiler_timeout_s": self.compiler_timeout_s,
+            "idle_timeout_s": if self.persistent { Value::Null } else { self.idle_timeout_s.into() },
+        })
+    }
+
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {
             subprocess: !self.no_subprocess,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
-use crate::compile::job::SourceText;
+use crate::compile::job::{PackageUse, SourceText};
 
 /// Building fetches and compiles; more than this is a fault.
 const BUILD_TIME: Duration = Duration::from_mins(10);
@@ -25,6 +25,8 @@ pub struct ProjectImage {
     pub root: PathBuf,
     /// The project and everything it depends on, by name.
     pub packages: BTreeMap<String, LoadedPackage>,
+    /// The same with what each uses, dependencies first.
+    pub uses: Vec<PackageUse>,
     /// The supervisor class of `[application]`.
     pub supervisor: Option<String>,
     /// Directories of code.

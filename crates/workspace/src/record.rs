@@ -9,7 +9,7 @@ use crate::audit::{Audit, Event, Outcome};
 use crate::ops::Answer;
 
 /// The records of one operation: its own type, and limits as a type of their own. What failed without an effect is
-/// recorded for evaluations only.
+/// recorded for what runs code: evaluations, tests, programs.
 pub(crate) fn of(
     audit: &Audit,
     request: &Request,
@@ -35,6 +35,7 @@ pub(crate) fn of(
                 ));
             }
             records.extend(refusal(request, error));
+            records.extend(ended(request, outcome));
             if matches!(error.kind.as_str(), "eval_limit" | "compiler_limit") {
                 let detail = error.details.get("limit").and_then(Value::as_str);
                 records.push(Event::Limit {
@@ -108,14 +109,14 @@ fn done(audit: &Audit, request: &Request, answer: &Answer, time: Duration) -> Op
                 "durable"
             }
             .to_owned(),
-            sha256: hash("source").unwrap_or_default(),
+            sha256: hash("source"),
         },
         Op::Revert => Event::Method {
             class: entry_text(answer, "class"),
             selector: entry_text(answer, "selector"),
             side: entry_text(answer, "side"),
             intent: "durable".to_owned(),
-            sha256: String::new(),
+            sha256: None,
         },
         Op::RemoveMethod | Op::RemoveClass | Op::Unload => Event::Remove {
             class: named("class"),
@@ -135,9 +136,7 @@ fn done(audit: &Audit, request: &Request, answer: &Answer, time: Duration) -> Op
             class: None,
         },
         Op::Test | Op::TestAll => Event::Test {
-            target: own("class")
-                .or_else(|| own("file"))
-                .unwrap_or_else(|| "all".to_owned()),
+            target: target(request),
             outcome: if answer.flags.contains(&"test-error") {
                 "failed"
             } else {
@@ -146,13 +145,41 @@ fn done(audit: &Audit, request: &Request, answer: &Answer, time: Duration) -> Op
             .to_owned(),
         },
         Op::RunEntry => Event::Run {
-            target: format!("{} {}", named("class"), named("selector")),
+            target: target(request),
             outcome: "ok".to_owned(),
         },
         // The stop itself is recorded when it happens; what is left reads, or only observes.
         _ => return None,
     };
     Some(record)
+}
+
+/// Tests and programs that did not come to their end.
+fn ended(request: &Request, outcome: Outcome) -> Option<Event> {
+    let outcome = match outcome {
+        Outcome::Interrupted => "interrupted",
+        Outcome::Limit => "limit",
+        Outcome::Ok | Outcome::Error => "error",
+    }
+    .to_owned();
+    let target = target(request);
+    match request.op {
+        Op::Test | Op::TestAll => Some(Event::Test { target, outcome }),
+        Op::RunEntry => Some(Event::Run { target, outcome }),
+        _ => None,
+    }
+}
+
+/// What is tested, or run.
+fn target(request: &Request) -> String {
+    let named = |field: &str| text(request, field).unwrap_or_default();
+    match request.op {
+        Op::RunEntry => format!("{} {}", named("class"), named("selector")),
+        _ => text(request, "class")
+            .or_else(|| text(request, "file"))
+            .unwrap_or("all")
+            .to_owned(),
+    }
 }
 
 fn text<'a>(request: &'a Request, field: &str) -> Option<&'a str> {

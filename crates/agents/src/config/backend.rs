@@ -7,8 +7,10 @@ use beamtalk_ninep::Refusal;
 use regex::Regex;
 use serde::Deserialize;
 
+use super::Templates;
 use super::layers::{Advanced, Filesystem, General, Layer, Namespaces, Network};
 use crate::error::refusal;
+use crate::places::{Places, own_program};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -365,7 +367,17 @@ impl Backend {
         if file.command.is_empty() {
             return Err(fail("command: must not be empty".to_owned()));
         }
-        let regex = |key: &str, text: &str| Regex::new(text).map_err(|error| fail(format!("{key}: {error}")));
+        let regex = |key: &str, text: &str| {
+            Regex::new(text).map_err(|error| {
+                // After a picture of the expression, which the file shows too.
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default();
+                fail(format!(
+                    "{key}: {}",
+                    reason.strip_prefix("error: ").unwrap_or(reason)
+                ))
+            })
+        };
         let optional =
             |key: &str, text: &Option<String>| text.as_deref().map(|text| regex(key, text)).transpose();
         let ready_regex = optional("start.regex", &file.start.regex)?;
@@ -451,16 +463,17 @@ impl Backend {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.program().is_ok()
+        let nowhere = Places::of(Path::new("/"));
+        self.program(&Templates::new(&nowhere, "", "/", Some(""))).is_ok()
     }
 
     /// The file the command names.
-    pub(crate) fn program(&self) -> Result<PathBuf, Refusal> {
-        let command = self.command.first().map(String::as_str).unwrap_or_default();
+    pub(crate) fn program(&self, templates: &Templates) -> Result<PathBuf, Refusal> {
         if self.is_built_in() {
-            return std::env::current_exe().map_err(|_| refusal("backend command not found: beamtalk"));
+            return own_program().map_err(|_| refusal("backend command not found: beamtalk"));
         }
-        find_program(command).ok_or_else(|| refusal(format!("backend command not found: {command}")))
+        let command = templates.require(self.command.first().map(String::as_str).unwrap_or_default())?;
+        find_program(&command).ok_or_else(|| refusal(format!("backend command not found: {command}")))
     }
 
     /// The model for the arguments of `new`.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Access, Backend, Config, IdleMode, Ready, RestartPolicy};
+use super::{Access, Backend, Config, IdleMode, Ready, RestartPolicy, Templates};
 
 fn config(files: &[(&str, &str)]) -> (tempfile::TempDir, Config) {
     let base = tempfile::tempdir().unwrap();
@@ -55,7 +55,7 @@ fn the_example_of_the_guide_parses() {
         "sandbox \"none\" not found"
     );
     assert_eq!(
-        backend.program().unwrap_err().text,
+        backend.program(&Templates::default()).unwrap_err().text,
         "backend command not found: /srv/tools/review-loop"
     );
 }
@@ -109,5 +109,51 @@ fn levels_fall_to_the_next_lower_then_higher_then_default_model() {
     assert_eq!(
         message,
         "invalid level: top (must be one of: low, standard, high)"
+    );
+}
+
+#[test]
+fn mistakes_are_told_in_one_line_and_stop_nobody_else() {
+    let (base, config) = config(&[
+        ("backends/syntax.yaml", "command: [x\nfoo: }\n"),
+        ("backends/unknown.yaml", "command: [\"x\"]\nbogus: 3\n"),
+        (
+            "backends/pattern.yaml",
+            "command: [\"x\"]\nidle: {mode: regex, regex: '('}\n",
+        ),
+        (
+            "backends/fine.yaml",
+            "command: [\"{HOME}/{NOT_SET_X}\"]\ndescription: |\n  two\n  lines\n",
+        ),
+        ("sandbox/wide.yaml", "filesystem: {rw: 3}\n"),
+    ]);
+    let problems: Vec<String> = config
+        .problems()
+        .iter()
+        .map(|problem| problem.replace(&format!("{}/", base.path().display()), ""))
+        .collect();
+    let starts = [
+        "backends/pattern.yaml: idle.regex: unclosed group",
+        "backends/syntax.yaml: line 2 column 4: ",
+        "backends/unknown.yaml: line 2 column 1: unknown field `bogus`, ",
+        "sandbox/wide.yaml: line 1 column ",
+    ];
+    assert_eq!(problems.len(), starts.len(), "{problems:?}");
+    for (problem, start) in problems.iter().zip(starts) {
+        assert!(problem.starts_with(start) && !problem.contains('\n'), "{problem}");
+    }
+    let lines = config.backend_lines();
+    assert!(lines.contains("fine\tmissing\ttwo lines\n"), "{lines}");
+    assert!(lines.lines().all(|line| line.split('\t').count() == 3), "{lines}");
+    let places = crate::places::Places::of(Path::new("/tmp/ns"));
+    let templates = Templates::new(&places, "5e1fa0c2", "/tmp", None);
+    assert_eq!(
+        config
+            .backend("fine")
+            .unwrap()
+            .program(&templates)
+            .unwrap_err()
+            .text,
+        "undefined template {NOT_SET_X}"
     );
 }

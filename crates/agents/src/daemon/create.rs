@@ -64,7 +64,6 @@ impl Hub {
         let arguments = NewArguments::parse(words)?;
         let config = self.config();
         let backend = config.backend(&arguments.backend)?.clone();
-        backend.program()?;
         let cwd = arguments
             .cwd
             .unwrap_or_else(|| places::home().display().to_string());

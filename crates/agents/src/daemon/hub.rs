@@ -16,7 +16,7 @@ use crate::events::Events;
 use crate::files;
 use crate::ids::unix_seconds;
 use crate::mail::{Draft, Mail, Message, USER};
-use crate::places::{Places, user_name};
+use crate::places::{Places, own_program, user_name};
 use crate::sandbox::Kernel;
 use crate::secrets::Secrets;
 use crate::session::core::State;
@@ -74,7 +74,7 @@ impl Hub {
         files::make_directory(&places.state.join("sessions"))?;
         files::make_directory(&places.exited())?;
         files::make_directory(&places.state.join("mail"))?;
-        let program = std::env::current_exe()?;
+        let program = own_program()?;
         let mut environment = vec![("NAMESPACE".to_owned(), places.namespace.display().to_string())];
         for name in ["BEAMTALK_HOME", "XDG_CONFIG_HOME", "HOME"] {
             if let Ok(value) = std::env::var(name) {

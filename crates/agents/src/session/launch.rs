@@ -49,9 +49,9 @@ pub(crate) fn plan(
     resume: bool,
 ) -> Result<(Launch, SandboxReport), Refusal> {
     let backend = config.backend(&record.backend)?;
-    let program = backend.program()?;
-    let wanted = config.sandbox(backend, &record.sandbox)?;
     let mut templates = Templates::new(places, &record.id, &record.cwd, record.model.as_deref());
+    let program = backend.program(&templates)?;
+    let wanted = config.sandbox(backend, &record.sandbox)?;
     templates.set("SELF", program.display().to_string());
     let mut words: Vec<&String> = backend.command.iter().collect();
     if record.model.is_some() {

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Scope;
+use beamtalk_syntax::ast::Item;
+
 use crate::exit::Fault;
 use crate::fetch::{self, Wanted};
 use crate::files;
@@ -131,17 +132,10 @@ impl Package {
         }
     }
 
-    /// Native Erlang files that are newer in content than what was built from them.
-    pub(crate) fn native_sources(&self, scope: Scope) -> anyhow::Result<Vec<PathBuf>> {
+    /// Where native Erlang is, if this package can have any.
+    pub(crate) fn native_directory(&self) -> Option<PathBuf> {
         let directory = self.project.root.join("native");
-        if self.only.is_some() || !directory.is_dir() {
-            return Ok(Vec::new());
-        }
-        super::native::changed(&directory, &self.native_output(), scope)
-    }
-
-    pub(crate) fn native_output(&self) -> PathBuf {
-        native_output(&self.output)
+        (self.only.is_none() && directory.is_dir()).then_some(directory)
     }
 }
 
@@ -342,16 +336,30 @@ fn check_fence(
 
 /// A dependency may not export the name of a standard class.
 fn check_standard_names(project: &Project, name: &str) -> anyhow::Result<()> {
+    let is_standard = |class: &str| {
+        beamtalk_node::library_sources().any(|(file, _)| file.strip_suffix(".bt") == Some(class))
+    };
     for path in project.sources()? {
-        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
-            continue;
-        };
-        if beamtalk_node::library_sources().any(|(file, _)| file.strip_suffix(".bt") == Some(stem)) {
-            let shown = files::shown(&path, &project.root);
-            let message = format!(
-                "error[E0303]: package '{name}' ({shown}) exports '{stem}', a class of the standard library"
-            );
-            return Err(Fault::failure("E0303", message).into());
+        let text = files::read_source(&path)?;
+        // Parsing is for the few files that look as if they declared one.
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            let declared = words.clone().next().unwrap_or_default();
+            let class: String = declared.chars().take_while(|c| c.is_alphanumeric()).collect();
+            if !word.ends_with("subclass:") || !is_standard(&class) {
+                continue;
+            }
+            let unit = beamtalk_syntax::parse_file(&text).unit;
+            let is_declared = unit.items.iter().any(|item| {
+                matches!(item, Item::Class(found) if found.name.text == class && !found.modifiers.is_internal)
+            });
+            if is_declared {
+                let shown = files::shown(&path, &project.root);
+                let message = format!(
+                    "error[E0303]: package '{name}' ({shown}) exports '{class}', a class of the standard library"
+                );
+                return Err(Fault::failure("E0303", message).into());
+            }
         }
     }
     Ok(())

@@ -25,6 +25,9 @@ pub(crate) struct Index {
 pub(crate) struct Entry {
     pub(crate) hash: String,
     pub(crate) modules: Vec<String>,
+    /// The module of each class.
+    #[serde(default)]
+    pub(crate) classes: BTreeMap<String, String>,
     /// Every declared name with the hash of what others can see of it.
     pub(crate) declares: BTreeMap<String, String>,
     /// Capitalised names in the text, and the hash each had when this file was compiled.
@@ -53,6 +56,13 @@ impl Index {
         self.files
             .values()
             .flat_map(|entry| entry.modules.iter().map(String::as_str))
+            .collect()
+    }
+
+    /// The module of every class.
+    pub(crate) fn classes(&self) -> BTreeMap<String, String> {
+        let all = self.files.values().flat_map(|entry| &entry.classes);
+        all.map(|(class, module)| (class.clone(), module.clone()))
             .collect()
     }
 

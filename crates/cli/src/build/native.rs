@@ -1,6 +1,7 @@
 //! Native Erlang of a package: `native/*.erl`, compiled by the node with its warnings shown.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use anyhow::Context;
 use beamtalk_etf::Term;
 use beamtalk_node::Worker;
 
-use super::graph::native_output;
+use super::graph::{Package, native_output};
 use super::{Plan, Scope, path_term};
 use crate::exit::Fault;
 use crate::files;
@@ -17,19 +18,74 @@ use crate::wire;
 
 const INDEX: &str = ".beamtalk-native.json";
 
-/// The files below `native/` that must be compiled again: all of them when any header or the file
-/// itself changed.
-pub(crate) fn changed(directory: &Path, output: &Path, scope: Scope) -> anyhow::Result<Vec<PathBuf>> {
-    let now = hashes(directory)?;
-    let is_current =
-        scope == Scope::Changed && std::fs::read(output.join(INDEX)).ok() == serde_json::to_vec(&now).ok();
-    if is_current {
-        return Ok(Vec::new());
+/// Find the files of a package that must be compiled again: all of them when any of them, a header, a class or Erlang
+/// changed.
+pub(crate) fn plan(package: &Package, plan: &mut Plan, scope: Scope, erlang: &str) -> anyhow::Result<()> {
+    let Some(directory) = package.native_directory() else {
+        return Ok(());
+    };
+    let mut now = hashes(&directory)?;
+    now.insert(
+        "<classes>".to_owned(),
+        files::hash(class_header(&plan.classes).as_bytes()),
+    );
+    now.insert("<erlang>".to_owned(), erlang.to_owned());
+    plan.native_index = serde_json::to_vec(&now)?;
+    let old = std::fs::read(native_output(&plan.output).join(INDEX)).ok();
+    if scope == Scope::Everything || old.as_ref() != Some(&plan.native_index) {
+        plan.native = sources(&directory)?;
     }
-    sources(directory)
+    Ok(())
+}
+
+/// Two packages with a module of one name cannot be loaded together.
+pub(crate) fn check_names(plans: &[Plan]) -> anyhow::Result<()> {
+    let mut seen: BTreeMap<OsString, &Plan> = BTreeMap::new();
+    for plan in plans {
+        for path in sources(&plan.root.join("native"))? {
+            let stem = path.file_stem().unwrap_or_default().to_owned();
+            if let Some(other) = seen.insert(stem.clone(), plan) {
+                let name = |plan: &Plan| plan.name.clone().unwrap_or_default();
+                let message = format!(
+                    "the native module '{}' is in '{}' and in '{}'",
+                    stem.display(),
+                    name(other),
+                    name(plan)
+                );
+                return Err(Fault::failure("module_conflict", message)
+                    .with_hint("start the names of native modules with the package's name")
+                    .into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Remove modules whose source is gone.
+pub(crate) fn remove_stale(plan: &Plan) -> anyhow::Result<()> {
+    let output = native_output(&plan.output);
+    if !output.is_dir() {
+        return Ok(());
+    }
+    let known: Vec<OsString> = sources(&plan.root.join("native"))?
+        .iter()
+        .filter_map(|path| path.file_stem().map(OsString::from))
+        .collect();
+    for beam in files::find(&output, &["beam"])? {
+        if !beam
+            .file_stem()
+            .is_some_and(|stem| known.iter().any(|known| known == stem))
+        {
+            std::fs::remove_file(&beam).with_context(|| format!("cannot remove {}", beam.display()))?;
+        }
+    }
+    Ok(())
 }
 
 fn sources(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
     let mut found = files::find(directory, &["erl"])?;
     found.retain(|path| path.parent() == Some(directory));
     Ok(found)
@@ -57,7 +113,7 @@ pub(crate) fn compile(terminal: &mut Terminal, worker: &mut Worker, plan: &Plan)
     std::fs::create_dir_all(&include).with_context(|| format!("cannot create {}", include.display()))?;
     files::write_atomic(
         &include.join("beamtalk_classes.hrl"),
-        class_header(plan).as_bytes(),
+        class_header(&plan.classes).as_bytes(),
     )?;
     let includes = [directory.join("include"), include];
     let request = Term::tuple([
@@ -78,17 +134,15 @@ pub(crate) fn compile(terminal: &mut Terminal, worker: &mut Worker, plan: &Plan)
     if !is_ok {
         return Err(Fault::failure("compile_error", "native Erlang code does not compile").into());
     }
-    files::write_atomic(&output.join(INDEX), &serde_json::to_vec(&hashes(&directory)?)?)
+    files::write_atomic(&output.join(INDEX), &plan.native_index)
 }
 
 /// Macros that name the module of each class, so that native code spells none itself.
-fn class_header(plan: &Plan) -> String {
+fn class_header(classes: &BTreeMap<String, String>) -> String {
     let mut header = String::from("%% Made by beamtalk build: the module of each class.\n");
-    for module in &plan.modules {
-        if let Some(class) = &module.class {
-            // Writing to a String cannot fail.
-            let _ = writeln!(header, "-define('BT_{class}', '{}').", module.name);
-        }
+    for (class, module) in classes {
+        // Writing to a String cannot fail.
+        let _ = writeln!(header, "-define('BT_{class}', '{module}').");
     }
     header
 }

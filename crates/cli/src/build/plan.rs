@@ -1,16 +1,16 @@
 //! Deciding what to compile, and compiling it to Erlang forms.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use beamtalk_compiler::{ClassTable, CompiledModule, Origin};
+use beamtalk_compiler::{ClassTable, CompiledModule, Dependencies, Origin, Packages};
 use beamtalk_syntax::ast::Item;
 
-use super::Scope;
 use super::graph::{Dialect, Package};
 use super::index::{Entry, Index};
 use super::interface::Interfaces;
+use super::{Scope, native};
 use crate::files;
 use crate::findings::FileFindings;
 use crate::source::{self, Parsed, Text};
@@ -27,6 +27,10 @@ pub(crate) struct Plan {
     pub(crate) modules: Vec<CompiledModule>,
     /// Native Erlang files to compile.
     pub(crate) native: Vec<PathBuf>,
+    /// What they are compiled from, as the index of native output has it.
+    pub(crate) native_index: Vec<u8>,
+    /// The module of every class.
+    pub(crate) classes: BTreeMap<String, String>,
     /// All modules of the package after the build.
     pub(crate) module_names: Vec<String>,
     pub(crate) findings: Vec<FileFindings>,
@@ -44,8 +48,14 @@ impl Plan {
         !self.modules.is_empty() || !self.native.is_empty()
     }
 
+    /// Whether the directory is not what it was before.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.index.is_some()
+    }
+
     /// Bring directory and index in step with the compiled modules.
     pub(crate) fn settle(&self) -> anyhow::Result<()> {
+        native::remove_stale(self)?;
         let Some(index) = &self.index else { return Ok(()) };
         self.clean()?;
         index.write(&self.output)
@@ -70,6 +80,19 @@ impl Plan {
     /// The index to put in place once the modules are written, for a node that does it itself.
     pub(crate) fn index_bytes(&self) -> anyhow::Result<Option<Vec<u8>>> {
         self.index.as_ref().map(Index::to_bytes).transpose()
+    }
+
+    /// The source file of each module that is compiled.
+    pub(crate) fn paths(&self) -> BTreeMap<&str, &str> {
+        let files = self.index.iter().flat_map(|index| &index.files);
+        files
+            .flat_map(|(path, entry)| {
+                entry
+                    .modules
+                    .iter()
+                    .map(|module| (module.as_str(), path.as_str()))
+            })
+            .collect()
     }
 
     /// `<name>.app`.
@@ -103,18 +126,31 @@ impl Plan {
 /// The classes known to later files, made when the first file needs compiling.
 struct Tables {
     table: Option<ClassTable>,
+    packages: Packages,
     /// Parsed on demand: the sources of dependencies that were up to date.
     waiting: Vec<Parsed>,
 }
 
 impl Tables {
     fn get(&mut self) -> &mut ClassTable {
-        let table = self.table.get_or_insert_with(source::library_table);
+        let table = self.table.get_or_insert_with(|| {
+            let mut table = source::library_table();
+            table.set_packages(std::mem::take(&mut self.packages));
+            table
+        });
         for parsed in self.waiting.drain(..) {
             table.declare(&parsed.file);
         }
         table
     }
+}
+
+/// A package with its texts.
+struct Sources<'a> {
+    package: &'a Package,
+    texts: Vec<Text>,
+    /// Parsed already, if the names of several packages had to be known.
+    parsed: Option<Vec<Parsed>>,
 }
 
 /// Plan a package after its dependencies.
@@ -124,22 +160,40 @@ pub(crate) fn plan_all(
     scope: Scope,
     erlang: &str,
 ) -> anyhow::Result<Vec<Plan>> {
+    let mut sources = Vec::new();
+    for each in package.in_order() {
+        let texts = each
+            .sources()?
+            .iter()
+            .map(|path| Text::read(path, &each.project.root))
+            .collect::<anyhow::Result<Vec<Text>>>()?;
+        let parsed = (!package.dependencies().is_empty()).then(|| parse_all(each, &texts));
+        sources.push(Sources {
+            package: each,
+            texts,
+            parsed,
+        });
+    }
+    let packages = names(
+        sources
+            .iter()
+            .map(|each| (each.package, each.parsed.as_deref().unwrap_or_default())),
+    );
+    let shared: Vec<&str> = packages.shared_names().collect();
+    let shared = shared.join(" ");
     let mut tables = Tables {
         table: None,
+        packages,
         waiting: Vec::new(),
     };
     let mut plans = Vec::new();
     let mut below = String::new();
-    for package in package.in_order() {
-        let texts = package
-            .sources()?
-            .iter()
-            .map(|path| Text::read(path, &package.project.root))
-            .collect::<anyhow::Result<Vec<Text>>>()?;
-        let environment = environment(package, erlang, &below);
-        let fingerprint: Vec<&str> = texts.iter().map(|text| text.hash.as_str()).collect();
+    for each in sources {
+        let package = each.package;
+        let environment = environment(package, erlang, &format!("{shared}\n{below}"));
+        let fingerprint: Vec<&str> = each.texts.iter().map(|text| text.hash.as_str()).collect();
         below = files::hash(format!("{below}{environment}{}", fingerprint.join("")).as_bytes());
-        let plan = plan_one(package, texts, scope, environment, &mut tables)?;
+        let plan = plan_one(each, scope, environment, erlang, &mut tables)?;
         terminal.detail(format_args!(
             "{}: {} of {} modules to compile",
             package.name().unwrap_or("(no package)"),
@@ -148,7 +202,31 @@ pub(crate) fn plan_all(
         ));
         plans.push(plan);
     }
+    native::check_names(&plans)?;
     Ok(plans)
+}
+
+/// What each package declares, and whom it uses.
+pub(crate) fn names<'a>(sources: impl Iterator<Item = (&'a Package, &'a [Parsed])>) -> Packages {
+    let mut packages = Packages::default();
+    for (package, parsed) in sources {
+        if let Some(manifest) = &package.project.manifest {
+            let uses = manifest
+                .dependencies
+                .iter()
+                .map(|dependency| dependency.name.as_str());
+            let dependencies = if manifest.has_strict_dependencies {
+                Dependencies::Strict
+            } else {
+                Dependencies::Lenient
+            };
+            packages.add(&manifest.name, uses, dependencies);
+        }
+        for parsed in parsed {
+            packages.declare(&parsed.file);
+        }
+    }
+    packages
 }
 
 /// Everything that makes old output worthless as a whole.
@@ -183,12 +261,18 @@ fn binary_stamp() -> String {
 }
 
 fn plan_one(
-    package: &Package,
-    texts: Vec<Text>,
+    sources: Sources<'_>,
     scope: Scope,
     environment: String,
+    erlang: &str,
     tables: &mut Tables,
 ) -> anyhow::Result<Plan> {
+    let Sources {
+        package,
+        texts,
+        parsed,
+    } = sources;
+    let parsed = |texts: &[Text]| parsed.unwrap_or_else(|| parse_all(package, texts));
     let output = package.output();
     let old = Index::read(&output);
     let mut plan = Plan {
@@ -202,7 +286,9 @@ fn plan_one(
         output: output.clone(),
         is_dependency: package.is_dependency,
         modules: Vec::new(),
-        native: package.native_sources(scope)?,
+        native: Vec::new(),
+        native_index: Vec::new(),
+        classes: BTreeMap::new(),
         module_names: Vec::new(),
         findings: Vec::new(),
         native_applications: package
@@ -221,6 +307,8 @@ fn plan_one(
     let hashes = texts.iter().map(|text| (text.shown.as_str(), text.hash.as_str()));
     if scope == Scope::Changed && old.is_current(&environment, hashes, &output) {
         plan.module_names = old.modules().into_iter().map(str::to_owned).collect();
+        plan.classes = old.classes();
+        native::plan(package, &mut plan, scope, erlang)?;
         plan.findings = texts
             .iter()
             .filter_map(|text| {
@@ -237,12 +325,13 @@ fn plan_one(
             })
             .collect();
         if package.is_dependency {
-            tables.waiting.extend(parse_all(package, texts));
+            tables.waiting.extend(parsed(&texts));
         }
         return Ok(plan);
     }
-    let parsed = parse_all(package, texts);
+    let parsed = parsed(&texts);
     compile_changed(package, parsed, &old, scope, environment, tables, &mut plan)?;
+    native::plan(package, &mut plan, scope, erlang)?;
     Ok(plan)
 }
 
@@ -303,6 +392,13 @@ fn compile_changed(
                         .iter()
                         .map(|module| module.name.to_string())
                         .collect(),
+                    classes: compiled
+                        .modules
+                        .iter()
+                        .filter_map(|module| {
+                            Some((module.class.as_ref()?.to_string(), module.name.to_string()))
+                        })
+                        .collect(),
                     declares: interfaces.declared(&file.file),
                     uses: interfaces.used(&file.file.text),
                     findings: findings.findings.clone(),
@@ -331,6 +427,7 @@ fn compile_changed(
         .map(|name| (*name).to_owned())
         .collect();
     plan.module_names = names.into_iter().map(str::to_owned).collect();
+    plan.classes = index.classes();
     plan.index = Some(index);
     Ok(())
 }
@@ -350,12 +447,12 @@ fn check_module_names(package: &Package, index: &Index) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn parse_all(package: &Package, texts: Vec<Text>) -> Vec<Parsed> {
+pub(crate) fn parse_all(package: &Package, texts: &[Text]) -> Vec<Parsed> {
     let (name, origin) = match package.dialect {
         Dialect::Library => (Some("stdlib"), Origin::Library),
         Dialect::Package | Dialect::Primitives => (package.name(), Origin::Package),
     };
-    source::parallel(&texts, |text| {
+    source::parallel(texts, |text| {
         let module_path = module_path(&text.path, &package.project.root);
         text.clone().parse(name, &module_path, origin)
     })

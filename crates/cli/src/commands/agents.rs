@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, usage_line};
 use context::{Client, Failure};
 
 #[derive(Args)]
@@ -321,19 +321,13 @@ pub(crate) fn by_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString
 }
 
 /// Wrong usage as JSON, if these are arguments of `agents` that ask for it.
-pub(crate) fn usage_as_json(arguments: &[OsString], message: &str) -> Option<String> {
+pub(crate) fn usage_as_json(arguments: &[OsString], error: &clap::Error) -> Option<String> {
     let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
     let asked = words.next() == Some("agents")
         && words
             .take_while(|word| *word != "--")
             .any(|word| word == "--json");
-    let said: Vec<&str> = message
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.is_empty())
-        .collect();
-    let said = said.join(" ");
-    let line = said.strip_prefix("error: ").unwrap_or(&said);
+    let line = usage_line(error);
     asked.then(|| serde_json::json!({"error": {"code": Exit::Usage.code(), "message": line}}).to_string())
 }
 

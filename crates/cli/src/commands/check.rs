@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use beamtalk_compiler::{ClassTable, Origin};
 
 use super::build::{package, policy};
+use super::test::declare_package;
 use crate::build::{Package, plan};
 use crate::exit::{Exit, Fault};
 use crate::files;
@@ -82,31 +83,26 @@ pub(crate) struct Sources {
 /// Read what lies below a path of a package; all the rest is only declared.
 pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
     let mut table = source::library_table();
+    declare_package(package, &mut table)?;
+    let root = &package.project.root;
     let mut files = Vec::new();
-    for package in package.in_order() {
-        let root = &package.project.root;
-        let mut paths: Vec<(PathBuf, Origin)> = package
-            .sources()?
-            .into_iter()
-            .map(|path| (path, Origin::Package))
-            .collect();
-        let tests = root.join("test");
-        if !package.is_dependency && package.project.manifest.is_some() && tests.is_dir() {
-            paths.extend(
-                files::find(&tests, &["bt"])?
-                    .into_iter()
-                    .map(|path| (path, Origin::Test)),
-            );
-        }
-        for (path, origin) in paths {
-            let text = Text::read(&path, root)?;
-            let module_path = plan::module_path(&path, root);
-            let file = text.parse(package.name(), &module_path, origin);
+    let mut paths: Vec<(PathBuf, Origin)> = package
+        .sources()?
+        .into_iter()
+        .map(|path| (path, Origin::Package))
+        .collect();
+    let tests = root.join("test");
+    if package.project.manifest.is_some() && tests.is_dir() {
+        let found = files::find(&tests, &["bt"])?;
+        paths.extend(found.into_iter().map(|path| (path, Origin::Test)));
+    }
+    for (path, origin) in paths {
+        let module_path = plan::module_path(&path, root);
+        let file = Text::read(&path, root)?.parse(package.name(), &module_path, origin);
+        if origin == Origin::Test {
             table.declare(&file.file);
-            if !package.is_dependency {
-                files.push(file);
-            }
         }
+        files.push(file);
     }
     // The current directory stands for its project.
     if path != Path::new(".") {

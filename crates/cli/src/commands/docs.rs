@@ -176,11 +176,8 @@ fn page(topic: &str, selector: Option<&str>) -> Option<String> {
 
 /// Codes of what is found before or around compiling.
 const TOOL_CODES: &[(&str, &str)] = &[
-    (
-        "E0303",
-        "a dependency exports a class with the name of a standard class",
-    ),
-    ("E0901", "a source file is not UTF-8 text"),
+    ("E0303", "A dependency exports the name of a standard class."),
+    ("E0901", "A source file is not UTF-8 text."),
 ];
 
 /// Every code with one line about it.

@@ -66,7 +66,12 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             Outcome::Changed(formatted) => {
                 changed += 1;
                 if arguments.check {
-                    terminal.print(diff::unified(&text.shown, &text.content, &formatted).trim_end())?;
+                    let difference = diff::unified(&text.shown, &text.content, &formatted);
+                    if terminal.is_json() {
+                        terminal.print(serde_json::json!({"file": text.shown, "diff": difference}))?;
+                    } else {
+                        terminal.print(difference.trim_end())?;
+                    }
                 } else {
                     files::write_atomic(&path, formatted.as_bytes())?;
                     terminal.status(format_args!("Formatted {}", text.shown));

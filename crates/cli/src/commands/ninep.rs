@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use beamtalk_agents::{Door, Proof, Trust, candidates, connect, connect_to};
-use beamtalk_ninep::{Attachment, Client, Error, File, NOTAG};
+use beamtalk_ninep::{Attachment, Client, Error, File, NOTAG, Stat};
 use clap::{Args, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -143,6 +143,12 @@ impl Remote {
         Failure::Failed(format!("{what} {}: {error}", self.shown))
     }
 
+    fn stat(&self) -> Result<Stat, Failure> {
+        self.tree
+            .stat(&self.path)
+            .map_err(|error| self.failed("stat", &error))
+    }
+
     fn open(&self, mode: u8) -> Result<File, Failure> {
         self.tree
             .open(&self.path, mode)
@@ -258,10 +264,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
             let order = listing::Order::of(*unsorted, *by_time);
             for path in paths {
                 let remote = reach(arguments, path)?;
-                let stat = remote
-                    .tree
-                    .stat(&remote.path)
-                    .map_err(|error| remote.failed("stat", &error))?;
+                let stat = remote.stat()?;
                 let stats = if stat.is_directory() && !directory {
                     remote
                         .tree
@@ -277,10 +280,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Command::Stat { paths } => {
             for path in paths {
                 let remote = reach(arguments, path)?;
-                let stat = remote
-                    .tree
-                    .stat(&remote.path)
-                    .map_err(|error| remote.failed("stat", &error))?;
+                let stat = remote.stat()?;
                 writeln!(std::io::stdout(), "{}", listing::stat_line(&stat))?;
             }
             Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use beamtalk_workspace::{LoadedPackage, ProjectImage, SourceText, TextOrigin};
+use beamtalk_workspace::{LoadedPackage, PackageUse, ProjectImage, SourceText, TextOrigin};
 
 use super::build::policy;
 use crate::build::{self, Package, Scope};
@@ -70,6 +70,14 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
                     .collect(),
             };
             image.packages.insert(name.to_owned(), about);
+        }
+        if let Some(manifest) = &package.project.manifest {
+            let uses = manifest.dependencies.iter();
+            image.uses.push(PackageUse {
+                name: manifest.name.clone(),
+                uses: uses.map(|dependency| dependency.name.clone()).collect(),
+                is_strict: manifest.has_strict_dependencies,
+            });
         }
         for path in package.sources()? {
             let module_path = build::plan::module_path(&path, root);

@@ -85,7 +85,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
 }
 
 pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> anyhow::Result<Exit> {
-    let flags = StartFlags::default();
+    let flags = StartFlags::of_environment()?;
     let options = flags.options(Config::load(terminal)?.start)?;
     let source = Source::Expressions(vec![arguments.expression].into_iter());
     in_workspace(

@@ -3,7 +3,7 @@
 //! The job goes to the node in a file; this process then becomes the node, so that signals, streams and
 //! status are the program's own.
 
-mod live;
+pub(crate) mod live;
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -78,9 +78,10 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     let runtime = Runtime::prepare()?;
     if !is_loose {
+        plans.iter().try_for_each(build::native::remove_stale)?;
         plans
             .iter()
-            .filter(|plan| plan.needs_node())
+            .filter(|plan| plan.is_changed())
             .try_for_each(Plan::clean)?;
     }
     let job = job(&plans, &entry, words.as_deref(), is_loose)?;

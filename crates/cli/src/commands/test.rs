@@ -1,5 +1,6 @@
 //! `beamtalk test`, `test-script` and `test-docs`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use beamtalk_node::{Erlang, Runtime, Worker};
 
 use super::build::policy;
 use crate::build::{self, Built, Package, path_term};
-use crate::exit::{Exit, Fault};
+use crate::exit::{Exit, Fault, Report};
 use crate::files;
 use crate::findings::severity::Warnings;
 use crate::lock::{LockArguments, Locking};
@@ -17,9 +18,11 @@ use crate::project::Project;
 use crate::source;
 use crate::terminal::Terminal;
 use crate::testing::collect::{self, Collection, Documentation, Selection};
+use crate::testing::connected;
 use crate::testing::filter::Filters;
 use crate::testing::report::Results;
 use crate::testing::run::{self, Options, Stopwatch};
+use crate::testing::watching::{self, Snapshot};
 use crate::wire;
 
 #[derive(clap::Args)]
@@ -35,6 +38,12 @@ pub(crate) struct Arguments {
     /// Run only the examples in documentation comments.
     #[arg(long)]
     only_doc: bool,
+    /// Run again whenever a file changes: affected tests first, then all.
+    #[arg(long)]
+    watch: bool,
+    /// Run in the live workspace of the project instead of a fresh node.
+    #[arg(long)]
+    connect: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -91,18 +100,69 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         filters: Filters::parse(&arguments.filter)?,
         documentation,
     };
-    let mut session = Session::start(terminal, &arguments.paths, arguments.settings.lock.into())?;
-    let collection = collect::collect(&session.project, &arguments.paths, &session.table, &selection)?;
-    session.finish(
-        terminal,
-        &collection,
-        &arguments.settings,
-        !selection.filters.is_empty(),
-    )
+    if arguments.watch {
+        return watch(terminal, arguments, &selection);
+    }
+    once(terminal, arguments, &selection, &BTreeSet::new())
+}
+
+/// One run of everything; what the changed files may concern runs before it.
+fn once(
+    terminal: &mut Terminal,
+    arguments: &Arguments,
+    selection: &Selection,
+    changed: &BTreeSet<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let locking = arguments.settings.lock.into();
+    let place = if arguments.connect {
+        Where::Workspace
+    } else {
+        Where::Node
+    };
+    let mut session = Session::start(terminal, &arguments.paths, locking, place)?;
+    let collection = collect::collect(&session.project, &arguments.paths, &session.table, selection)?;
+    let is_filtered = !selection.filters.is_empty();
+    let affected = watching::affected(&session.project, &collection.units, changed);
+    if !affected.is_empty() && affected.len() < collection.units.len() {
+        terminal.status("Affected tests:");
+        session.finish(
+            terminal,
+            &collection,
+            &arguments.settings,
+            is_filtered,
+            Some(affected),
+        )?;
+        terminal.status("All tests:");
+    }
+    session.finish(terminal, &collection, &arguments.settings, is_filtered, None)
+}
+
+/// Run, wait for a change, run again, until interrupted.
+fn watch(terminal: &mut Terminal, arguments: &Arguments, selection: &Selection) -> anyhow::Result<Exit> {
+    let root = project(&arguments.paths)?.root;
+    let mut before = Snapshot::take(&root, &arguments.paths);
+    let mut changed = BTreeSet::new();
+    loop {
+        if let Err(error) = once(terminal, arguments, selection, &changed) {
+            // Nobody reads any more, or a fault of the moment: source that does not compile is mended next.
+            let Some(report) = Report::new(&error) else {
+                return Ok(Exit::Success);
+            };
+            if report.exit != Exit::Failure {
+                return Err(error);
+            }
+            terminal.error(format_args!("error: {}", report.message));
+        }
+        terminal.status("Waiting for changes; Ctrl-C ends.");
+        let now = watching::wait(&root, &arguments.paths, &before);
+        changed = now.changed_since(&before);
+        before = now;
+    }
 }
 
 pub(crate) fn run_scripts(terminal: &mut Terminal, arguments: &ScriptArguments) -> anyhow::Result<Exit> {
-    let mut session = Session::start(terminal, &arguments.paths, arguments.settings.lock.into())?;
+    let locking = arguments.settings.lock.into();
+    let mut session = Session::start(terminal, &arguments.paths, locking, Where::Node)?;
     let selection = Selection {
         documentation: Documentation::Excluded,
         ..Selection::default()
@@ -116,27 +176,55 @@ pub(crate) fn run_scripts(terminal: &mut Terminal, arguments: &ScriptArguments) 
         }
     }
     let collection = collect::collect(&session.project, &scripts, &session.table, &selection)?;
-    session.finish(terminal, &collection, &arguments.settings, false)
+    session.finish(terminal, &collection, &arguments.settings, false, None)
 }
 
 pub(crate) fn run_docs(terminal: &mut Terminal, arguments: &DocsArguments) -> anyhow::Result<Exit> {
-    let mut session = Session::start(terminal, &arguments.paths, arguments.settings.lock.into())?;
+    let locking = arguments.settings.lock.into();
+    let mut session = Session::start(terminal, &arguments.paths, locking, Where::Node)?;
     let collection = collect::collect_markdown(&session.project, &arguments.paths, &session.table)?;
-    session.finish(terminal, &collection, &arguments.settings, false)
+    session.finish(terminal, &collection, &arguments.settings, false, None)
 }
 
-/// A node with the package loaded, and what the compiler knows about it.
+/// Where tests run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// In a fresh node without listeners.
+    Node,
+    Workspace,
+}
+
+/// A project, what the compiler knows about it, and a node with its package loaded.
 struct Session {
     project: Project,
     table: ClassTable,
-    worker: Worker,
+    /// None when tests run in the workspace.
+    worker: Option<Worker>,
     watch: Stopwatch,
 }
 
 impl Session {
-    fn start(terminal: &mut Terminal, paths: &[PathBuf], locking: Locking) -> anyhow::Result<Self> {
+    fn start(
+        terminal: &mut Terminal,
+        paths: &[PathBuf],
+        locking: Locking,
+        place: Where,
+    ) -> anyhow::Result<Self> {
         let watch = Stopwatch::start();
         let project = project(paths)?;
+        if place == Where::Workspace {
+            let mut table = source::library_table();
+            if project.manifest.is_some() {
+                let package = Package::resolve(terminal, project.clone(), locking)?;
+                declare_package(&package, &mut table)?;
+            }
+            return Ok(Self {
+                project,
+                table,
+                worker: None,
+                watch,
+            });
+        }
         let erlang = Erlang::find()?;
         let runtime = Runtime::prepare()?;
         // The node boots while the sources are read.
@@ -152,7 +240,7 @@ impl Session {
         Ok(Self {
             project,
             table,
-            worker,
+            worker: Some(worker),
             watch,
         })
     }
@@ -163,6 +251,7 @@ impl Session {
         collection: &Collection,
         settings: &Settings,
         is_filtered: bool,
+        only: Option<BTreeSet<usize>>,
     ) -> anyhow::Result<Exit> {
         for warning in &collection.warnings {
             terminal.status(format_args!("warning: {warning}"));
@@ -173,12 +262,16 @@ impl Session {
                 .map_err(|_| Fault::usage("bad_timeout", "--timeout must be a number of seconds"))?,
             stops_at_failure: settings.fail_fast,
             seed: settings.seed.unwrap_or_else(run::random_seed),
+            only,
         };
         terminal.status(format_args!("Seed: {}", options.seed));
-        let outcomes = run::run(terminal, &mut self.worker, collection, &options)?;
+        let outcomes = match &mut self.worker {
+            Some(worker) => run::run(terminal, worker, collection, &options)?,
+            None => connected::run(terminal, &self.project, collection, &options, is_filtered)?,
+        };
         let results = Results {
             units: collection.units.iter().zip(outcomes).collect(),
-            files: collection.files,
+            files: collection.files_of(options.only.as_ref()),
             duration: self.watch.elapsed(),
             seed: options.seed,
         };
@@ -226,17 +319,21 @@ fn project(paths: &[PathBuf]) -> anyhow::Result<Project> {
 
 /// Make the classes of the package and its dependencies known to the compiler.
 pub(crate) fn declare_package(package: &Package, table: &mut ClassTable) -> anyhow::Result<()> {
+    let mut all = Vec::new();
     for package in package.in_order() {
         let root = &package.project.root;
-        for path in package.sources()? {
-            let module_path = build::plan::module_path(&path, root);
-            let text = source::Text::read(&path, root)?;
-            table.declare(
-                &text
-                    .parse(package.name(), &module_path, beamtalk_compiler::Origin::Package)
-                    .file,
-            );
-        }
+        let texts = package
+            .sources()?
+            .iter()
+            .map(|path| source::Text::read(path, root))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        all.push((package, build::plan::parse_all(package, &texts)));
+    }
+    table.set_packages(build::plan::names(
+        all.iter().map(|(package, parsed)| (*package, parsed.as_slice())),
+    ));
+    for parsed in all.iter().flat_map(|(_, parsed)| parsed) {
+        table.declare(&parsed.file);
     }
     Ok(())
 }

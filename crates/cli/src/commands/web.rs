@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::default().options(Config::of(&place.state)?.start)?;
+    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
     place.find_or_start(terminal, &options)?;
     let (mut control, info) = place.require_control()?;
     let answer = control_answer(control.call(&json!({"op": "login-token"}))?)?;
@@ -39,7 +39,12 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let site = format!("{scheme}://{host}:{}", info.port);
     if arguments.print_url {
         terminal.status("Use it within 60 s; it works once.");
-        terminal.print(format_args!("{site}/#login={token}"))?;
+        let url = format!("{site}/#login={token}");
+        if terminal.is_json() {
+            terminal.print(json!({"url": url}))?;
+        } else {
+            terminal.print(url)?;
+        }
         return Ok(Exit::Success);
     }
     let session = SessionName::parse(&info.session).map_err(refused)?;
@@ -51,7 +56,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         .map_err(refused)?;
     if arguments.no_open {
         terminal.status("Open this file in a browser within 60 s; it works once.");
-        terminal.print(file.display())?;
+        if terminal.is_json() {
+            terminal.print(json!({"file": file}))?;
+        } else {
+            terminal.print(file.display())?;
+        }
         return Ok(Exit::Success);
     }
     let opener = if cfg!(target_os = "macos") {

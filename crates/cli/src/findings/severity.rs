@@ -16,7 +16,7 @@ impl Setting {
 
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
-            "off" => Some(Setting::Off),
+            "off" | "ignore" => Some(Setting::Off),
             "lint" => Some(Setting::Level(Level::Lint)),
             "hint" => Some(Setting::Level(Level::Hint)),
             "warn" => Some(Setting::Level(Level::Warning)),

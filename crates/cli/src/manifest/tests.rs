@@ -94,6 +94,21 @@ fn faults_name_the_line_and_the_repair() {
         &package("[diagnostics]\ndnu = \"loud\"\n"),
         &package("[diagnostics]\ndun = \"hint\"\n"),
         &package("[workspace]\nallow-all = true\n"),
+        &package("[workspace]\neval-timeout = \"1\"\n"),
+        &package("[application]\n"),
+        &package("[application]\nsupervisor = \"app'\"\n"),
+        &package("[application]\nsupervisor = true\n"),
+        &package("[native]\napplications = \"crypto\"\n"),
+        &package("[native]\napplications = [\"a b\"]\n"),
+        &package("strict-deps = \"yes\"\n"),
+        &package("licenses = \"MIT\"\n"),
+        &package("dependencies = 3\n"),
+        &package("[dependencies]\nunits = 3\n"),
+        &package("[dependencies.units]\npath = \"x\"\nrev = \"x\"\n"),
+        &package("[dependencies.units]\ngit = \"https://x\"\ntag = \"v1\"\nbanch = \"x\"\n"),
+        &package("[dependencies]\nunits = { git = \"ext::sh -c x\", tag = \"a\" }\n"),
+        &package("[dependencies]\nunits = { git = \"https://x\", tag = \"\" }\n"),
+        &package("name = \"b\"\n"),
     ]
     .map(fault);
     insta::assert_snapshot!(faults.join("\n"));

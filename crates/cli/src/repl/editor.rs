@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +11,27 @@ use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::config::{BellStyle, Config};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
-use rustyline::hint::Hinter;
-use rustyline::history::{History as _, MemHistory};
+use rustyline::hint::{Hint, Hinter};
+use rustyline::history::{History as _, MemHistory, SearchDirection};
 use rustyline::validate::Validator;
 use rustyline::{ColorMode, CompletionType, Context, Editor, ExternalPrinter, Helper};
 use serde_json::{Map, Value};
+use unicode_width::UnicodeWidthChar;
 
 use super::history::History;
+use super::keys::{self, Shared, lock};
 use super::link::Asker;
 use super::notices::{Notices, Printer};
 use super::paint::Palette;
+use super::pending::{Key, Pending, Step};
 use super::render::{objects, text};
 use super::session::{Ask, Line};
 use super::table::{self, Argument};
 
 const PROMPT: &str = "> ";
 const CONTINUATION: &str = "..> ";
+/// Columns between the stops of a tab.
+const TAB: usize = 8;
 /// How long completion may take; then nothing is offered.
 const COMPLETION_TIME: Duration = Duration::from_millis(500);
 
@@ -44,6 +50,7 @@ pub(crate) struct Console {
     editor: Editor<Assistant, MemHistory>,
     history: History,
     notices: Option<Arc<Notices>>,
+    keys: Shared,
 }
 
 /// What the session has to offer to the editor.
@@ -52,8 +59,24 @@ pub(crate) struct Assistant {
     asker: Rc<RefCell<Option<Asker>>>,
     /// Lines typed before this one, with their line ends.
     before: RefCell<String>,
+    /// Lines after this one, with their prompts: as text, and painted.
+    after: RefCell<(String, String)>,
+    keys: Shared,
     /// An answer is typed, not code.
     is_plain: Cell<bool>,
+}
+
+/// The lines after the one that is edited, shown and never inserted.
+pub(crate) struct Following(String);
+
+impl Hint for Following {
+    fn display(&self) -> &str {
+        &self.0
+    }
+
+    fn completion(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl Console {
@@ -76,16 +99,21 @@ impl Console {
         for entry in entries {
             editor.history_mut().add_owned(entry)?;
         }
+        let keys = Shared::default();
+        keys::bind(&mut editor, &keys);
         editor.set_helper(Some(Assistant {
             palette,
             asker: Rc::new(RefCell::new(None)),
             before: RefCell::new(String::new()),
+            after: RefCell::default(),
+            keys: keys.clone(),
             is_plain: Cell::new(false),
         }));
         Ok(Self {
             editor,
             history,
             notices: None,
+            keys,
         })
     }
 
@@ -102,42 +130,134 @@ impl Console {
         }
     }
 
-    /// Read one complete input.
+    /// Read one complete input. The editor edits one line; keys that lead out of it come back here, and the input is
+    /// drawn again around the line that is edited next.
     pub(crate) fn read(&mut self) -> anyhow::Result<Typed> {
-        let mut input = String::new();
+        let mut pending = Pending::new("");
+        let mut column = 0;
+        // Which of the earlier inputs is shown, and what was typed before it.
+        let mut recalled = self.editor.history().len();
+        let mut draft = String::new();
+        // Rows of the screen between the start of the input and the line that is edited.
+        let mut above = 0;
         loop {
-            let prompt = if input.is_empty() { PROMPT } else { CONTINUATION };
-            if let Some(assistant) = self.editor.helper() {
-                let mut before = assistant.before.borrow_mut();
-                before.clone_from(&input);
-                if !before.is_empty() {
-                    before.push('\n');
+            self.prepare(&pending);
+            let prompt = prompt(pending.at());
+            let typed = self.read_line(prompt, pending.line().split_at(column))?;
+            let (key, text, position) = match typed {
+                Typed::Input(text) => {
+                    let pressed = lock(&self.keys).take_pressed();
+                    let (key, position) = pressed.unwrap_or((Key::Enter, text.len()));
+                    (key, text, position)
                 }
-            }
-            match self.read_line(prompt)? {
-                Typed::Input(line) => {
-                    if input.is_empty() && line.trim().is_empty() {
-                        continue;
-                    }
-                    let is_first = input.is_empty();
-                    if !is_first {
-                        input.push('\n');
-                    }
-                    input.push_str(&line);
-                    let is_command = is_first && line.trim_start().starts_with(':');
-                    if is_command || !beamtalk_syntax::is_incomplete(&input) {
-                        self.record(&input)?;
-                        return Ok(Typed::Input(input));
-                    }
-                }
-                Typed::End if !input.is_empty() => {
-                    // What is there is taken as it is; the compiler says what is missing.
+                Typed::Cancelled => match lock(&self.keys).take_pasted() {
+                    Some((text, position)) => (Key::Paste, text, position),
+                    None => return Ok(Typed::Cancelled),
+                },
+                Typed::End if pending.lines().len() == 1 => return Ok(Typed::End),
+                // What is there is taken as it is; the compiler says what is missing.
+                Typed::End => {
+                    let input = pending.text();
                     self.record(&input)?;
                     return Ok(Typed::Input(input));
                 }
-                other => return Ok(other),
+            };
+            let (edited, drawn) = (pending.at(), rows(prompt, &text));
+            let step = pending.press(key, &text, position, is_complete);
+            let is_same = |pending: &Pending| pending.lines().get(edited) == Some(&text);
+            let next = match step {
+                Step::Submit if pending.text().trim().is_empty() => {
+                    (pending, column, above) = (Pending::new(""), 0, 0);
+                    continue;
+                }
+                Step::Submit => {
+                    // Lines after the edited one were taken away with the cursor in it.
+                    if edited + 1 < pending.lines().len() {
+                        self.draw(above + drawn, pending.lines())?;
+                    }
+                    let input = pending.text();
+                    self.record(&input)?;
+                    return Ok(Typed::Input(input));
+                }
+                Step::Edit(column) => column,
+                Step::Earlier | Step::Later => {
+                    let is_draft = recalled == self.editor.history().len();
+                    let wanted = match step {
+                        Step::Earlier => recalled.checked_sub(1),
+                        _ => (!is_draft).then(|| recalled + 1),
+                    };
+                    if let Some(wanted) = wanted {
+                        if is_draft {
+                            draft = pending.text();
+                        }
+                        recalled = wanted;
+                        pending = Pending::new(&self.earlier(recalled).unwrap_or_else(|| draft.clone()));
+                        pending.line().len()
+                    } else if pending.line() == text {
+                        position
+                    } else {
+                        pending.line().len()
+                    }
+                }
+            };
+            column = next;
+            if pending.at() == edited + 1 && is_same(&pending) {
+                above += drawn;
+            } else {
+                above = self.draw(above + drawn, pending.before())?;
             }
         }
+    }
+
+    /// An earlier input.
+    fn earlier(&self, number: usize) -> Option<String> {
+        let found = self.editor.history().get(number, SearchDirection::Forward);
+        Some(found.ok()??.entry.into_owned())
+    }
+
+    /// Tell everybody which line is edited next, and what stands around it.
+    fn prepare(&mut self, pending: &Pending) {
+        lock(&self.keys).reset(pending.at() == 0, pending.after().is_empty());
+        let Some(assistant) = self.editor.helper() else {
+            return;
+        };
+        let before: String = pending.before().iter().map(|line| format!("{line}\n")).collect();
+        assistant.before.replace(before);
+        let lines = |paint: &dyn Fn(&str) -> String| -> String {
+            let lines = pending.after().iter();
+            lines
+                .map(|line| format!("\n{CONTINUATION}{}", paint(line)))
+                .collect()
+        };
+        let after = (lines(&str::to_owned), lines(&|line| assistant.palette.code(line)));
+        assistant.after.replace(after);
+    }
+
+    /// Go back so many rows and draw these lines; answers how many rows they take.
+    fn draw(&self, back: usize, lines: &[String]) -> anyhow::Result<usize> {
+        let palette = self
+            .editor
+            .helper()
+            .map_or(Palette::Plain, |helper| helper.palette);
+        let mut screen = if back == 0 {
+            String::new()
+        } else {
+            format!("\x1b[{back}A\r\x1b[J")
+        };
+        let mut height = 0;
+        let mut before = String::new();
+        for (number, line) in lines.iter().enumerate() {
+            screen.push_str(prompt(number));
+            screen.push_str(&palette.code_after(&before, line));
+            screen.push('\n');
+            height += rows(prompt(number), line);
+            before.push_str(line);
+            before.push('\n');
+        }
+        let mut out = std::io::stdout().lock();
+        out.write_all(screen.as_bytes())?;
+        out.flush()?;
+        Ok(height)
     }
 
     fn record(&mut self, input: &str) -> anyhow::Result<()> {
@@ -148,14 +268,14 @@ impl Console {
         Ok(())
     }
 
-    fn read_line(&mut self, prompt: &str) -> anyhow::Result<Typed> {
+    fn read_line(&mut self, prompt: &str, initial: (&str, &str)) -> anyhow::Result<Typed> {
         let set_at_prompt = |notices: &Option<Arc<Notices>>, at_prompt| {
             if let Some(notices) = notices {
                 notices.set_at_prompt(at_prompt);
             }
         };
         set_at_prompt(&self.notices, true);
-        let read = self.editor.readline(prompt);
+        let read = self.editor.readline_with_initial(prompt, initial);
         set_at_prompt(&self.notices, false);
         match read {
             Ok(line) => Ok(Typed::Input(line)),
@@ -171,7 +291,8 @@ impl Ask for Console {
         if let Some(assistant) = self.editor.helper() {
             assistant.is_plain.set(true);
         }
-        let read = self.read_line(prompt);
+        lock(&self.keys).is_active = false;
+        let read = self.read_line(prompt, ("", ""));
         if let Some(assistant) = self.editor.helper() {
             assistant.is_plain.set(false);
         }
@@ -234,6 +355,41 @@ impl Assistant {
     }
 }
 
+fn prompt(line: usize) -> &'static str {
+    if line == 0 { PROMPT } else { CONTINUATION }
+}
+
+/// How many rows of the screen a text takes after its prompt.
+fn rows(prompt: &str, text: &str) -> usize {
+    let columns = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(80);
+    rows_of(prompt, text, columns)
+}
+
+fn rows_of(prompt: &str, text: &str, columns: usize) -> usize {
+    let lines = text.split('\n').enumerate();
+    lines
+        .map(|(number, line)| {
+            let start = if number == 0 { prompt.len() } else { 0 };
+            let width = line.chars().fold(start, |width, letter| match letter {
+                '\t' => (width / TAB + 1) * TAB,
+                letter => width + letter.width().unwrap_or(0),
+            });
+            width / columns + 1
+        })
+        .sum()
+}
+
+/// A command is complete in its first line, code when the compiler could take it.
+fn is_complete(input: &str) -> bool {
+    input.trim().is_empty()
+        || (input.trim_start().starts_with(':') && !input.contains('\n'))
+        || !beamtalk_syntax::is_incomplete(input)
+}
+
 fn pair(text: &str) -> Pair {
     Pair {
         display: text.to_owned(),
@@ -267,15 +423,58 @@ impl Highlighter for Assistant {
         Cow::Owned(self.palette.code_after(&self.before.borrow(), line))
     }
 
+    fn highlight_hint<'h>(&self, _: &'h str) -> Cow<'h, str> {
+        Cow::Owned(self.after.borrow().1.clone())
+    }
+
     fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
         self.palette == Palette::Colored && kind != CmdKind::MoveCursor
     }
 }
 
 impl Hinter for Assistant {
-    type Hint = String;
+    type Hint = Following;
+
+    fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<Following> {
+        if self.is_plain.get() {
+            return None;
+        }
+        if lock(&self.keys).look_at(line, at) {
+            // The editor comes back as if it were interrupted, and the lines are told apart.
+            let own = rustix::process::getpid();
+            let _ = rustix::process::kill_process(own, rustix::process::Signal::INT);
+            return None;
+        }
+        Some(Following(self.after.borrow().0.clone()))
+    }
 }
 
 impl Validator for Assistant {}
 
 impl Helper for Assistant {}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_complete, rows_of};
+
+    #[test]
+    fn rows_are_counted_as_the_editor_draws_them() {
+        assert_eq!(rows_of("> ", "", 10), 1);
+        assert_eq!(rows_of("> ", "1234567", 10), 1);
+        // A full row has the cursor on the next one.
+        assert_eq!(rows_of("> ", "12345678", 10), 2);
+        assert_eq!(rows_of("> ", "日本語日本", 10), 2);
+        assert_eq!(rows_of("> ", "\tx", 10), 1);
+        assert_eq!(rows_of("> ", "a\nb\n12345678901", 10), 4);
+    }
+
+    #[test]
+    fn what_is_complete() {
+        for input in ["", "  ", ":load x [", "1 + 2", "[\n1\n]"] {
+            assert!(is_complete(input), "{input:?}");
+        }
+        for input in ["[", "1 +", "x := (\n1"] {
+            assert!(!is_complete(input), "{input:?}");
+        }
+    }
+}

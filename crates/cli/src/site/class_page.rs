@@ -26,7 +26,7 @@ pub(super) fn render(site: &Site, entry: &Entry) -> String {
         .iter()
         .filter(|member| !member.is_internal)
         .collect();
-    body += &protocol(&shown);
+    body += &protocol(site, &shown);
     for (title, is_class) in [("Class methods", true), ("Methods", false)] {
         let mut side = shown
             .iter()
@@ -102,7 +102,7 @@ fn slots(site: &Site, entry: &Entry) -> String {
 }
 
 /// All selectors at one glance.
-fn protocol(members: &[&Member]) -> String {
+fn protocol(site: &Site, members: &[&Member]) -> String {
     if members.is_empty() {
         return String::new();
     }
@@ -113,7 +113,7 @@ fn protocol(members: &[&Member]) -> String {
             "<tr><td><a href=\"#{}\"><code>{side}{}</code></a></td><td>{}</td></tr>\n",
             member_anchor(member.is_class, &member.selector),
             escape(&member.selector),
-            escape(&summary(&member.doc))
+            markdown::line(&summary(&member.doc), &|name| site.link(name, ""))
         );
     }
     out + "</table>\n"

@@ -40,7 +40,7 @@ pub(super) fn render(site: &Site) -> String {
             body += &format!(
                 "<tr><td><a href=\"{0}.html\">{0}</a></td><td>{1}</td></tr>\n",
                 escape(&entry.name),
-                escape(&summary(&entry.doc))
+                markdown::line(&summary(&entry.doc), &|name| site.link(name, ""))
             );
         }
         body += "</table>\n";

@@ -37,6 +37,11 @@ pub(super) fn render(text: &str, link: &Link<'_>) -> String {
     out
 }
 
+/// One line without blocks.
+pub(super) fn line(text: &str, link: &Link<'_>) -> String {
+    inline(text, link)
+}
+
 fn heading(line: &str) -> Option<(usize, &str)> {
     let level = line.chars().take_while(|c| *c == '#').count();
     let title = line.get(level..)?;

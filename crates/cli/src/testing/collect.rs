@@ -41,11 +41,24 @@ pub(crate) struct Collection {
     pub(crate) units: Vec<Unit>,
     /// Test and fixture modules, to be loaded before anything runs.
     pub(crate) modules: Vec<CompiledModule>,
-    pub(crate) files: usize,
+    /// The files they come from, fixtures first.
+    pub(crate) class_files: Vec<PathBuf>,
     /// Things to tell that are no failure.
     pub(crate) warnings: Vec<String>,
     /// Every class that is loaded before anything runs.
     pub(crate) table: ClassTable,
+}
+
+impl Collection {
+    /// How many files the units come from, or only those at some places.
+    pub(crate) fn files_of(&self, only: Option<&BTreeSet<usize>>) -> usize {
+        let units = self.units.iter().enumerate();
+        units
+            .filter(|(at, _)| only.is_none_or(|only| only.contains(at)))
+            .map(|(_, unit)| unit.file.as_str())
+            .collect::<BTreeSet<_>>()
+            .len()
+    }
 }
 
 /// The files of a run, by role.
@@ -71,7 +84,7 @@ pub(crate) fn collect(
     let mut collection = Collection {
         units: Vec::new(),
         modules: Vec::new(),
-        files: 0,
+        class_files: Vec::new(),
         warnings: Vec::new(),
         table: ClassTable::empty(),
     };
@@ -106,12 +119,6 @@ pub(crate) fn collect(
     collection
         .units
         .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-    collection.files = collection
-        .units
-        .iter()
-        .map(|unit| unit.file.as_str())
-        .collect::<BTreeSet<_>>()
-        .len();
     Ok(collection)
 }
 
@@ -206,6 +213,7 @@ fn compile_classes(
     collection: &mut Collection,
 ) -> anyhow::Result<Vec<Parsed>> {
     let paths: Vec<&PathBuf> = sources.fixtures.iter().chain(&sources.tests).collect();
+    collection.class_files = paths.iter().map(|path| (*path).clone()).collect();
     let texts = paths
         .iter()
         .map(|path| Text::read(path, &project.root))
@@ -382,7 +390,7 @@ pub(crate) fn collect_markdown(
     let mut collection = Collection {
         units: Vec::new(),
         modules: Vec::new(),
-        files: 0,
+        class_files: Vec::new(),
         warnings: Vec::new(),
         table: table.clone(),
     };
@@ -437,11 +445,5 @@ pub(crate) fn collect_markdown(
             });
         }
     }
-    collection.files = collection
-        .units
-        .iter()
-        .map(|unit| unit.file.as_str())
-        .collect::<BTreeSet<_>>()
-        .len();
     Ok(collection)
 }

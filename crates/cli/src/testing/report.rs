@@ -143,24 +143,25 @@ fn failure(unit: &Unit, outcome: &Outcome) -> String {
     };
     let _ = writeln!(text, "FAIL {}{name}", unit.name);
     if let Some(problem) = &outcome.error {
-        for line in problem.message.lines() {
+        for line in headline(problem).lines() {
             let _ = writeln!(text, "  {line}");
         }
         for (label, value) in [("Expected", &problem.expected), ("Actual", &problem.actual)] {
             if let Some(value) = value {
+                let value = value.replace('\n', "\n            ");
                 let _ = writeln!(text, "  {:<9} {value}", format!("{label}:"));
             }
         }
         if let Some(hint) = &problem.hint {
             let _ = writeln!(text, "  Hint: {hint}");
         }
-        let has_place = problem.frames.iter().any(|frame| frame.contains(&unit.file));
-        for frame in problem.frames.iter().take(10) {
-            let _ = writeln!(text, "  at {frame}");
+        // A single frame is the place itself.
+        if problem.frames.len() > 1 {
+            for frame in problem.frames.iter().take(10) {
+                let _ = writeln!(text, "  at {frame}");
+            }
         }
-        if !has_place {
-            let _ = writeln!(text, "  at {}:{}", unit.file, outcome.line);
-        }
+        let _ = writeln!(text, "  at {}:{}", unit.file, outcome.line);
     }
     if !outcome.output.is_empty() {
         let _ = writeln!(text, "  Output:");
@@ -169,6 +170,18 @@ fn failure(unit: &Unit, outcome: &Outcome) -> String {
         }
     }
     text
+}
+
+/// What failed; expectation and value have lines of their own.
+fn headline(problem: &Problem) -> String {
+    match (&problem.assertion, &problem.expected, &problem.actual) {
+        (Some(assertion), Some(expected), Some(actual)) => {
+            let told = format!("Expected {expected}, got {actual}");
+            let rest = problem.message.strip_prefix(&told).unwrap_or(&problem.message);
+            format!("{assertion} failed\n{}", rest.trim_start_matches('\n'))
+        }
+        _ => problem.message.clone(),
+    }
 }
 
 fn test_json(unit: &Unit, outcome: &Outcome) -> serde_json::Value {

@@ -1,5 +1,6 @@
 //! Running collected tests in a node.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,33 @@ pub(crate) struct Options {
     pub(crate) timeout: Duration,
     pub(crate) stops_at_failure: bool,
     pub(crate) seed: u64,
+    /// Only these units, by their place; everything when `None`.
+    pub(crate) only: Option<BTreeSet<usize>>,
+}
+
+impl Options {
+    fn wants(&self, at: usize) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&at))
+    }
+
+    /// The places of the units, in the order of the seed.
+    pub(crate) fn order(&self, units: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..units).filter(|at| self.wants(*at)).collect();
+        shuffle(&mut order, self.seed);
+        order
+    }
+
+    /// What is known of every wanted unit before it runs.
+    pub(crate) fn known(&self, units: &[Unit]) -> Vec<Vec<Outcome>> {
+        let known = |(at, unit): (usize, &Unit)| {
+            if self.wants(at) {
+                before_running(unit)
+            } else {
+                Vec::new()
+            }
+        };
+        units.iter().enumerate().map(known).collect()
+    }
 }
 
 /// Run everything; the outcomes stand in the order of the units.
@@ -31,7 +59,7 @@ pub(crate) fn run(
     collection: &Collection,
     options: &Options,
 ) -> anyhow::Result<Vec<Vec<Outcome>>> {
-    let mut outcomes: Vec<Vec<Outcome>> = collection.units.iter().map(before_running).collect();
+    let mut outcomes = options.known(&collection.units);
     if options.stops_at_failure
         && outcomes
             .iter()
@@ -120,7 +148,7 @@ fn before_running(unit: &Unit) -> Vec<Outcome> {
     }
 }
 
-fn broken(unit: &Unit, message: String) -> Outcome {
+pub(crate) fn broken(unit: &Unit, message: String) -> Outcome {
     Outcome {
         name: String::new(),
         line: unit.line,
@@ -151,13 +179,11 @@ fn request(collection: &Collection, options: &Options) -> Term {
             ),
         ),
     ]);
-    let mut units: Vec<Term> = collection
-        .units
-        .iter()
-        .enumerate()
-        .filter_map(|(at, unit)| unit_term(at, unit))
+    let units = options
+        .order(collection.units.len())
+        .into_iter()
+        .filter_map(|at| unit_term(at, collection.units.get(at)?))
         .collect();
-    shuffle(&mut units, options.seed);
     Term::tuple([Term::atom("test"), settings, Term::List(units)])
 }
 
@@ -266,15 +292,19 @@ fn test_outcome(
         Problem {
             kind: raised.kind,
             message: raised.message,
+            assertion: wire::field(report, "selector").and_then(wire::optional_text),
             expected: wire::field(report, "expected").and_then(wire::optional_text),
             actual: wire::field(report, "actual").and_then(wire::optional_text),
             hint: raised.hint,
             frames: raised.frames,
         }
     });
+    let failed_at = error
+        .as_ref()
+        .and_then(|problem| failing_line(unit, &problem.frames));
     Outcome {
         name: name.to_owned(),
-        line,
+        line: failed_at.unwrap_or(line),
         status,
         duration: Duration::from_micros(micros.unsigned_abs()),
         error,
@@ -286,7 +316,17 @@ fn test_outcome(
     }
 }
 
-/// Judge a script: every input against its expectation.
+/// The innermost line of the test's own file on the stack, where a frame ends in `(OrbitTest.bt:14)`.
+fn failing_line(unit: &Unit, frames: &[String]) -> Option<usize> {
+    let name = Path::new(&unit.file).file_name()?.to_str()?;
+    frames.iter().find_map(|frame| {
+        let place = frame.rsplit_once('(')?.1.strip_suffix(')')?;
+        let (file, line) = place.rsplit_once(':')?;
+        (Path::new(file).file_name()?.to_str()? == name).then(|| line.parse().ok())?
+    })
+}
+
+/// Judge a script that ran in a node of its own.
 fn script_outcome(
     unit: &Unit,
     script: &CompiledScript,
@@ -294,12 +334,32 @@ fn script_outcome(
     micros: i64,
     output: String,
 ) -> Outcome {
-    let mut problems: Vec<(usize, String)> = script.faults.clone();
     let missing = Term::atom("skip");
-    for (at, input) in script.inputs.iter().enumerate() {
+    let outcomes = script.inputs.iter().enumerate();
+    let outcomes: Vec<InputOutcome> = outcomes
+        .map(|(at, input)| input_outcome(input, results.get(at).unwrap_or(&missing)))
+        .collect();
+    judged(
+        unit,
+        script,
+        &outcomes,
+        Duration::from_micros(micros.unsigned_abs()),
+        output,
+    )
+}
+
+/// Judge a script: every input against its expectation.
+pub(crate) fn judged(
+    unit: &Unit,
+    script: &CompiledScript,
+    outcomes: &[InputOutcome],
+    duration: Duration,
+    output: String,
+) -> Outcome {
+    let mut problems: Vec<(usize, String)> = script.faults.clone();
+    for (input, outcome) in script.inputs.iter().zip(outcomes) {
         if input.is_run {
-            let outcome = input_outcome(input, results.get(at).unwrap_or(&missing));
-            problems.extend(judge(input, &outcome).map(|problem| (input.line, problem)));
+            problems.extend(judge(input, outcome).map(|problem| (input.line, problem)));
         }
     }
     let line = problems.first().map_or(unit.line, |(line, _)| *line);
@@ -312,7 +372,7 @@ fn script_outcome(
         name: String::new(),
         line,
         status: if is_failed { Status::Fail } else { Status::Pass },
-        duration: Duration::from_micros(micros.unsigned_abs()),
+        duration,
         error: is_failed.then(|| Problem {
             kind: "expectation_failed".to_owned(),
             message: message.join("\n"),

@@ -43,6 +43,8 @@ pub(crate) struct Test {
 pub(crate) struct CompiledScript {
     /// Modules of loaded files.
     pub(crate) preload: Vec<CompiledModule>,
+    /// The files they come from.
+    pub(crate) loads: Vec<std::path::PathBuf>,
     pub(crate) inputs: Vec<CompiledInput>,
     /// Faults found before running: bad directives, files that do not load.
     pub(crate) faults: Vec<(usize, String)>,
@@ -57,6 +59,8 @@ impl CompiledScript {
 
 pub(crate) struct CompiledInput {
     pub(crate) line: usize,
+    /// As it is written.
+    pub(crate) text: String,
     pub(crate) expectation: Option<Expectation>,
     pub(crate) modules: Vec<CompiledModule>,
     pub(crate) expression: Option<CompiledExpression>,
@@ -112,6 +116,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Problem {
     pub(crate) kind: String,
     pub(crate) message: String,
+    /// The assertion that failed.
+    pub(crate) assertion: Option<String>,
     pub(crate) expected: Option<String>,
     pub(crate) actual: Option<String>,
     pub(crate) hint: Option<String>,

@@ -56,6 +56,8 @@ fn a_token_expires() {
     world.check("beamtalk 9p -T $W/token read agent/list", "");
     world.until("beamtalk 9p -T $W/token read agent/list 2>&1 | grep -q 'authentication failed'");
     world.check("beamtalk agents token list | cut -f1,2", "brief\tread\n");
+    // Its name is free again, and taken by one that lives.
+    world.value("beamtalk agents token mint brief read > $W/token; beamtalk 9p -T $W/token read agent/list");
     world.check(
         "beamtalk agents token mint brief read",
         "beamtalk agents: invalid token name: brief exists\n[1]\n",

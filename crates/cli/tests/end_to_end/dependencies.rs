@@ -222,6 +222,15 @@ fn a_branch_stays_where_it_is_pinned_until_updated() {
     forget_checkouts(&place);
     place.run(&["build", "--locked"]).expect_code(0);
     assert_eq!(size(&place), "1\n");
+    // A fetch that was killed has left its locks.
+    let mirrors = fs::read_dir(place.home().join("cache/git")).unwrap();
+    let mirror = mirrors
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    for lock in ["packed-refs.lock", "refs/heads/main.lock", "config.lock"] {
+        fs::write(mirror.join(lock), "").unwrap();
+    }
     place.run(&["deps", "update"]).expect_code(0);
     assert_eq!(size(&place), "2\n");
     let done = place.run(&["deps", "update"]).expect_code(0);

@@ -125,3 +125,38 @@ fn documentation_is_inside_the_binary() {
         );
     }
 }
+
+#[test]
+fn a_long_build_shows_a_bar_on_a_terminal_only() {
+    let place = Place::with_project();
+    for at in 0..150 {
+        place.write(
+            &format!("src/C{at}.bt"),
+            &format!("Value subclass: C{at}\n  field: a = {at}\n\n  sum: x => x + self.a\n"),
+        );
+    }
+    let on_terminal = |arguments: &[&str], is_ci: bool| {
+        let mut command = place.command(arguments);
+        command.env_remove("CI");
+        if is_ci {
+            command.env("CI", "1");
+        }
+        let mut session = rexpect::session::spawn_command(command, Some(60_000)).unwrap();
+        session.exp_eof().unwrap()
+    };
+    let shown = on_terminal(&["build", "--jobs", "1"], false);
+    assert!(shown.contains("\rCompiling [==="), "{shown}");
+    assert!(shown.contains("/151 src/C"), "{shown}");
+    // The bar is gone before the next line.
+    assert!(shown.contains("\r\u{1b}[KDone in "), "{shown}");
+    assert!(!shown.contains("Compiling 151 files"), "{shown}");
+    for (arguments, is_ci) in [
+        (&["build", "--force", "--quiet"][..], false),
+        (&["build", "--force", "--json"], false),
+        (&["build", "--force"], true),
+    ] {
+        let shown = on_terminal(arguments, is_ci);
+        assert!(!shown.contains("Compiling ["), "{shown}");
+        assert_eq!(shown.contains("Compiling 151 files"), is_ci, "{shown}");
+    }
+}

@@ -169,3 +169,41 @@ fn broken_files_are_reported_and_left_alone() {
     );
     assert_eq!(place.read("src/Broken.bt"), broken);
 }
+
+#[test]
+fn type_coverage_names_what_is_dynamic() {
+    let place = Place::with_project();
+    place.write(
+        "src/Orbit.bt",
+        "Value subclass: Orbit\n  one -> Integer => 1\n  two: x => x\n  three => self one\n",
+    );
+    let done = place
+        .run(&[
+            "type-coverage",
+            "--class",
+            "Orbit",
+            "--detail",
+            "--at-least",
+            "75",
+        ])
+        .expect_code(0);
+    assert!(
+        done.stdout.contains("src/Orbit.bt:3:13  unannotated parameter"),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        done.stdout.contains("Type coverage: 75.0 % (3 of 4 expressions)"),
+        "{}",
+        done.stdout
+    );
+    let done = place
+        .run(&["type-coverage", "src/Orbit.bt", "--at-least", "76", "--json"])
+        .expect_code(1);
+    let all = lines(&done);
+    assert_eq!(all[0]["percent"], 75.0);
+    assert_eq!(all[0]["classes"][0]["class"], "Orbit");
+    assert_eq!(all[1]["error"]["kind"], "type_coverage");
+    place.run(&["type-coverage", "--class", "Nowhere"]).expect_code(2);
+    place.run(&["type-coverage", "--at-least", "101"]).expect_code(2);
+}

@@ -293,3 +293,90 @@ fn a_program_is_packed_into_one_file() {
         .run(&["build", "--escript", "--entry", "nonsense"])
         .expect_code(2);
 }
+
+#[test]
+fn native_code_sees_all_classes_however_little_changed() {
+    let place = Place::with_project();
+    let native = |answer: &str| {
+        format!(
+            "-module(work_native).\n-include(\"beamtalk_classes.hrl\").\n-export([answer/0]).\n\
+             answer() -> {{?'BT_Work', {answer}}}.\n"
+        )
+    };
+    place.write("native/work_native.erl", &native("1"));
+    place.write(
+        "src/Main.bt",
+        "Object subclass: Main\n\n  class run => Console printLine: Erlang work_native answer printString\n",
+    );
+    let run = |place: &Place| place.run(&["run", "Main", "run"]).expect_code(0).stdout;
+    assert_eq!(run(&place), "{#'bt@work@work', 1}\n");
+    place.write("native/work_native.erl", &native("2"));
+    assert_eq!(run(&place), "{#'bt@work@work', 2}\n");
+    // A class that moves is found where it is now.
+    fs::create_dir(place.directory().join("src/inner")).unwrap();
+    fs::rename(
+        place.directory().join("src/Work.bt"),
+        place.directory().join("src/inner/Work.bt"),
+    )
+    .unwrap();
+    assert_eq!(run(&place), "{#'bt@work@inner@work', 2}\n");
+    // What has no source any more is gone.
+    fs::remove_file(place.directory().join("native/work_native.erl")).unwrap();
+    place.run(&["build"]).expect_code(0);
+    assert!(
+        !place
+            .directory()
+            .join("_build/dev/native/ebin/work_native.beam")
+            .exists()
+    );
+}
+
+#[test]
+fn native_modules_collide_with_nobody() {
+    let place = Place::with_project();
+    let module = |name: &str| format!("-module({name}).\n-export([a/0]).\na() -> 1.\n");
+    for name in ["lists", "beamtalk_dispatch", "erlang"] {
+        let path = format!("native/{name}.erl");
+        place.write(&path, &module(name));
+        let done = place.run(&["build"]).expect_code(1);
+        assert!(done.stderr.contains("exists already"), "{}", done.stderr);
+        fs::remove_file(place.directory().join(path)).unwrap();
+    }
+    place.write(
+        "vectors/beamtalk.toml",
+        "[package]\nname = \"vectors\"\nversion = \"1.0.0\"\n",
+    );
+    place.write("vectors/native/shared_code.erl", &module("shared_code"));
+    place.write("native/shared_code.erl", &module("shared_code"));
+    place
+        .run(&["deps", "add", "vectors", "--path", "vectors"])
+        .expect_code(0);
+    let done = place.run(&["build"]).expect_code(1);
+    assert!(
+        done.stderr
+            .contains("'shared_code' is in 'vectors' and in 'work'"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn a_manifest_that_is_no_text_names_the_line() {
+    let place = Place::with_project();
+    fs::write(
+        place.directory().join("beamtalk.toml"),
+        b"[package]\nname = \"\xff\"\n",
+    )
+    .unwrap();
+    let done = place.run(&["build"]).expect_code(2);
+    assert!(
+        done.stderr.contains("beamtalk.toml:2: not UTF-8 text"),
+        "{}",
+        done.stderr
+    );
+    place.write(
+        "beamtalk.toml",
+        "\u{feff}[package]\nname = \"work\"\nversion = \"0.1.0\"\n",
+    );
+    place.run(&["build"]).expect_code(0);
+}

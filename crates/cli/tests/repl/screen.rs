@@ -65,6 +65,12 @@ impl Screen {
         self.tmux(&["send-keys", "-l", "--", text]);
     }
 
+    /// Paste text as a terminal does, marked as pasted where the program asked for that.
+    pub(crate) fn paste(&self, text: &str) {
+        self.tmux(&["set-buffer", "--", text]);
+        self.tmux(&["paste-buffer", "-p", "-r"]);
+    }
+
     /// Press keys by name: `Enter`, `Up`, `C-c`.
     pub(crate) fn keys(&self, keys: &[&str]) {
         let mut arguments = vec!["send-keys"];

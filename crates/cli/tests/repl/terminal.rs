@@ -110,7 +110,7 @@ fn earlier_inputs_come_back_whole() {
 
     let screen = Screen::repl(&place);
     screen.keys(&["Up", "Up", "Up"]);
-    screen.wait_for("> #(1,\n  2)");
+    screen.wait_for("> #(1,\n..>   2)");
     screen.keys(&["Enter"]);
     screen.wait_for("  2)\n#(1, 2)\n>");
     screen.keys(&["C-r"]);
@@ -118,6 +118,78 @@ fn earlier_inputs_come_back_whole() {
     screen.wait_for("(reverse-i-search)`40': 40 + 2");
     screen.keys(&["Enter"]);
     screen.wait_for("> 40 + 2\n42\n>");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn earlier_lines_of_an_input_are_edited_in_place() {
+    let place = Place::new();
+    let screen = Screen::repl(&place);
+    screen.line("x := #(1,");
+    screen.wait_for_last("..> ");
+    screen.line("  2,");
+    screen.wait_for_last("..> ");
+    screen.text("  3)");
+    screen.wait_for("..>   3)");
+    // Up twice, to the first line, where 1 becomes 10.
+    screen.keys(&["Up", "Up", "End", "Left"]);
+    screen.text("0");
+    screen.wait_for("> x := #(10,\n..>   2,\n..>   3)");
+    // A line taken in with the next, and a new one between them.
+    screen.keys(&["Down", "Home", "BSpace"]);
+    screen.wait_for("> x := #(10,  2,\n..>   3)");
+    screen.keys(&["M-Enter"]);
+    screen.wait_for("> x := #(10,\n..>   2,\n..>   3)");
+    screen.keys(&["End"]);
+    screen.text(" 7,");
+    screen.wait_for("> x := #(10,\n..>   2, 7,\n..>   3)");
+    screen.keys(&["Enter"]);
+    screen.wait_for("> x := #(10,\n..>   2, 7,\n..>   3)\n#(10, 2, 7, 3)\n>");
+    // The whole input comes back, and its lines can be edited too.
+    screen.evaluate("5", "\n5\n");
+    screen.keys(&["Up", "Up"]);
+    screen.wait_for("\n5\n> x := #(10,\n..>   2, 7,\n..>   3)");
+    screen.keys(&["Up", "Up", "End", "BSpace", "BSpace", "BSpace"]);
+    screen.text("4,");
+    screen.wait_for("\n5\n> x := #(4,\n..>   2, 7,\n..>   3)");
+    screen.keys(&["Enter"]);
+    screen.wait_for("..>   3)\n#(4, 2, 7, 3)\n>");
+    // Past the oldest and back to what was typed.
+    screen.text("6 *");
+    screen.keys(&["Up"]);
+    screen.wait_for("\n#(4, 2, 7, 3)\n> x := #(4,\n..>   2, 7,\n..>   3)");
+    screen.keys(&["Down"]);
+    screen.wait_for_last("> 6 *");
+    screen.text(" 7");
+    screen.keys(&["Enter"]);
+    screen.wait_for("> 6 * 7\n42\n>");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn long_lines_and_pasted_lines_are_edited_too() {
+    let place = Place::new();
+    let screen = Screen::repl(&place);
+    let long = "1234567890".repeat(15);
+    screen.line(&format!("x := #({long},"));
+    screen.wait_for_last("..> ");
+    screen.text("  2)");
+    screen.keys(&["Up", "Home"]);
+    screen.text("y := ");
+    screen.keys(&["Enter"]);
+    screen.wait_for(&format!("> y := x := #({long},\n..>   2)\n#({long}, 2)\n>"));
+    let class = "Value subclass: Kettle\n  one => 1\n\n  two =>\n    2";
+    screen.paste(class);
+    let shown = "> Value subclass: Kettle\n..>   one => 1\n..>\n..>   two =>\n..>     2";
+    screen.wait_for(shown);
+    screen.keys(&["Up", "Up", "Up", "End"]);
+    screen.text("1");
+    screen.wait_for("..>   one => 11\n..>\n..>   two =>");
+    screen.keys(&["Enter"]);
+    screen.wait_for("..>     2\nKettle\n>");
+    screen.evaluate("Kettle new one + Kettle new two", "\n13\n");
     drop(screen);
     place.stop();
 }

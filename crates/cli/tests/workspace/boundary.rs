@@ -229,6 +229,11 @@ fn two_sessions_isolated() {
         assert_eq!(eval(&one, "x").await["value"], 1);
         let seen = request(&two, "bindings", json!({"session": one.session})).await;
         assert_eq!(seen["bindings"]["x"]["text"], "1");
+        assert_eq!(
+            seen["session"],
+            one.session.as_str(),
+            "the session that was asked about"
+        );
         let refused = request(&two, "clear", json!({"session": one.session})).await;
         assert!(matches!(
             kind(&refused),
@@ -370,4 +375,22 @@ fn capabilities_are_refused_and_the_workspace_goes_on() {
         assert_eq!(eval(&connection, "2 + 3").await["value"], 5);
     });
     assert!(!home.project().join("x").exists());
+}
+
+#[test]
+fn programs_that_fail_are_in_the_trail() {
+    let home = Home::new("trail");
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        let fields = json!({"class": "Integer", "selector": "nothingOfTheKind", "args": []});
+        let answer = request(&connection, "run-entry", fields).await;
+        assert_ne!(kind(&answer), "none");
+    });
+    let trail = home
+        .run(&["workspace", "audit", "--json", "--type", "run"])
+        .stdout;
+    let record: serde_json::Value = serde_json::from_slice(&trail).unwrap();
+    assert_eq!(record["target"], "Integer nothingOfTheKind");
+    assert_eq!(record["outcome"], "error");
 }

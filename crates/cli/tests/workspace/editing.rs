@@ -248,6 +248,22 @@ fn changes_are_undone_by_changes() {
             client.refused("revert", json!({"seq": written})).await,
             "revert_not_possible"
         );
+        // A method that came later than its file was read comes back like any other.
+        client.save("Lamp", "late", "late => 5").await;
+        client.good("flush", json!({})).await;
+        for (op, fields) in [
+            ("remove-method", json!({"class": "Lamp", "selector": "late"})),
+            (
+                "save-method",
+                json!({"class": "Lamp", "selector": "late", "source": "late => 6"}),
+            ),
+        ] {
+            let changed = client.good(op, fields).await;
+            client
+                .good("revert", json!({"seq": changed["entry"]["seq"]}))
+                .await;
+            assert_eq!(client.value("lamp late").await, 5, "{op}");
+        }
         // A class of the prompt gets its previous definition back.
         client.text("Object subclass: Pad\n  class a => 1").await;
         let again = client
@@ -362,10 +378,7 @@ fn messages_in_the_image_reach_the_same_handlers() {
         );
         assert_eq!(client.text("Workspace load: \"src/room.bt\"").await, "#(Room)");
         assert_eq!(client.value("Room light").await, 6);
-        assert_eq!(
-            client.error("Workspace load: \"nope.bt\"").await,
-            "not_found"
-        );
+        assert_eq!(client.error("Workspace load: \"nope.bt\"").await, "not_found");
         client
             .text("Workspace newClass: \"Object subclass: Vent\n  class a => 1\n\" at: \"src/vent.bt\"")
             .await;

@@ -152,6 +152,21 @@ fn two_workspaces_on_loopback_are_one_cluster() {
     let port = status["cluster"]["port"].as_u64().unwrap();
     assert!((9100..=9199).contains(&port), "{port}");
 
+    // One name, one node.
+    pair.run(&["workspace", "create", "c"]).expect(0);
+    let issue = [
+        "tls",
+        "issue",
+        "server",
+        "--workspace",
+        "c",
+        "--host",
+        "127.0.0.1",
+    ];
+    pair.run(&issue).expect(0);
+    let refused = pair.run(&["workspace", "start", "c", "--cluster", a]).expect(5);
+    assert!(refused.err.contains("registered already"), "{refused:?}");
+
     // The port mapper goes with the last node that used it.
     pair.run(&["workspace", "stop", "a"]).expect(0);
     assert!(epmd_answers(&pair), "workspace b uses it");

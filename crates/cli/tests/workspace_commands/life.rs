@@ -1,6 +1,7 @@
 //! Names, starting, stopping, restarting, removing; what is left after a crash.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -265,4 +266,24 @@ fn an_application_is_started_in_the_workspace() {
     desk.run(&["run", "--connect", "Main", "greet:", "a", "b"])
         .expect(0);
     desk.run(&["run", "--connect", "Main", "nothing"]).expect(1);
+}
+
+#[test]
+fn a_node_that_does_not_start_is_told_with_where_to_look() {
+    let desk = Desk::new("dead");
+    let program = desk.project().join("erl");
+    let script =
+        "#!/bin/sh\ncase \"$*\" in\n*otp_release*) printf 25 ;;\n*) echo no such luck >&2; exit 3 ;;\nesac\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = desk.command(&["workspace", "start", "--no-load"]);
+    let failed = done(command.env("BEAMTALK_ERL", &program)).expect(5);
+    assert!(
+        failed.err.contains("the node did not start: exit status: 3"),
+        "{failed:?}"
+    );
+    assert!(failed.err.contains("beamtalk workspace logs"), "{failed:?}");
+    let said = desk.run(&["workspace", "logs"]).expect(0).out;
+    assert!(said.contains("no such luck"), "{said}");
+    assert_eq!(desk.run(&["workspace", "status"]).code, 3);
 }

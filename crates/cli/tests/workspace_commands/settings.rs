@@ -1,5 +1,10 @@
 //! Flags, variables, the user's file and the project's manifest: who wins, and what is refused.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
 use crate::desk::{Desk, done};
 
 #[test]
@@ -122,4 +127,73 @@ fn a_project_narrows() {
     );
     desk.run(&["workspace", "restart"]).expect(0);
     assert_eq!(desk.info()["capabilities"]["subprocess"], true);
+}
+
+#[test]
+fn variables_count_for_commands_without_flags() {
+    let desk = Desk::new("vars");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let refused = done(desk.command(&["eval", "1"]).env("BEAMTALK_REPL_PORT", "x")).expect(2);
+    assert!(refused.err.contains("invalid value 'x'"), "{refused:?}");
+    let taken = done(desk.command(&["eval", "1"]).env("BEAMTALK_REPL_PORT", &port)).expect(2);
+    assert!(taken.err.contains("in use"), "{taken:?}");
+    drop(listener);
+    done(desk.command(&["eval", "1"]).env("BEAMTALK_REPL_PORT", &port)).expect(0);
+    assert_eq!(desk.info()["port"].to_string(), port);
+    let metadata = crate::desk::read_json(&desk.workspace().join("metadata.json"));
+    assert_eq!(metadata["limits"]["eval_max_heap_mb"], 512);
+}
+
+#[test]
+fn wrong_usage_is_an_object_where_one_is_asked_for() {
+    let desk = Desk::new("usage");
+    for words in [
+        &["--json", "workspace", "bogus"][..],
+        &["workspace", "start", "--port", "x", "--format", "json"],
+        &["eval", "--json"],
+    ] {
+        let answer = desk.run(words).expect(2).json();
+        assert_eq!(
+            (&answer["error"]["kind"], &answer["exit"]),
+            (&json!("usage"), &json!(2))
+        );
+        assert!(answer["error"]["message"].is_string());
+    }
+    assert_eq!(desk.run(&["workspace", "bogus"]).expect(2).out, "");
+}
+
+#[test]
+fn directories_others_could_read_are_closed_with_a_word() {
+    let desk = Desk::new("closed");
+    desk.run(&["eval", "1"]).expect(0);
+    desk.run(&["web", "--no-open"]).expect(0);
+    desk.run(&["workspace", "stop"]).expect(0);
+    let sessions: Vec<_> = fs::read_dir(desk.state().join("sessions"))
+        .unwrap()
+        .flatten()
+        .collect();
+    for session in sessions {
+        for entry in fs::read_dir(session.path()).unwrap().flatten() {
+            let name = entry.file_name().into_string().unwrap();
+            assert!(!name.starts_with("login-"), "a page of a daemon that is gone");
+        }
+    }
+    let opened = [
+        desk.state().join("sessions"),
+        desk.state().join("workspaces"),
+        desk.workspace(),
+    ];
+    for path in &opened {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let done = desk.run(&["eval", "1"]).expect(0);
+    for path in &opened {
+        let word = format!(
+            "{} was readable by others (mode 0755); it is 0700 now",
+            path.display()
+        );
+        assert!(done.err.contains(&word), "{word}: {}", done.err);
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
+    }
 }

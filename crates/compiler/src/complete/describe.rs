@@ -12,7 +12,7 @@ use crate::class::{generated_selectors, setter_selector};
 use crate::table::{ClassEntry, ClassTable, Origin};
 use crate::types;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Side {
     Instance,
     Class,
@@ -89,6 +89,8 @@ pub(super) struct SlotText {
 pub(super) struct Classes<'a> {
     pub(super) table: &'a ClassTable,
     parsed: RefCell<FxHashMap<EcoString, Option<Rc<ast::Class>>>>,
+    /// Members that were asked for.
+    found: RefCell<FxHashMap<(EcoString, Side, EcoString), Option<Member>>>,
 }
 
 impl<'a> Classes<'a> {
@@ -96,6 +98,7 @@ impl<'a> Classes<'a> {
         Self {
             table,
             parsed: RefCell::default(),
+            found: RefCell::default(),
         }
     }
 
@@ -133,11 +136,17 @@ impl<'a> Classes<'a> {
     }
 
     pub(super) fn member(&self, known: &Known, selector: &str) -> Option<Member> {
-        self.behaviours(known).into_iter().find_map(|(entry, side)| {
+        let key = (known.class.clone(), known.side, EcoString::from(selector));
+        if let Some(found) = self.found.borrow().get(&key) {
+            return found.clone();
+        }
+        let found = self.behaviours(known).into_iter().find_map(|(entry, side)| {
             self.own_members(entry, side)
                 .into_iter()
                 .find(|member| member.selector == selector)
-        })
+        });
+        self.found.borrow_mut().insert(key, found.clone());
+        found
     }
 
     /// Where methods are looked up, nearest first: a class object has the class side of its chain and then what

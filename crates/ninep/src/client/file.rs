@@ -22,15 +22,6 @@ pub struct File {
     open: bool,
 }
 
-/// How the bytes of a document are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteMode {
-    /// In as few pieces as possible, the last one final.
-    Whole,
-    /// One write per line.
-    Lines,
-}
-
 fn names(path: &str) -> Vec<String> {
     path.split('/')
         .filter(|name| !name.is_empty())

@@ -101,7 +101,9 @@ pub enum Event {
         selector: String,
         side: String,
         intent: String,
-        sha256: String,
+        /// None where a change was undone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
     },
     Remove {
         class: String,

@@ -164,7 +164,7 @@ fn every_type_is_listed_and_carries_its_fields() {
             selector: text(),
             side: text(),
             intent: text(),
-            sha256: text(),
+            sha256: Some(text()),
         },
         Event::Remove {
             class: text(),

@@ -102,6 +102,18 @@ impl ChangeLog {
         Ok(entry)
     }
 
+    /// The source of a method as this log changed it last, since the start.
+    pub fn last_source(&self, class: &str, selector: &str, side: Side) -> Option<String> {
+        let mut latest = self.entries.iter().rev();
+        let entry = latest.find(|entry| {
+            entry.epoch == self.epoch
+                && entry.class == class
+                && entry.selector.as_deref() == Some(selector)
+                && entry.side == Some(side)
+        })?;
+        self.source(entry).ok().flatten()
+    }
+
     /// Find out where in which file a change belongs, and whether it can be written there.
     fn place(&self, entry: &mut Entry, is_replacement: bool) {
         if entry.not_flushable_reason.is_some() {

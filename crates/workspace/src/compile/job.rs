@@ -25,12 +25,23 @@ pub enum TextOrigin {
     Session,
 }
 
+/// A package of the program and the packages it uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackageUse {
+    pub name: String,
+    pub uses: Vec<String>,
+    /// `strict-deps = true`.
+    pub is_strict: bool,
+}
+
 /// What the worker has to know before the job: all declarations, or those since the last time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Knowledge {
     /// Forget everything but the library first.
     pub reset: bool,
     pub declare: Vec<SourceText>,
+    /// The packages of the project, dependencies first.
+    pub packages: Vec<PackageUse>,
     /// `--no-ffi`: sends to `Erlang` are errors.
     pub no_ffi: bool,
 }

@@ -3,13 +3,14 @@
 use beamtalk_syntax::ast::Item;
 use rustc_hash::FxHashMap;
 
-use super::job::{Knowledge, SourceText, TextOrigin};
+use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
 use crate::changes::class_source;
 
 /// The texts by what they define, each with the moment it was told.
 #[derive(Debug, Default)]
 pub struct Known {
     texts: FxHashMap<String, (u64, SourceText)>,
+    packages: Vec<PackageUse>,
     /// Counts declarations.
     moment: u64,
     /// Counts removals; a worker that knows of fewer starts again from the library.
@@ -24,6 +25,14 @@ pub(crate) struct Told {
 }
 
 impl Known {
+    /// The packages among which names are resolved from now on.
+    pub fn set_packages(&mut self, packages: &[PackageUse]) {
+        if self.packages != packages {
+            self.packages = packages.to_vec();
+            self.generation += 1;
+        }
+    }
+
     pub fn declare(&mut self, texts: Vec<SourceText>) {
         for text in texts {
             self.moment += 1;
@@ -88,6 +97,7 @@ impl Known {
         let knowledge = Knowledge {
             reset,
             declare: missing.into_iter().map(|(_, text)| text.clone()).collect(),
+            packages: self.packages.clone(),
             no_ffi: false,
         };
         let now = Told {

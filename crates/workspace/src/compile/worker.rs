@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use beamtalk_compiler::complete::{self, Binding};
 use beamtalk_compiler::{
-    ClassTable, Origin, SourceFile, compile_file, compile_input, compile_method, remove_method,
+    ClassTable, Dependencies, Origin, Packages, SourceFile, compile_file, compile_input, compile_method,
+    remove_method,
 };
 use beamtalk_syntax::ast::{self, Item};
 use beamtalk_syntax::diagnostic::Diagnostic;
@@ -20,8 +21,8 @@ use serde_json::{Value, json};
 use super::diagnostic;
 use super::frame;
 use super::job::{
-    Blob, CheckMode, Definition, Expression, Job, Knowledge, Module, Outcome, SourceText, Step, TextOrigin,
-    Variable,
+    Blob, CheckMode, Definition, Expression, Job, Knowledge, Module, Outcome, PackageUse, SourceText, Step,
+    TextOrigin, Variable,
 };
 use super::redefinition::{redefined_files, without_redefined};
 use crate::changes::class_source;
@@ -41,6 +42,7 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let mut input = BufReader::with_capacity(1 << 16, input);
     let mut library = library();
     let mut table = library.clone();
+    let mut packages = Packages::default();
     while let Some(frame) = frame::read(&mut input)? {
         let (json, _) = frame::decode(&frame)?;
         let order: Order = serde_json::from_slice(json)?;
@@ -51,10 +53,14 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
         }
         if order.knowledge.reset {
             table = library.clone();
+            packages = packages_of(&order.knowledge.packages);
         }
-        for text in &order.knowledge.declare {
-            table.declare(&parse(text).0);
+        let files: Vec<SourceFile> = order.knowledge.declare.iter().map(|text| parse(text).0).collect();
+        if !order.knowledge.packages.is_empty() && !files.is_empty() {
+            files.iter().for_each(|file| packages.declare(file));
+            table.set_packages(packages.clone());
         }
+        files.iter().for_each(|file| table.declare(file));
         if order.knowledge.no_ffi {
             table.disable_ffi();
         }
@@ -68,6 +74,23 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
         frame::write(&mut output, &serde_json::to_vec(&outcome)?, &blobs)?;
     }
     Ok(())
+}
+
+fn packages_of(all: &[PackageUse]) -> Packages {
+    let mut packages = Packages::default();
+    for package in all {
+        let dependencies = if package.is_strict {
+            Dependencies::Strict
+        } else {
+            Dependencies::Lenient
+        };
+        packages.add(
+            &package.name,
+            package.uses.iter().map(String::as_str),
+            dependencies,
+        );
+    }
+    packages
 }
 
 /// The library as this binary carries it.

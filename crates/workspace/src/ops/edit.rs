@@ -92,6 +92,17 @@ fn record(
     source: Option<String>,
 ) -> Result<Value, ErrorBody> {
     let reason = not_flushable(workspace, definition);
+    let side = if definition.is_class_side {
+        Side::Class
+    } else {
+        Side::Instance
+    };
+    // What was read from files does not know a method that came later; the log does.
+    let previous = definition.previous.clone().or_else(|| {
+        let selector = definition.selector.as_deref()?;
+        let changes = workspace.changes.borrow();
+        changes.last_source(&definition.class, selector, side)
+    });
     let entry = workspace
         .changes
         .borrow_mut()
@@ -99,17 +110,10 @@ fn record(
             kind,
             class: definition.class.clone(),
             selector: definition.selector.clone(),
-            side: definition
-                .selector
-                .is_some()
-                .then_some(if definition.is_class_side {
-                    Side::Class
-                } else {
-                    Side::Instance
-                }),
+            side: definition.selector.is_some().then_some(side),
             intent,
             source,
-            prev_source: definition.previous.clone(),
+            prev_source: previous,
             source_file: definition.file.clone().filter(|_| reason.is_none()),
             not_flushable_reason: reason,
             author: caller.session.id.clone(),

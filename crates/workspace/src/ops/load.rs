@@ -146,11 +146,10 @@ pub(crate) async fn load_image(
         fields = workspace.image.call("", "load", arguments).await?;
     }
     workspace.loaded.borrow_mut().extend(hashes);
-    workspace
-        .compiler
-        .known
-        .borrow_mut()
-        .declare(image.sources.clone());
+    let mut known = workspace.compiler.known.borrow_mut();
+    known.set_packages(&image.uses);
+    known.declare(image.sources.clone());
+    drop(known);
     let total = image.modules.len();
     let unchanged = total - count;
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {

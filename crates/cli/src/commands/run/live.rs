@@ -85,12 +85,13 @@ fn finished(answer: &Map<String, Value>) -> anyhow::Result<Exit> {
     Ok(Exit::Program(u8::try_from(status).unwrap_or(1)))
 }
 
-fn in_workspace(
+/// Do something in the workspace of the project, which is started when it is not running.
+pub(crate) fn in_workspace<T>(
     terminal: &mut Terminal,
-    work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<Exit>,
-) -> anyhow::Result<Exit> {
+    work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::default().options(Config::of(&place.state)?.start)?;
+    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
     let found = place.find_or_start(terminal, &options)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -105,12 +106,16 @@ fn in_workspace(
     })
 }
 
-async fn call(connection: &Connection, op: &str, fields: Value) -> anyhow::Result<Map<String, Value>> {
+pub(crate) async fn call(
+    connection: &Connection,
+    op: &str,
+    fields: Value,
+) -> anyhow::Result<Map<String, Value>> {
     let answer = connection.call(op, object(fields)).await;
     Ok(answer.map_err(|error| connection_fault(&error))?)
 }
 
-fn object(fields: Value) -> Map<String, Value> {
+pub(crate) fn object(fields: Value) -> Map<String, Value> {
     match fields {
         Value::Object(fields) => fields,
         _ => Map::new(),

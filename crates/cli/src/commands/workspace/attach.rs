@@ -1,12 +1,10 @@
 //! `workspace attach`: a terminal session in a workspace that runs, on this machine or another.
 
-use std::fs::OpenOptions;
 use std::io::{IsTerminal, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use beamtalk_client::{Connection, Endpoint, Greeting, TlsTrust};
-use beamtalk_storage::SessionName;
+use beamtalk_storage::{SessionName, StorageError, read_secret_file};
 
 use crate::commands::repl::{palette, screen};
 use crate::exit::{Exit, Fault};
@@ -201,36 +199,13 @@ impl SecretSource {
 
 /// A file with a secret must be the user's alone.
 fn read_secret(path: &Path) -> Result<String, Fault> {
-    let fault = |reason: String| Fault {
+    let bytes = read_secret_file(path).map_err(|error| Fault {
         exit: Exit::Environment,
         kind: "storage",
-        message: format!("{} is not acceptable: {reason}", path.display()),
-        hint: Some(format!("chmod 600 {}", path.display())),
-    };
-    let nofollow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(nofollow.bits().cast_signed())
-        .open(path)
-        .map_err(|error| fault(error.to_string()))?;
-    let found = file.metadata().map_err(|error| fault(error.to_string()))?;
-    if !found.is_file() {
-        return Err(fault("it is not a regular file".to_owned()));
-    }
-    if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(fault("it belongs to another user".to_owned()));
-    }
-    if found.mode() & 0o077 != 0 {
-        return Err(fault(format!(
-            "its mode {:04o} lets others in",
-            found.mode() & 0o7777
-        )));
-    }
-    let mut text = String::new();
-    file.take(LONGEST_SECRET)
-        .read_to_string(&mut text)
-        .map_err(|error| fault(error.to_string()))?;
-    Ok(text)
+        hint: matches!(error, StorageError::Secret { .. }).then(|| format!("chmod 600 {}", path.display())),
+        message: format!("{:#}", anyhow::Error::from(error)),
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether TLS is wanted, host and port.

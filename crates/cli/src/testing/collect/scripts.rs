@@ -83,6 +83,7 @@ impl<'a> ScriptCompiler<'a> {
             (None, []) => {
                 *table = with_file;
                 compiled.preload.extend(outcome.modules);
+                compiled.loads.push(path);
             }
             (None, errors) => {
                 compiled.faults.push((
@@ -128,6 +129,7 @@ fn compile_input(
     let is_run = input.expectation.is_some() || style == Style::Documentation;
     let mut result = CompiledInput {
         line: input.line,
+        text: input.text.clone(),
         expectation: input.expectation.clone(),
         modules: Vec::new(),
         expression: None,

@@ -1,5 +1,6 @@
 //! What is shown and what keys mean; no terminal, no connection.
 
+use beamtalk_agents::MESSAGE_TYPES;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
@@ -19,17 +20,6 @@ In the inbox: Enter shows, a approves, x rejects, d completes.
 In a text field: C-d sends, Esc cancels. Enter sends too, except where
 several lines are wanted: prompts, contexts and mail.
 With the daemon: s starts it, T stops it.";
-
-const MESSAGE_TYPES: [&str; 8] = [
-    "PROMPT_REQUEST",
-    "PROMPT_RESPONSE",
-    "QUERY_REQUEST",
-    "QUERY_RESPONSE",
-    "REVIEW_REQUEST",
-    "REVIEW_RESPONSE",
-    "APPROVAL_REQUEST",
-    "APPROVAL_RESPONSE",
-];
 
 /// One session of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,6 +144,8 @@ pub(super) enum Action {
 pub(super) struct Model {
     pub(super) rows: Vec<Row>,
     pub(super) selected: usize,
+    /// A session to select as soon as it is among the rows.
+    pub(super) wanted: Option<String>,
     pub(super) preview: String,
     pub(super) status: String,
     pub(super) filter: String,
@@ -192,7 +184,7 @@ impl Model {
 
     /// Show other rows; the selected session stays selected wherever it moves.
     pub(super) fn show_rows(&mut self, rows: Vec<Row>) {
-        let current = self.current();
+        let current = self.wanted.take().or_else(|| self.current());
         self.rows = rows;
         let visible = self.visible();
         let same = visible.iter().position(|row| Some(&row.id) == current.as_ref());
@@ -423,7 +415,9 @@ impl Model {
                 self.open_field(purpose, "body (C-d sends)", "")
             }
             Purpose::MailTo => {
-                let types = MESSAGE_TYPES.map(|kind| (kind.to_owned(), kind.to_owned()));
+                // One writes requests more often than responses.
+                let mut types = MESSAGE_TYPES.map(|kind| (kind.to_owned(), kind.to_owned()));
+                types.sort_by_key(|(kind, _)| !kind.ends_with("_REQUEST"));
                 self.open_choice("type", Chosen::MailType { to: text }, types.to_vec());
                 Action::None
             }

@@ -130,7 +130,10 @@ impl<'a> Remote<'a> {
                     level: (!level.is_empty()).then_some(level),
                     ..Order::default()
                 };
-                Ok(format!("started {}", order.place(self.connect()?)?))
+                let id = order.place(self.connect()?)?;
+                let said = format!("started {id}");
+                model.wanted = Some(id);
+                Ok(said)
             }
             Action::Ctl(id, word) => {
                 self.connect()?.write(&format!("{id}/ctl"), word.as_bytes())?;
@@ -304,11 +307,41 @@ fn event_lines(text: &str) -> String {
         let event: Value = serde_json::from_str(line).ok()?;
         let (.., hour, minute, second) = timestamp(event.get("ts")?.as_u64()?);
         Some(format!(
-            "{hour:02}:{minute:02}:{second:02}  {:<8}  {}  {}\n",
+            "{hour:02}:{minute:02}:{second:02}  {:<8}  {}{}\n",
             text_of(&event, "source"),
             text_of(&event, "type"),
-            event.get("data").unwrap_or(&Value::Null)
+            data_words(event.get("data").unwrap_or(&Value::Null))
         ))
     });
     shown.collect()
+}
+
+/// What an event tells, without what its line says already.
+fn data_words(data: &Value) -> String {
+    const KNOWN: [&str; 5] = ["id", "state", "timestamp", "retries", "metadata"];
+    let fields = data.as_object().into_iter().flatten();
+    fields
+        .filter(|(key, value)| !KNOWN.contains(&key.as_str()) && !value.is_null())
+        .map(|(key, value)| match value {
+            Value::String(text) => format!("  {key}={text}"),
+            other => format!("  {key}={other}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event_lines;
+
+    #[test]
+    fn events_are_lines_of_words() {
+        let text = "ut off\"}\n{\"ts\":1767225661,\"source\":\"5e1fa0c2\",\"type\":\"StateChange\",\
+                    \"data\":{\"old_state\":\"running\",\"new_state\":\"idle\",\"state\":\"idle\"}}\n\
+                    {\"ts\":0,\"source\":\"daemon\",\"type\":\"DaemonStopping\"}\n";
+        assert_eq!(
+            event_lines(text),
+            "00:01:01  5e1fa0c2  StateChange  new_state=idle  old_state=running\n\
+             00:00:00  daemon    DaemonStopping\n"
+        );
+    }
 }

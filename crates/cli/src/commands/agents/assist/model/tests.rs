@@ -94,7 +94,8 @@ fn the_selected_session_stays_selected_when_others_come() {
     assert_eq!(model.current().as_deref(), Some("bbbbbbbb"));
     model.show_rows(vec![row("cccccccc"), row("aaaaaaaa"), row("bbbbbbbb")]);
     assert_eq!(model.current().as_deref(), Some("bbbbbbbb"));
-    model.show_rows(vec![row("cccccccc")]);
+    model.wanted = Some("cccccccc".to_owned());
+    model.show_rows(vec![row("cccccccc"), row("bbbbbbbb")]);
     assert_eq!(model.current().as_deref(), Some("cccccccc"));
 }
 
@@ -130,7 +131,7 @@ fn starting_asks_for_backend_level_and_directory() {
 #[test]
 fn mail_is_written_step_by_step() {
     let mut model = model();
-    let action = press(&mut model, "m\njj\nhello\nfirst\nsecond\u{4}");
+    let action = press(&mut model, "m\nj\nhello\nfirst\nsecond\u{4}");
     assert_eq!(
         action,
         Action::Send {

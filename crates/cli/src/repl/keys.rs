@@ -1,0 +1,150 @@
+//! Keys of the editor that lead out of the line they are pressed in.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustyline::history::History;
+use rustyline::{
+    Cmd, ConditionalEventHandler, Editor, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent,
+    Modifiers, RepeatCount,
+};
+
+use super::pending::Key;
+
+/// What the keys know of the input, and what they tell.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    /// Code is typed, not an answer.
+    pub(crate) is_active: bool,
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
+    /// Earlier inputs are searched; what is found is not pasted.
+    is_searching: bool,
+    pressed: Option<(Key, usize)>,
+    pasted: Option<(String, usize)>,
+}
+
+impl Keys {
+    /// The next line is read.
+    pub(crate) fn reset(&mut self, is_first: bool, is_last: bool) {
+        *self = Self {
+            is_active: true,
+            is_first,
+            is_last,
+            ..Self::default()
+        };
+    }
+
+    /// The key that ended the line, with the place of the cursor.
+    pub(crate) fn take_pressed(&mut self) -> Option<(Key, usize)> {
+        self.pressed.take()
+    }
+
+    /// What was pasted, if that is why the editor came back.
+    pub(crate) fn take_pasted(&mut self) -> Option<(String, usize)> {
+        self.pasted.take()
+    }
+
+    /// Look at a line while it is edited; true if it holds several lines that have to be told apart.
+    pub(crate) fn look_at(&mut self, line: &str, position: usize) -> bool {
+        if !self.is_active || self.is_searching || self.pasted.is_some() || !line.contains('\n') {
+            return false;
+        }
+        self.pasted = Some((line.to_owned(), position));
+        true
+    }
+
+    fn press(&mut self, key: Key, line: &str, position: usize) -> Option<Cmd> {
+        let is_out = match key {
+            Key::Left | Key::Backspace => position == 0 && !self.is_first,
+            Key::Right | Key::Delete => position == line.len() && !self.is_last,
+            _ => true,
+        };
+        if !self.is_active || !is_out {
+            return None;
+        }
+        self.pressed = Some((key, position));
+        Some(Cmd::AcceptLine)
+    }
+}
+
+pub(crate) type Shared = Arc<Mutex<Keys>>;
+
+pub(crate) fn lock(keys: &Shared) -> MutexGuard<'_, Keys> {
+    keys.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Handler {
+    keys: Shared,
+    key: Option<Key>,
+}
+
+impl ConditionalEventHandler for Handler {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext) -> Option<Cmd> {
+        let mut keys = lock(&self.keys);
+        match self.key {
+            Some(key) => keys.press(key, context.line(), context.pos()),
+            None => {
+                keys.is_searching = true;
+                None
+            }
+        }
+    }
+}
+
+/// Have the editor tell of these keys.
+pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, keys: &Shared) {
+    let plain = |code| KeyEvent(code, Modifiers::NONE);
+    let bindings = [
+        (plain(KeyCode::Enter), Some(Key::Enter)),
+        (KeyEvent(KeyCode::Enter, Modifiers::ALT), Some(Key::Newline)),
+        (plain(KeyCode::Up), Some(Key::Up)),
+        (plain(KeyCode::Down), Some(Key::Down)),
+        (plain(KeyCode::Left), Some(Key::Left)),
+        (KeyEvent::ctrl('B'), Some(Key::Left)),
+        (plain(KeyCode::Right), Some(Key::Right)),
+        (KeyEvent::ctrl('F'), Some(Key::Right)),
+        (plain(KeyCode::Backspace), Some(Key::Backspace)),
+        (KeyEvent::ctrl('H'), Some(Key::Backspace)),
+        (plain(KeyCode::Delete), Some(Key::Delete)),
+        (KeyEvent::ctrl('P'), Some(Key::Earlier)),
+        (KeyEvent::ctrl('N'), Some(Key::Later)),
+        (KeyEvent::ctrl('R'), None),
+        (KeyEvent::ctrl('S'), None),
+    ];
+    for (event, key) in bindings {
+        let handler = Handler {
+            keys: keys.clone(),
+            key,
+        };
+        editor.bind_sequence(event, EventHandler::Conditional(Box::new(handler)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_keys_at_an_edge_lead_out_of_a_line() {
+        let mut keys = Keys::default();
+        assert_eq!(keys.press(Key::Enter, "x", 1), None, "an answer is typed");
+        keys.reset(true, false);
+        assert_eq!(keys.press(Key::Left, "x", 0), None, "there is no line before");
+        assert_eq!(keys.press(Key::Right, "x", 0), None, "there is more in the line");
+        assert_eq!(keys.press(Key::Right, "x", 1), Some(Cmd::AcceptLine));
+        assert_eq!(keys.take_pressed(), Some((Key::Right, 1)));
+        assert_eq!(keys.take_pressed(), None);
+    }
+
+    #[test]
+    fn several_lines_are_noticed_unless_they_are_searched() {
+        let mut keys = Keys::default();
+        keys.reset(true, true);
+        assert!(!keys.look_at("x", 1));
+        assert!(keys.look_at("x\ny", 3));
+        assert!(!keys.look_at("x\ny", 3), "once");
+        assert_eq!(keys.take_pasted(), Some(("x\ny".to_owned(), 3)));
+        keys.is_searching = true;
+        assert!(!keys.look_at("x\ny", 3));
+    }
+}

@@ -1,0 +1,210 @@
+//! Names of classes across packages.
+
+use crate::support::Place;
+
+fn package(place: &Place, name: &str, rest: &str) {
+    place.write(
+        &format!("{name}/beamtalk.toml"),
+        &format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\n{rest}"),
+    );
+}
+
+/// The project uses `units` and `vectors`, which both export `Parser`; `units` uses `angles`.
+fn project(settings: &str) -> Place {
+    let place = Place::with_project();
+    place.write(
+        "beamtalk.toml",
+        &format!(
+            "[package]\nname = \"work\"\nversion = \"0.1.0\"\n{settings}\n[dependencies]\n\
+             units = {{ path = \"units\" }}\nvectors = {{ path = \"vectors\" }}\n"
+        ),
+    );
+    package(&place, "angles", "");
+    package(
+        &place,
+        "units",
+        "[dependencies]\nangles = { path = \"../angles\" }\n",
+    );
+    package(&place, "vectors", "");
+    place.write(
+        "angles/src/Angle.bt",
+        "Value subclass: Angle\n\n  class degrees: n => n\n",
+    );
+    place.write("angles/src/Secret.bt", "internal Value subclass: Secret\n");
+    for name in ["units", "vectors"] {
+        place.write(
+            &format!("{name}/src/Parser.bt"),
+            &format!(
+                "Value subclass: Parser\n  field: from = \"{name}\"\n\n  class origin => Parser new from\n"
+            ),
+        );
+    }
+    place.write(
+        "units/src/Lexer.bt",
+        "Parser subclass: Lexer\n\n  class made -> Parser => Parser new\n\n  \
+         class isParser: x => x match: [p :: Parser -> true; _ -> false]\n",
+    );
+    place
+}
+
+fn main(place: &Place, lines: &[&str]) {
+    place.write(
+        "src/Main.bt",
+        &format!(
+            "Object subclass: Main\n\n  class run =>\n    {}\n",
+            lines.join("\n    ")
+        ),
+    );
+}
+
+#[test]
+fn two_dependencies_may_export_one_name() {
+    let place = project("");
+    main(
+        &place,
+        &[
+            "Console printLine: units@Parser origin",
+            "Console printLine: vectors@Parser origin",
+            "Console printLine: Lexer new from",
+            "Console printLine: Lexer made printString",
+            "Console printLine: Lexer superclass == units@Parser",
+            "Console printLine: (Lexer isParser: units@Parser new)",
+            "Console printLine: (Lexer isParser: vectors@Parser new)",
+            "Console printLine: work@Main name",
+        ],
+    );
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    assert_eq!(
+        done.stdout,
+        "units\nvectors\nunits\nunits@Parser(from: \"units\")\ntrue\ntrue\nfalse\nMain\n"
+    );
+    assert_eq!(done.stderr.matches("warning").count(), 0, "{}", done.stderr);
+    // The bare name is an error where it is used, and nowhere else.
+    place.write(
+        "src/Bad.bt",
+        "Object subclass: Bad\n\n  class run => Parser new\n",
+    );
+    let done = place.run(&["build"]).expect_code(1);
+    for part in [
+        "error[E0301]: Class name 'Parser' is exported by multiple dependencies: 'units' and 'vectors'",
+        "src/Bad.bt:3:16",
+        "units@Parser",
+    ] {
+        assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
+    }
+    assert!(done.stderr.contains("1 error found"), "{}", done.stderr);
+    std::fs::remove_file(place.directory().join("src/Bad.bt")).unwrap();
+    // A class of the package's own hides both.
+    place.write(
+        "src/Parser.bt",
+        "Value subclass: Parser\n\n  class origin => \"work\"\n",
+    );
+    main(
+        &place,
+        &[
+            "Console printLine: Parser origin",
+            "Console printLine: vectors@Parser origin",
+        ],
+    );
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    assert_eq!(done.stdout, "work\nvectors\n");
+    assert!(done.stderr.contains("warning[W0305]"), "{}", done.stderr);
+}
+
+#[test]
+fn a_second_owner_of_a_name_rebuilds_the_first() {
+    let place = project("");
+    std::fs::remove_file(place.directory().join("vectors/src/Parser.bt")).unwrap();
+    main(&place, &["Console printLine: Parser new printString"]);
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    assert_eq!(done.stdout, "Parser(from: \"units\")\n");
+    place.write("vectors/src/Parser.bt", "Value subclass: Parser\n");
+    place.run(&["build"]).expect_code(1);
+    main(&place, &["Console printLine: units@Parser new printString"]);
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    assert_eq!(done.stdout, "units@Parser(from: \"units\")\n");
+}
+
+#[test]
+fn a_class_of_a_dependency_of_a_dependency_is_told() {
+    let place = project("");
+    main(&place, &["Console printLine: (Angle degrees: 30)"]);
+    let done = place.run(&["check", "--json"]).expect_code(0);
+    let line: serde_json::Value = serde_json::from_str(done.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(line["code"], "W0302");
+    assert_eq!(line["category"], "dependency");
+    assert_eq!(
+        line["message"],
+        "class 'Angle' comes from 'angles', a dependency of 'units'"
+    );
+    assert_eq!(line["hint"], "add 'angles' to [dependencies] in beamtalk.toml");
+    assert_eq!(line["line"], 4);
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    assert_eq!(done.stdout, "30\n");
+    let done = place.run(&["lint"]).expect_code(1);
+    assert!(done.stderr.contains("warning[W0302]"), "{}", done.stderr);
+    let strict = project("strict-deps = true\n");
+    main(&strict, &["Console printLine: (angles@Angle degrees: 30)"]);
+    let done = strict.run(&["build"]).expect_code(1);
+    assert!(done.stderr.contains("error[W0302]"), "{}", done.stderr);
+    strict
+        .run(&["deps", "add", "angles", "--path", "angles"])
+        .expect_code(0);
+    strict.run(&["build", "--warnings-as-errors"]).expect_code(0);
+    for code in ["E0301", "W0302", "E0303", "E0304", "E0401"] {
+        place.run(&["docs", code]).expect_code(0);
+    }
+}
+
+#[test]
+fn unknown_packages_and_internal_classes_are_refused() {
+    let place = project("");
+    main(
+        &place,
+        &[
+            "nowhere@Parser new",
+            "units@Nothing new",
+            "Secret new",
+            "angles@Secret new",
+        ],
+    );
+    let done = place.run(&["build"]).expect_code(1);
+    for part in [
+        "error[E0304]: Unknown package 'nowhere' in qualified reference 'nowhere@Parser'",
+        "warning[W0201]: Unresolved class `units@Nothing`",
+        "error[E0401]: Class 'Secret' is internal to package 'angles' and cannot be referenced from 'work'",
+    ] {
+        assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
+    }
+    assert!(done.stderr.contains("3 errors found"), "{}", done.stderr);
+    place.write("vectors/src/Whole.bt", "Value subclass: Integer\n");
+    let done = place.run(&["build"]).expect_code(1);
+    assert!(
+        done.stderr
+            .contains("error[E0303]: package 'vectors' (src/Whole.bt) exports 'Integer'"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn tests_and_sessions_see_the_same_names() {
+    let place = project("");
+    place.write(
+        "test/NamesTest.bt",
+        "TestCase subclass: NamesTest\n\n  testBoth =>\n    self assert: units@Parser origin equals: \"units\"\n    \
+         self assert: vectors@Parser origin equals: \"vectors\"\n",
+    );
+    place.run(&["test"]).expect_code(0);
+    let done = place.run(&["eval", "units@Parser origin"]).expect_code(0);
+    assert_eq!(done.stdout, "\"units\"\n");
+    // In a session the last one wins, with a warning.
+    let done = place.run(&["eval", "Parser origin"]).expect_code(0);
+    assert_eq!(done.stdout, "\"vectors\"\n");
+    assert!(
+        done.stderr.contains("exported by multiple dependencies"),
+        "{}",
+        done.stderr
+    );
+    place.stop();
+}
