@@ -91,14 +91,15 @@ cut(Text) -> element(1, beamtalk_bridge_value:cut(Text, ?REASON_LIMIT)).
 -spec exception(map()) -> map().
 exception(#{<<"kind">> := Kind, <<"message">> := Message} = Error) ->
     Known = fun(Key) -> maps:get(Key, Error, nil) end,
-    beamtalk_error:new(existing(Kind, runtime_error), existing(Known(<<"class">>), nil),
-                       existing(Known(<<"selector">>), nil), Message, Known(<<"hint">>), #{wire_error => Error});
+    %% The kinds that the daemon knows are few.
+    beamtalk_error:new(binary_to_atom(Kind), existing(Known(<<"class">>)),
+                       existing(Known(<<"selector">>)), Message, Known(<<"hint">>), #{wire_error => Error});
 exception(_) ->
     beamtalk_error:new(internal_error, nil, nil, <<"the daemon answered without a reason">>, nil, #{}).
 
-existing(nil, Default) -> Default;
-existing(Name, Default) ->
-    try binary_to_existing_atom(Name) catch error:badarg -> Default end.
+existing(nil) -> nil;
+existing(Name) ->
+    try binary_to_existing_atom(Name) catch error:badarg -> nil end.
 
 -spec unattached(binary()) -> map().
 unattached(Op) ->

@@ -1,7 +1,7 @@
 %% Loading code that the daemon sends: forms to compile, or modules on disk. All or nothing.
 -module(beamtalk_bridge_load).
 
--export([load/2, package_roots/0]).
+-export([load/2]).
 
 %% Bytes of forms that take long to optimise: some 25 methods of a few lines.
 -define(LARGE, 131072).
@@ -20,15 +20,11 @@ load(Units, Args) ->
             {error, beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(exit, Reason, []))}
     end.
 
-%% Where the packages of the project are, by name.
--spec package_roots() -> #{binary() => binary()}.
-package_roots() -> persistent_term:get({?MODULE, package_roots}, #{}).
-
 perform(Units, Args) ->
-    case Args of
-        #{<<"packages">> := Roots} -> persistent_term:put({?MODULE, package_roots}, Roots);
-        _ -> ok
-    end,
+    [beamtalk_package:describe(#{name => Name, version => Version, dependencies => Dependencies, source => Root,
+                                 is_project => Name =:= maps:get(<<"project">>, Args, nil)})
+     || {Name, #{<<"root">> := Root, <<"version">> := Version, <<"dependencies">> := Dependencies}}
+            <- maps:to_list(maps:get(<<"packages">>, Args, #{}))],
     %% Native code and applications that the modules call.
     code:add_pathsa([binary_to_list(Path) || Path <- maps:get(<<"paths">>, Args, [])]),
     [application:ensure_all_started(binary_to_atom(Name)) || Name <- maps:get(<<"applications">>, Args, [])],

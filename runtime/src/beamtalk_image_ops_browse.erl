@@ -159,7 +159,7 @@ origin(Record) ->
 %% Files are named as their package names them.
 path(#{source_file := nil}) -> none;
 path(#{source_file := File, package := Package}) ->
-    filename:join(maps:get(Package, beamtalk_bridge_load:package_roots(), <<>>), File).
+    filename:join(beamtalk_package:root(Package), File).
 
 %% The source file of a class as it is now; empty when it is not there, or not yet.
 on_disk(Class) ->

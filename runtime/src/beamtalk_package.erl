@@ -5,13 +5,30 @@
 -module(beamtalk_package).
 
 -export([describe/1, 'class all'/1, 'class named:'/2, 'class classes:'/2, 'class dependencies:'/2,
-         'class packageNameFor:'/2, find/1]).
+         'class packageNameFor:'/2, find/1, root/1, project/0]).
 
-%% `#{name, version, dependencies, source}', all binaries.
+%% `#{name, version, dependencies, source}', all binaries; `source' is the directory. `is_project' marks the package
+%% that is worked on.
 -spec describe(map()) -> ok.
 describe(#{name := Name} = Description) ->
     Known = persistent_term:get('$bt_packages', #{}),
     persistent_term:put('$bt_packages', Known#{Name => Description}).
+
+%% The directory of a package; empty when it is not known.
+-spec root(binary() | nil) -> binary().
+root(Name) ->
+    case persistent_term:get('$bt_packages', #{}) of
+        #{Name := #{source := Root}} -> Root;
+        _ -> <<>>
+    end.
+
+%% The package that is worked on.
+-spec project() -> binary() | none.
+project() ->
+    case [Name || {Name, #{is_project := true}} <- maps:to_list(persistent_term:get('$bt_packages', #{}))] of
+        [Name | _] -> Name;
+        [] -> none
+    end.
 
 -spec 'class all'(term()) -> [binary()].
 'class all'(_) ->

@@ -65,8 +65,15 @@ ask(Op, Args, Selector) ->
                 {_, _, nil, _, _, _, _} -> setelement(4, setelement(3, Error, ?CLASS), Selector);
                 _ -> Error
             end,
-            erlang:error(Exception#{error := Located})
+            erlang:error(Exception#{error := renamed(Selector, Located)})
     end.
+
+%% What tools call a file that is missing has another name here.
+renamed('load:', {_, file_not_found, _, _, _, _, _} = Error) -> of_kind(not_found, Error);
+renamed(sync, {_, file_not_found, _, _, _, _, _} = Error) -> of_kind(runtime_error, Error);
+renamed(_, Error) -> Error.
+
+of_kind(Kind, Error) -> setelement(7, setelement(2, Error, Kind), #{}).
 
 -spec sync(map()) -> map().
 sync(_Self) ->
@@ -132,10 +139,13 @@ flushIncludingDestructive(_Self) ->
 -spec flushed(map()) -> map().
 flushed(Answer) ->
     Part = fun(Key, Default) -> maps:get(Key, Answer, Default) end,
-    #{flushed => Part(<<"flushed">>, 0), files => Part(<<"files">>, []), newClasses => count(Part(<<"new_classes">>, 0)),
+    #{flushed => Part(<<"flushed">>, 0), files => [file_name(File) || File <- Part(<<"files">>, [])], newClasses => count(Part(<<"new_classes">>, 0)),
       removedClasses => count(Part(<<"removed_classes">>, 0)),
       skipped => [symbols(Entry) || Entry <- Part(<<"skipped">>, [])],
       conflicts => [symbols(Entry) || Entry <- Part(<<"conflicts">>, [])]}.
+
+file_name(#{<<"file">> := Name}) -> Name;
+file_name(Name) -> Name.
 
 %% Clients get the names; the image gets how many there are.
 count(Names) when is_list(Names) -> length(Names);
@@ -160,9 +170,7 @@ autoflush(_Self) -> maps:get(<<"value">>, ask(<<"autoflush">>, #{}, autoflush), 
 
 -spec dependencies(map()) -> map().
 dependencies(_Self) ->
-    Own = [Package || Name <- beamtalk_package:'class all'(nil), Name =/= <<"stdlib">>,
-                      Package <- [beamtalk_package:find(Name)], Package =/= nil],
-    Named = lists:usort(lists:append([maps:get(dependencies, Package) || Package <- Own])),
+    Named = beamtalk_package:'class dependencies:'(nil, beamtalk_package:project()),
     maps:from_list([{Name, Package} || Name <- Named, Package <- [beamtalk_package:find(Name)], Package =/= nil]).
 
 %%% Supervisors

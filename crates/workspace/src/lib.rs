@@ -26,4 +26,4 @@ pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};
 pub use options::StartOptions;
-pub use project::ProjectImage;
+pub use project::{LoadedPackage, ProjectImage};

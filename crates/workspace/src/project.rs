@@ -23,8 +23,8 @@ pub struct ProjectImage {
     pub name: Option<String>,
     pub version: String,
     pub root: PathBuf,
-    /// The roots of the project and of everything it depends on, by name.
-    pub packages: BTreeMap<String, PathBuf>,
+    /// The project and everything it depends on, by name.
+    pub packages: BTreeMap<String, LoadedPackage>,
     /// The same with what each uses, dependencies first.
     pub uses: Vec<PackageUse>,
     /// The supervisor class of `[application]`.
@@ -40,11 +40,20 @@ pub struct ProjectImage {
     pub disabled: Vec<String>,
 }
 
+/// What the image knows of a package beside its classes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedPackage {
+    pub root: PathBuf,
+    pub version: String,
+    /// Those of its manifest, by name.
+    pub dependencies: Vec<String>,
+}
+
 impl ProjectImage {
     /// The package a file belongs to, with the file's path in it.
     pub(crate) fn package_of<'a, 'b>(&'a self, file: &'b Path) -> Option<(&'a str, &'b Path)> {
-        let inside = |(name, root): (&'a String, &PathBuf)| {
-            let below = file.strip_prefix(root).ok()?;
+        let inside = |(name, package): (&'a String, &LoadedPackage)| {
+            let below = file.strip_prefix(&package.root).ok()?;
             Some((name.as_str(), below))
         };
         // A dependency may lie below the project.
@@ -160,7 +169,13 @@ mod tests {
 
     #[test]
     fn a_file_belongs_to_the_innermost_package() {
-        let root = |name: &str, path: &str| (name.to_owned(), PathBuf::from(path));
+        let root = |name: &str, path: &str| {
+            let package = LoadedPackage {
+                root: PathBuf::from(path),
+                ..LoadedPackage::default()
+            };
+            (name.to_owned(), package)
+        };
         let image = ProjectImage {
             packages: BTreeMap::from([
                 root("orbit", "/o"),

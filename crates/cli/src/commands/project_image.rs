@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use beamtalk_workspace::{PackageUse, ProjectImage, SourceText, TextOrigin};
+use beamtalk_workspace::{LoadedPackage, PackageUse, ProjectImage, SourceText, TextOrigin};
 
 use super::build::policy;
 use crate::build::{self, Package, Scope};
@@ -56,7 +56,20 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     for package in package.in_order() {
         let root = &package.project.root;
         if let Some(name) = package.name() {
-            image.packages.insert(name.to_owned(), root.clone());
+            let manifest = package.project.manifest.as_ref();
+            let dependencies = manifest.map(|manifest| manifest.dependencies.as_slice());
+            let about = LoadedPackage {
+                root: root.clone(),
+                version: manifest
+                    .map(|manifest| manifest.version.clone())
+                    .unwrap_or_default(),
+                dependencies: dependencies
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|dependency| dependency.name.clone())
+                    .collect(),
+            };
+            image.packages.insert(name.to_owned(), about);
         }
         if let Some(manifest) = &package.project.manifest {
             let uses = manifest.dependencies.iter();

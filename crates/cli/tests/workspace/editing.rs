@@ -378,10 +378,7 @@ fn messages_in_the_image_reach_the_same_handlers() {
         );
         assert_eq!(client.text("Workspace load: \"src/room.bt\"").await, "#(Room)");
         assert_eq!(client.value("Room light").await, 6);
-        assert_eq!(
-            client.error("Workspace load: \"nope.bt\"").await,
-            "file_not_found"
-        );
+        assert_eq!(client.error("Workspace load: \"nope.bt\"").await, "not_found");
         client
             .text("Workspace newClass: \"Object subclass: Vent\n  class a => 1\n\" at: \"src/vent.bt\"")
             .await;

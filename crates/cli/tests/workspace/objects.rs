@@ -122,3 +122,39 @@ fn native_actors_are_actors_for_every_op() {
         assert_eq!(actors().await.len(), 1);
     });
 }
+
+#[test]
+fn the_workspace_answers_as_its_reference_says() {
+    let home = started("interface", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        assert_eq!(
+            client.value("Workspace dependencies keys").await,
+            json!(["parts"])
+        );
+        assert_eq!(
+            client.text("Workspace dependencies at: \"parts\"").await,
+            "Package(parts v0.1.0)"
+        );
+        assert_eq!(client.error("Workspace load: \"src/nope.bt\"").await, "not_found");
+        let made = |source: &str| format!("Workspace newClass: \"{source}\" at: \"src/fan.bt\"");
+        assert_eq!(client.error(&made("// nothing")).await, "no_class_declared");
+        let two = "Object subclass: Fan\n  class a => 1\n\nObject subclass: Van\n  class a => 1\n";
+        assert_eq!(client.error(&made(two)).await, "multiple_classes_declared");
+        client.text(&made("Object subclass: Fan\n  class a => 1\n")).await;
+        assert_eq!(
+            client.value("Workspace flush at: #files").await,
+            json!(["src/fan.bt"])
+        );
+        // A class of the prompt that was removed comes back.
+        client
+            .text("/// Flat.\nObject subclass: Pad\n  class a => 1")
+            .await;
+        let removed = client.good("remove-class", json!({"class": "Pad"})).await;
+        assert_eq!(client.error("Pad a").await, "class_not_found");
+        let seq = removed["entry"]["seq"].clone();
+        client.good("revert", json!({ "seq": seq })).await;
+        assert_eq!(client.value("Pad a").await, 1);
+        assert_eq!(client.text("Pad doc").await, "\"Flat.\"");
+    });
+}

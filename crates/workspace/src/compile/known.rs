@@ -1,8 +1,10 @@
 //! What the compiler has to know about the image: the source texts of its classes, newest last.
 
+use beamtalk_syntax::ast::Item;
 use rustc_hash::FxHashMap;
 
 use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
+use crate::changes::class_source;
 
 /// The texts by what they define, each with the moment it was told.
 #[derive(Debug, Default)]
@@ -55,6 +57,25 @@ impl Known {
     /// The text of a file of a package, or of one that belongs to none.
     pub fn file(&self, package: Option<&str>, path: &str) -> Option<&SourceText> {
         self.texts.get(&file_key(package, path)).map(|(_, text)| text)
+    }
+
+    /// The latest definition of a class that was made in a session.
+    pub(crate) fn session_class(&self, class: &str) -> Option<String> {
+        let sessions = self
+            .texts
+            .values()
+            .filter(|(_, text)| text.origin == TextOrigin::Session && text.text.contains(class));
+        let found = sessions.filter_map(|(moment, text)| {
+            let items = beamtalk_syntax::parse_input(&text.text).unit.items;
+            let source = items.iter().find_map(|item| match item {
+                Item::Class(found) if found.name.text == class => {
+                    Some(class_source(&text.text, found).to_owned())
+                }
+                _ => None,
+            });
+            Some((*moment, source?))
+        });
+        found.max_by_key(|(moment, _)| *moment).map(|(_, source)| source)
     }
 
     /// The files of the project for which `is_wanted` holds, in the order of their paths.
@@ -137,6 +158,11 @@ mod tests {
             1,
             "replaced, not added"
         );
+        assert_eq!(
+            known.session_class("A").as_deref(),
+            Some("Object subclass: A\n  x => 2")
+        );
+        assert_eq!(known.session_class("B"), None);
         known.clear();
         assert!(known.since(told).0.reset);
     }

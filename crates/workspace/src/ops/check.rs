@@ -152,7 +152,7 @@ pub(super) async fn check_callers(
         "changed_selector": selector,
         "classification": CLASSIFICATION,
         "checked": checked.owners.len(),
-        "not_checked": checked.left_out,
+        "not_checked": checked.skipped,
         "checked_owners": checked.owners,
         "findings": checked.findings,
     });
@@ -167,7 +167,8 @@ const CLASSIFICATION: &str = "changed";
 #[derive(Default)]
 pub(super) struct Checked {
     pub(super) owners: Vec<String>,
-    pub(super) left_out: usize,
+    /// How many callers were left out.
+    pub(super) skipped: usize,
     pub(super) findings: Vec<Value>,
 }
 
@@ -185,7 +186,7 @@ pub(super) async fn check(
         let is_given = texts.iter().any(|given| given.module == text.module);
         !is_given && (mentions(&text.text, class) || word.is_some_and(|word| mentions(&text.text, word)))
     });
-    let not_checked = callers.len().saturating_sub(CALLERS);
+    let skipped = callers.len().saturating_sub(CALLERS);
     let files: Vec<SourceText> = callers.into_iter().take(CALLERS).collect();
     if files.is_empty() {
         return None;
@@ -207,7 +208,7 @@ pub(super) async fn check(
     }
     Some(Checked {
         owners: owners.into_iter().map(|(owner, _)| owner).collect(),
-        left_out: not_checked,
+        skipped,
         findings,
     })
 }

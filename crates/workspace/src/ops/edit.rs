@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
+use beamtalk_syntax::ast::Item;
 use beamtalk_wire::{Channel, ErrorBody, Op, Request};
 use serde_json::{Map, Value, json};
 
@@ -281,11 +282,19 @@ pub(super) async fn class(
 ) -> Result<Answer, ErrorBody> {
     let source = request.text("source")?;
     let path = request.text("path")?;
+    let items = beamtalk_syntax::parse_file(source).unit.items;
+    if items.iter().filter(|item| matches!(item, Item::Class(_))).count() > 1 {
+        let message = "the source declares more than one class";
+        return Err(ErrorBody::new("multiple_classes_declared", message).hint("make one file for each class"));
+    }
     let text = super::load::new_source(workspace, path, source);
     let compiled = workspace.compiler.run(Job::Files { files: vec![text] }).await?;
     refuse_errors(&compiled)?;
-    let [definition] = compiled.outcome.definitions.as_slice() else {
-        return Err(request.invalid("source", "the text of exactly one class"));
+    let Some(definition) = compiled.outcome.definitions.first() else {
+        return Err(ErrorBody::new(
+            "no_class_declared",
+            "the source declares no class",
+        ));
     };
     let is_loaded = class_info(workspace, &definition.class).await.is_ok();
     workspace
@@ -389,10 +398,12 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
     let info = class_info(workspace, class).await?;
     let file = info.get("source").and_then(Value::as_str).map(str::to_owned);
     let package = info.get("package").and_then(Value::as_str);
-    let previous = file.as_ref().and_then(|file| {
-        let known = workspace.compiler.known.borrow();
-        known.file(package, file).map(|text| text.text.clone())
-    });
+    let known = workspace.compiler.known.borrow();
+    let previous = match &file {
+        Some(file) => known.file(package, file).map(|text| text.text.clone()),
+        None => known.session_class(class),
+    };
+    drop(known);
     Ok(Definition {
         class: class.to_owned(),
         selector: None,
@@ -466,7 +477,7 @@ pub(super) async fn precheck(
     let (owners, not_checked) = match checked {
         Some(checked) => {
             findings.extend(checked.findings);
-            (checked.owners, checked.left_out)
+            (checked.owners, checked.skipped)
         }
         None => (Vec::new(), 0),
     };

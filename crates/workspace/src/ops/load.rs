@@ -123,11 +123,21 @@ pub(crate) async fn load_image(
     if count > 0 {
         let paths = image.paths.iter().map(|path| path_term(path));
         let packages = image.packages.iter();
-        let packages = packages.map(|(name, root)| (Term::binary(name), path_term(root)));
+        let packages = packages.map(|(name, package)| {
+            let dependencies = package.dependencies.iter().map(Term::binary);
+            let about = terms::map([
+                ("root", path_term(&package.root)),
+                ("version", Term::binary(&package.version)),
+                ("dependencies", Term::list(dependencies)),
+            ]);
+            (Term::binary(name), about)
+        });
+        let name = image.name.as_deref().unwrap_or_default();
         let arguments = terms::map([
             ("modules", Term::List(changed)),
             ("paths", Term::list(paths)),
             ("packages", Term::Map(packages.collect())),
+            ("project", Term::binary(name)),
             (
                 "applications",
                 Term::list(image.applications.iter().map(Term::binary)),
@@ -219,7 +229,7 @@ pub(super) async fn source_file_of(workspace: &Rc<Workspace>, class: &str) -> Re
     let packages = project.as_ref().map(|image| &image.packages);
     let root = text("package")
         .and_then(|package| packages?.get(package))
-        .unwrap_or(&workspace.root);
+        .map_or(&workspace.root, |package| &package.root);
     let path = text("source")
         .filter(|_| text("package") != Some("stdlib"))
         .map(|file| root.join(file))
