@@ -162,20 +162,28 @@ impl Place {
         })
     }
 
-    /// The running daemon, or a new one.
+    /// The running daemon, or a new one. A daemon that was killed holds its lock until the system has cleared it away,
+    /// so only one that answers counts.
     pub(crate) fn find_or_start(
         &self,
         terminal: &mut Terminal,
         options: &StartOptions,
     ) -> anyhow::Result<Found> {
-        if let Some(info) = self.running()? {
-            return Ok(Found { info, started: None });
+        let deadline = Instant::now() + WAIT_TIME;
+        while self.running()?.is_some() {
+            match self.control() {
+                Ok(Some((_, info))) => return Ok(Found { info, started: None }),
+                Err(error) if Instant::now() >= deadline => return Err(error),
+                Ok(None) if Instant::now() >= deadline => {
+                    return Err(unanswered().into());
+                }
+                Ok(None) | Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
         }
         self.start(terminal, options, Trust::Everything)
     }
 
-    /// The record of a daemon that lives. The connection to it will tell whether it is the right one, so no time is
-    /// spent on asking the control socket.
+    /// The record of a daemon that lives. The connection to it will tell whether it is the right one.
     pub(crate) fn running(&self) -> anyhow::Result<Option<NodeInfo>> {
         let Some(directory) = self.directory()? else {
             return Ok(None);
@@ -283,7 +291,7 @@ impl Place {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Err(not_running("another daemon holds the workspace and does not answer".to_owned()).into())
+        Err(unanswered().into())
     }
 }
 
@@ -387,6 +395,11 @@ fn environment(kind: &'static str, message: String) -> Fault {
         message,
         hint: None,
     }
+}
+
+fn unanswered() -> Fault {
+    not_running("a daemon holds the workspace and does not answer".to_owned())
+        .with_hint("beamtalk workspace stop --force ends it")
 }
 
 pub(crate) fn not_running(message: String) -> Fault {
