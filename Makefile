@@ -7,6 +7,8 @@ BUILD := _build/runtime
 # A full check builds every test once: incremental data would only double the disk it takes.
 export CARGO_INCREMENTAL ?= 0
 BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
+# The binary the Rust tests have just driven; a release build would only make the checks longer.
+CHECKED = $(CARGO) run --quiet --package beamtalk-cli --
 
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl jq tmux
@@ -73,11 +75,11 @@ test-runtime:
 	done
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
-test-language: build
-	$(BEAMTALK) fmt --check lib bench/lang/beamtalk/src
-	$(BEAMTALK) test --quiet lib
-	$(BEAMTALK) test --quiet tests/lang
-	$(BEAMTALK) test-docs README.md docs
+test-language: setup
+	$(CHECKED) fmt --check lib bench/lang/beamtalk/src
+	$(CHECKED) test --quiet lib
+	$(CHECKED) test --quiet tests/lang
+	$(CHECKED) test-docs README.md docs
 
 # The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
 V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat

@@ -414,7 +414,10 @@ finish(Result) ->
 run(Sel, Args, Context, #{'$beamtalk_class' := Class} = Before) ->
     Current = persistent_term:get(Class, #{}),
     State = beamtalk_actor_protocol:migrate(Current, Before),
-    Table = beamtalk_former:table(Class, Current),
+    Table = case get('$bt_former') of
+        undefined -> Current;
+        _ -> beamtalk_former:table(Class, Current)
+    end,
     put('$bt_state', State),
     enter(Context),
     Self = get('$bt_self'),
