@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use beamtalk_storage::StateDirectory;
-use beamtalk_workspace::{NodeName, StartOptions};
+use beamtalk_workspace::{NodeName, StartOptions, check_peer};
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::exit::Fault;
@@ -39,6 +39,8 @@ const TABLES: &[(&str, &[&str])] = &[
             "allow-host",
             "allow-origin",
             "cluster",
+            "cluster-peer",
+            "observers-see-bindings",
             "persistent",
             "idle-timeout",
             "no-load",
@@ -233,6 +235,12 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
             let name = value.text()?.parse::<NodeName>();
             start.cluster = Some(name.map_err(|_| value.wrong("NAME@HOST"))?.to_string());
         }
+        "cluster-peer" => {
+            let peers = value.texts()?.into_iter().map(|peer| check_peer(&peer));
+            let peers: Result<Vec<String>, _> = peers.collect();
+            start.cluster_peers = peers.map_err(|_| value.wrong("made of NAME@HOST:PORT"))?;
+        }
+        "observers-see-bindings" => start.observers_see_bindings = value.boolean()?,
         "persistent" => start.persistent = value.boolean()?,
         "idle-timeout" => start.idle_timeout_s = value.number()?,
         "no-load" => start.no_load = value.boolean()?,

@@ -12,6 +12,7 @@ mod lock;
 mod manifest;
 mod nearest;
 mod project;
+mod remotes;
 mod repl;
 mod site;
 mod source;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use beamtalk_workspace::{BadNodeName, NodeName, StartOptions};
+use beamtalk_workspace::{BadNodeName, NodeName, StartOptions, check_peer};
 use clap::{Args, Parser};
 
 use crate::exit::Fault;
@@ -46,6 +46,12 @@ pub(crate) struct StartFlags {
     /// Make the node one of a cluster, under this name.
     #[arg(long, env = "BEAMTALK_NODE_NAME", value_name = "NAME@HOST", value_parser = node_name)]
     cluster: Option<String>,
+    /// A node of another machine and its port, which this one may connect to; may be repeated.
+    #[arg(long, value_name = "NAME@HOST:PORT", value_parser = check_peer)]
+    cluster_peer: Vec<String>,
+    /// Let observers read the variables of other sessions.
+    #[arg(long)]
+    observers_see_bindings: bool,
     /// Never stop by itself.
     #[arg(long)]
     persistent: bool,
@@ -126,6 +132,8 @@ impl StartFlags {
         if self.cluster.is_some() {
             options.cluster.clone_from(&self.cluster);
         }
+        add(&mut options.cluster_peers, &self.cluster_peer);
+        cover(&mut options.observers_see_bindings, self.observers_see_bindings);
         cover(&mut options.persistent, self.persistent);
         if let Some(seconds) = self.idle_timeout {
             options.idle_timeout_s = seconds;

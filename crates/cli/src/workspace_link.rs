@@ -323,18 +323,11 @@ pub(crate) async fn connect(
         .cookie()
         .map_err(refused)?
         .ok_or_else(|| environment("storage", format!("workspace '{}' has no cookie", place.id)))?;
-    let host = match info.bind_addr.as_str() {
-        "0.0.0.0" => "127.0.0.1",
-        "::" => "::1",
-        address => address,
-    };
+    let address = info.local_address();
     let endpoint = Endpoint {
-        host: host.to_owned(),
-        port: info.port,
-        tls: info.tls.then(|| beamtalk_client::TlsTrust {
-            ca: Some(place.state.path().join("tls/ca.pem")),
-            certificate: None,
-        }),
+        host: address.ip().to_string(),
+        port: address.port(),
+        tls: None,
     };
     Connection::open(&endpoint, "cookie", cookie.expose(), greeting)
         .await
@@ -347,11 +340,17 @@ pub(crate) fn connection_fault(error: &beamtalk_client::Error) -> Fault {
         beamtalk_client::Error::Failed(_) => (Exit::Failure, "failed"),
         _ => (Exit::NotRunning, "not_reachable"),
     };
+    let hint = match error {
+        beamtalk_client::Error::UnknownHost { host, .. } => Some(format!(
+            "start it with --allow-host {host}, or use the address it is bound to"
+        )),
+        _ => None,
+    };
     Fault {
         exit,
         kind,
         message: error.to_string(),
-        hint: None,
+        hint,
     }
 }
 

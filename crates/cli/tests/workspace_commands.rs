@@ -6,8 +6,12 @@
 mod cluster;
 #[path = "workspace_commands/desk.rs"]
 mod desk;
+#[path = "workspace_commands/disks.rs"]
+mod disks;
 #[path = "workspace_commands/life.rs"]
 mod life;
+#[path = "workspace_commands/reach.rs"]
+mod reach;
 #[path = "workspace_commands/secrets.rs"]
 mod secrets;
 #[path = "workspace_commands/settings.rs"]

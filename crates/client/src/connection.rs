@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::tls::{self, Stream, TlsTrust};
 
@@ -38,6 +38,16 @@ impl Endpoint {
             cause,
         }
     }
+
+    fn turned_away(&self, cause: &tungstenite::Error) -> Error {
+        match cause {
+            tungstenite::Error::Http(response) if response.status() == 403 => Error::UnknownHost {
+                host: self.host.clone(),
+                port: self.port,
+            },
+            cause => self.unreachable(cause.to_string()),
+        }
+    }
 }
 
 /// Who comes, and with which session.
@@ -51,6 +61,9 @@ pub struct Greeting<'a> {
 pub enum Error {
     #[error("cannot reach {host}:{port}: {cause}")]
     Unreachable { host: String, port: u16, cause: String },
+    /// What listens there is asked for by a name it does not have.
+    #[error("the workspace at {host}:{port} does not go by the name '{host}'")]
+    UnknownHost { host: String, port: u16 },
     #[error("{0}")]
     Tls(String),
     /// The workspace did not accept the secret.
@@ -143,13 +156,17 @@ impl Connection {
         } else {
             endpoint.host.clone()
         };
-        let url = format!("{scheme}://{host}:{}/ws", endpoint.port);
+        // A port that goes without saying is left out of `Host`, as browsers and proxies do.
+        let url = match (scheme, endpoint.port) {
+            ("wss", 443) | ("ws", 80) => format!("{scheme}://{host}/ws"),
+            (_, port) => format!("{scheme}://{host}:{port}/ws"),
+        };
         let config = WebSocketConfig::default()
             .max_message_size(Some(limits::OUTBOUND_FRAME * 2))
             .max_frame_size(Some(limits::OUTBOUND_FRAME * 2));
         let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config))
             .await
-            .map_err(|cause| endpoint.unreachable(cause.to_string()))?;
+            .map_err(|cause| endpoint.turned_away(&cause))?;
         let mut auth = json!({"type": "auth", "client": greeting.client, "protocol": PROTOCOL});
         auth[secret_field] = secret.into();
         if let Some(resume) = greeting.resume {

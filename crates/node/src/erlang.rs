@@ -72,20 +72,11 @@ impl Erlang {
 
     /// The compiler driver next to `erl`, where there is one.
     pub fn erlc(&self) -> Option<PathBuf> {
-        self.beside("erlc")
-    }
-
-    /// The port mapper of distributed nodes.
-    pub fn epmd(&self) -> Option<PathBuf> {
-        self.beside("epmd")
-    }
-
-    fn beside(&self, name: &str) -> Option<PathBuf> {
-        let beside = self.program.with_file_name(name);
+        let beside = self.program.with_file_name("erlc");
         if is_program(&beside) {
             Some(beside)
         } else {
-            search(name)
+            search("erlc")
         }
     }
 

@@ -27,10 +27,15 @@ const FLAGS: &[&str] = &[
 /// How a node that may be asked to start distribution is booted. The flags start nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistributionFlags {
-    /// `inet_tls` or `inet6_tls`.
-    pub protocol: &'static str,
+    /// `inet` or `inet6`.
+    pub family: &'static str,
     /// The options of TLS.
     pub options_file: PathBuf,
+    /// Where other nodes of this user are looked up, and the port of those that are not found there.
+    pub ports: PathBuf,
+    pub first_port: u16,
+    /// Nodes of other machines, as `NAME@HOST:PORT`.
+    pub peers: Vec<String>,
 }
 
 fn add_flags(command: &mut Command, runtime: &Runtime) {
@@ -92,10 +97,19 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
         command.args([
             "-nocookie",
             "-proto_dist",
-            distribution.protocol,
+            "beamtalk_tls",
+            "-beamtalk_family",
+            distribution.family,
+            "-epmd_module",
+            "beamtalk_epmd",
             "-ssl_dist_optfile",
         ]);
         command.arg(&distribution.options_file);
+        command.arg("-beamtalk_ports").arg(&distribution.ports);
+        command.arg(distribution.first_port.to_string());
+        if !distribution.peers.is_empty() {
+            command.arg("-beamtalk_peers").args(&distribution.peers);
+        }
     }
     command.args(["-s", "beamtalk_boot", "workspace", "-extra"]);
     command.arg(runtime.image());
@@ -104,9 +118,12 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
             command.env_remove(&name);
         }
     }
-    command.env("ERL_CRASH_DUMP", &options.crash_dump);
-    command.env_remove("ERL_CRASH_DUMP_SECONDS");
-    command.env("ERL_CRASH_DUMP_BYTES", CRASH_DUMP_LIMIT);
+    // A dump of a distributed node would hold the secret of distribution, so there is none.
+    if options.distribution.is_none() {
+        command.env("ERL_CRASH_DUMP", &options.crash_dump);
+        command.env_remove("ERL_CRASH_DUMP_SECONDS");
+        command.env("ERL_CRASH_DUMP_BYTES", CRASH_DUMP_LIMIT);
+    }
     command
 }
 

@@ -41,17 +41,22 @@ impl AsFd for Directory {
 }
 
 impl Directory {
-    /// Open the root of a tree by its path, which may be a symbolic link, creating what is missing.
+    /// Open the root of a tree by its path, which may be a symbolic link and is resolved once, creating what is
+    /// missing.
     pub(crate) fn open_root(path: &Path) -> Result<(Self, Option<Notice>), StorageError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut created = false;
-        let descriptor = match fs::open(path, flags, Mode::empty()) {
-            Err(Errno::NOENT) => {
+        let resolved = match std::fs::canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 created = create_levels(path)?;
-                fs::open(path, flags, Mode::empty())
+                std::fs::canonicalize(path)
             }
             other => other,
         };
+        // From here on there is no link in the path: one that is changed later leads nobody elsewhere.
+        let resolved = resolved.map_err(StorageError::file("open", path))?;
+        let path = resolved.as_path();
+        let descriptor = fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty());
         let descriptor = descriptor.map_err(|error| match error {
             Errno::NOTDIR => StorageError::NotADirectory {
                 path: path.to_owned(),
@@ -390,6 +395,21 @@ impl Directory {
         for name in self.all_names()? {
             if name.starts_with(TEMPORARY) {
                 self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same here and in every directory below.
+    pub(crate) fn remove_temporaries_below(&self) -> Result<(), StorageError> {
+        self.remove_temporaries()?;
+        for name in self.names()? {
+            let stat = fs::statat(self, name.as_str(), AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(StorageError::file("examine", self.path_of(&name)))?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+                && let Some(below) = self.open_child(&name)?
+            {
+                below.remove_temporaries_below()?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What can be wrong with stored state, how a command ends because of it, and what repairs it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a command that meets the error ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +82,13 @@ pub enum StorageError {
     ForeignProcess { pid: u32, path: PathBuf },
     #[error("{} may not be connected to: it is another user's", path.display())]
     ForeignSocket { path: PathBuf },
-    #[error("the system gives no random bytes")]
-    Random(#[source] io::Error),
-    #[error("cannot {action} {}", path.display())]
+    #[error("the system gives no random bytes: {0}")]
+    Random(io::Error),
+    /// Told with its cause: nobody can act on the one without the other.
+    #[error("cannot {action} {}: {cause}", path.display())]
     File {
         action: &'static str,
         path: PathBuf,
-        #[source]
         cause: io::Error,
     },
 }
@@ -140,12 +140,13 @@ impl StorageError {
                 "make sure that no workspace runs there, then rm {}",
                 path.display()
             )),
+            Self::File { path, cause, .. } => repair_of(path, cause),
             _ => None,
         }
     }
 
     /// Wraps an I/O error with what was being done to which path.
-    pub(crate) fn file<E: Into<io::Error>>(
+    pub fn file<E: Into<io::Error>>(
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(E) -> Self {
@@ -154,6 +155,53 @@ impl StorageError {
             action,
             path,
             cause: cause.into(),
+        }
+    }
+}
+
+/// What helps against an error of the system.
+pub fn repair_of(path: &Path, cause: &io::Error) -> Option<String> {
+    let path = path.display();
+    let elsewhere = "or set BEAMTALK_HOME to a directory elsewhere";
+    match cause.kind() {
+        io::ErrorKind::StorageFull => Some(format!(
+            "make room on the disk that holds {path} (df shows what is left), {elsewhere}"
+        )),
+        io::ErrorKind::QuotaExceeded => Some(format!(
+            "your quota on the disk that holds {path} is used up: remove files of yours there, {elsewhere}"
+        )),
+        io::ErrorKind::ReadOnlyFilesystem => Some(format!(
+            "the file system that holds {path} is mounted read-only: mount it for writing, {elsewhere}"
+        )),
+        io::ErrorKind::PermissionDenied => Some(format!(
+            "{path} and the directories above it must be yours to write (ls -ld shows whose they are), {elsewhere}"
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_system_names_path_cause_and_way_out() {
+        for (number, cause, way_out) in [
+            (28, "No space left on device", "make room on the disk"),
+            (30, "Read-only file system", "mounted read-only"),
+            (122, "quota", "your quota on the disk"),
+            (13, "Permission denied", "must be yours to write"),
+        ] {
+            let error = StorageError::file("write", "/h/cookie")(io::Error::from_raw_os_error(number));
+            let text = error.to_string();
+            assert!(text.starts_with("cannot write /h/cookie: "), "{text}");
+            assert!(text.to_lowercase().contains(&cause.to_lowercase()), "{text}");
+            let repair = error.repair().unwrap();
+            assert!(
+                repair.contains(way_out) && repair.contains("/h/cookie"),
+                "{repair}"
+            );
+            assert!(repair.contains("BEAMTALK_HOME"), "{repair}");
         }
     }
 }

@@ -22,7 +22,7 @@ pub mod time;
 mod workspace;
 
 pub use directory::{Directory, PRIVATE_FILE, PUBLIC_FILE};
-pub use error::{Class, SecretFault, StorageError};
+pub use error::{Class, SecretFault, StorageError, repair_of};
 pub use id::{SessionName, WorkspaceId};
 pub use liveness::{
     LockState, Observation, ProcessState, SignalProbe, SocketState, Verdict, process_state, verdict,

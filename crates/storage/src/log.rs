@@ -103,6 +103,9 @@ impl RotatingLog {
     }
 
     fn rotate(&mut self) -> Result<(), StorageError> {
+        // First: a disk on which nothing can be made must not cost the oldest file at every try.
+        let fresh = format!("{}.new", self.name);
+        let file = self.directory.append(&fresh)?;
         for number in (1..self.count).rev() {
             self.directory
                 .rename(&numbered(&self.name, number), &numbered(&self.name, number + 1))?;
@@ -112,7 +115,11 @@ impl RotatingLog {
         } else {
             self.directory.remove(&self.name)?;
         }
-        self.reopen()
+        self.directory.rename(&fresh, &self.name)?;
+        self.file = file;
+        self.length = 0;
+        self.at_line_start = true;
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The records in a workspace's and a daemon's directory, as data. None of them holds a secret.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -96,6 +98,9 @@ pub struct NodeInfo {
     pub node_pid: Option<u32>,
     pub port: u16,
     pub bind_addr: String,
+    /// Where clients of this machine come in, without TLS, if that is another listener than the above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<SocketAddr>,
     pub tls: bool,
     /// Random for each start; `health` answers the same one.
     pub nonce: String,
@@ -106,6 +111,14 @@ pub struct NodeInfo {
     pub protocol: String,
     pub version: String,
     pub capabilities: Capabilities,
+}
+
+impl NodeInfo {
+    /// Where clients of this machine come in, without TLS.
+    pub fn local_address(&self) -> SocketAddr {
+        let own = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), self.port);
+        self.local.unwrap_or(own)
+    }
 }
 
 /// `daemon.pid`: whose run directory it is.
@@ -171,6 +184,7 @@ mod tests {
             "protocol":"1.0","version":"0.1.0","capabilities":{"subprocess":true,"ffi":true,"http":true,"fs":"rw"}}"#;
         let info: NodeInfo = serde_json::from_str(text).unwrap();
         assert_eq!(info.capabilities, Capabilities::default());
+        assert_eq!(info.local_address().to_string(), "127.0.0.1:41873");
         let written: serde_json::Value = serde_json::to_value(&info).unwrap();
         assert_eq!(written, serde_json::from_str::<serde_json::Value>(text).unwrap());
     }

@@ -261,6 +261,10 @@ impl WorkspaceDirectory {
         self.directory.path_of(CRASH_DUMP)
     }
 
+    pub fn remove_crash_dump(&self) -> Result<(), StorageError> {
+        self.directory.remove(CRASH_DUMP).map(drop)
+    }
+
     /// The directory of the change log.
     pub fn changes(&self) -> Result<Directory, StorageError> {
         self.state.create_in(&self.directory, CHANGES)
@@ -282,7 +286,12 @@ impl WorkspaceDirectory {
             }
         }
         self.remove_running_records()?;
-        self.directory.remove_temporaries()
+        self.directory.remove_temporaries()?;
+        // What is there instead of a directory of ours is refused when it is used, not here.
+        match self.directory.open_directory(CHANGES) {
+            Ok(Some((changes, _))) => changes.remove_temporaries_below(),
+            Ok(None) | Err(_) => Ok(()),
+        }
     }
 
     /// Look whether a daemon lives.

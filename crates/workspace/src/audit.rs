@@ -1,13 +1,16 @@
 //! The audit trail: what was asked through the boundary, one JSON object per line.
 //!
-//! A record is written before the answer it belongs to is sent. Its `seq` has no gaps, across
-//! restarts and rotation, so that a record that is missing is seen. Code in the image acts as the
-//! same user and could alter the file; the trail does not claim otherwise.
+//! A record is written before the answer it belongs to is sent; where the trail is required, one is written before
+//! anything is done too. Its `seq` has no gaps, across restarts and rotation, so that a record that is missing is
+//! seen, and those that could not be written are counted. Code in the image acts as the same user and could alter the
+//! file; the trail does not claim otherwise.
 
 mod event;
+mod mark;
 mod read;
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use beamtalk_storage::{Directory, RotatingLog, StorageError, WorkspaceDirectory, time};
@@ -15,6 +18,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 pub use event::{Entry, Event, KINDS, Outcome, Source, Who};
+use mark::{Mark, MarkFile};
 pub use read::{AuditReader, Fault, Filter, Record, Tail, Verification, parse_since};
 
 /// The file of the trail in the workspace's directory.
@@ -24,10 +28,10 @@ const OLD_FILES: u32 = 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    #[error("cannot write the audit trail")]
-    Write(#[source] io::Error),
-    #[error("cannot read the audit trail")]
-    Read(#[source] io::Error),
+    #[error("cannot write the audit trail {}: {cause}", path.display())]
+    Write { path: PathBuf, cause: io::Error },
+    #[error("cannot read the audit trail: {0}")]
+    Read(io::Error),
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -37,7 +41,7 @@ pub enum AuditError {
 pub struct AuditOptions {
     /// Keep source texts, which may hold secrets, and not only their hashes.
     pub text: bool,
-    /// Refuse what may change something while the trail cannot be written.
+    /// Do nothing that may change something before it is recorded.
     pub required: bool,
 }
 
@@ -63,7 +67,7 @@ pub struct AuditState {
     pub ok: bool,
     /// The number of the last record; 0 before the first.
     pub seq: u64,
-    /// Records that could not be written since the last one that could.
+    /// Records that could not be written and are not yet confessed in the trail.
     pub lost: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -80,10 +84,27 @@ pub struct Audit {
 
 #[derive(Debug)]
 struct Trail {
-    log: RotatingLog,
-    last: u64,
-    lost: u64,
+    log: Box<dyn Lines>,
+    path: PathBuf,
+    mark: Mark,
+    remembered: MarkFile,
     error: Option<String>,
+}
+
+/// Where the lines go: each as a whole, or not at all.
+trait Lines: Send + std::fmt::Debug {
+    fn append(&mut self, line: &[u8]) -> io::Result<()>;
+    fn reopen(&mut self) -> Result<(), StorageError>;
+}
+
+impl Lines for RotatingLog {
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        self.write_whole(line)
+    }
+
+    fn reopen(&mut self) -> Result<(), StorageError> {
+        Self::reopen(self)
+    }
 }
 
 /// A line as it is written.
@@ -93,6 +114,9 @@ struct Line<'a> {
     seq: u64,
     #[serde(rename = "type")]
     kind: &'static str,
+    /// The record that was written before the same thing was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    begin: Option<u64>,
     #[serde(flatten)]
     who: &'a Who,
     #[serde(flatten)]
@@ -110,34 +134,49 @@ impl Audit {
     }
 
     fn open_in(directory: &Directory, size: AuditSize, options: AuditOptions) -> Result<Self, AuditError> {
-        read::repair(directory)?;
-        let last = read::last_seq(directory)?;
         let log = RotatingLog::open(directory.clone(), FILE, size.file_bytes, size.old_files)?;
+        Self::open_with(directory, Box::new(log), options)
+    }
+
+    fn open_with(
+        directory: &Directory,
+        log: Box<dyn Lines>,
+        options: AuditOptions,
+    ) -> Result<Self, AuditError> {
+        let was_torn = read::repair(directory)?;
+        let found = read::last_seq(directory)?;
+        let mut mark = Mark::read(directory)?;
+        // Half a record is one that was lost; beyond the last whole one, the gap will show it.
+        if was_torn && mark.last <= found {
+            mark.lost += 1;
+        }
+        mark.last = mark.last.max(found);
+        let remembered = MarkFile::open(directory, mark)?;
+        let mut trail = Trail {
+            log,
+            path: directory.path_of(FILE),
+            mark,
+            remembered,
+            error: None,
+        };
+        trail.remember();
         Ok(Self {
             options,
-            trail: Mutex::new(Trail {
-                log,
-                last,
-                lost: 0,
-                error: None,
-            }),
+            trail: Mutex::new(trail),
         })
     }
 
-    /// Write a record. On an error the caller goes on, unless the trail is required.
-    pub fn record(&self, entry: Entry) -> Result<(), AuditError> {
-        let mut trail = self.trail();
-        trail.confess_losses().inspect_err(|_| trail.lost += 1)?;
-        trail.write(&entry.who, &entry.event)
+    /// Write a record; answers its number. On an error it is counted as lost.
+    pub fn record(&self, entry: Entry) -> Result<u64, AuditError> {
+        self.trail().record(&entry)
     }
 
-    /// May something be changed now? Only a trail that is required and cannot be written says no.
-    pub fn permit(&self) -> Result<(), AuditError> {
-        let mut trail = self.trail();
+    /// Something is about to be done. Where the trail is required it is recorded first, and not done if that fails.
+    pub fn begin(&self, entry: impl FnOnce() -> Entry) -> Result<Option<u64>, AuditError> {
         if self.options.required {
-            trail.confess_losses()
+            self.trail().record(&entry()).map(Some)
         } else {
-            Ok(())
+            Ok(None)
         }
     }
 
@@ -157,8 +196,8 @@ impl Audit {
         let trail = self.trail();
         AuditState {
             ok: trail.error.is_none(),
-            seq: trail.last,
-            lost: trail.lost,
+            seq: trail.mark.last,
+            lost: trail.mark.lost,
             error: trail.error.clone(),
             text: self.options.text,
             required: self.options.required,
@@ -176,51 +215,68 @@ impl Audit {
 }
 
 impl Trail {
-    fn write(&mut self, who: &Who, event: &Event) -> Result<(), AuditError> {
+    fn record(&mut self, entry: &Entry) -> Result<u64, AuditError> {
+        let written = self.confess_losses().and_then(|()| self.write(entry));
+        if written.is_err() {
+            self.mark.lost += 1;
+        }
+        self.remember();
+        written
+    }
+
+    fn write(&mut self, entry: &Entry) -> Result<u64, AuditError> {
         let line = Line {
             ts: time::timestamp(time::now_millis()),
-            seq: self.last + 1,
-            kind: event.kind(),
-            who,
-            event,
+            seq: self.mark.last + 1,
+            kind: entry.event.kind(),
+            begin: entry.begin,
+            who: &entry.who,
+            event: &entry.event,
         };
         let mut text = serde_json::to_vec(&line).expect("an audit record is plain data");
         text.push(b'\n');
-        match self.log.write_whole(&text) {
+        match self.log.append(&text) {
             Ok(()) => {
-                self.last += 1;
-                Ok(())
+                self.mark.last += 1;
+                self.error = None;
+                Ok(self.mark.last)
             }
             Err(cause) => {
-                self.lost += 1;
                 self.error = Some(cause.to_string());
-                Err(AuditError::Write(cause))
+                Err(AuditError::Write {
+                    path: self.path.clone(),
+                    cause,
+                })
             }
         }
     }
 
     /// The first record after some were lost says so.
     fn confess_losses(&mut self) -> Result<(), AuditError> {
-        if self.lost == 0 {
+        let lost = self.mark.lost;
+        if lost == 0 {
             return Ok(());
         }
-        let lost = self.lost;
         let event = Event::Limit {
-            what: "audit".to_owned(),
+            what: TRAIL.to_owned(),
             detail: format!("{lost} records could not be written"),
+            count: Some(lost),
         };
-        let outcome = self.write(&Who::default(), &event);
-        match &outcome {
-            Ok(()) => {
-                self.lost = 0;
-                self.error = None;
-            }
-            // Not one more of what was asked through the boundary.
-            Err(_) => self.lost = lost,
+        self.write(&event.by(Who::default()))?;
+        self.mark.lost = 0;
+        Ok(())
+    }
+
+    /// Where even this fails, the loss is known for as long as the daemon lives.
+    fn remember(&mut self) {
+        if let Err(cause) = self.remembered.keep(self.mark) {
+            tracing::error!("audit.state cannot be written: {cause}");
         }
-        outcome
     }
 }
+
+/// What a `limit` record about the trail itself is about.
+const TRAIL: &str = "audit";
 
 #[cfg(test)]
 mod tests;

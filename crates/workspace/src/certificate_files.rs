@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use beamtalk_storage::{Directory, PUBLIC_FILE, StateDirectory, StorageError, WorkspaceId, time};
 use zeroize::Zeroizing;
 
-use crate::certificates::{self, CertificateError, Pair, Subject};
+use crate::certificates::{self, CertificateError, Pair, Subject, Summary};
 
 /// The names of a certificate and of its key.
 pub type PairNames = (&'static str, &'static str);
@@ -13,6 +13,8 @@ pub type PairNames = (&'static str, &'static str);
 pub const AUTHORITY: PairNames = ("ca.pem", "ca-key.pem");
 pub const SERVER: PairNames = ("server.pem", "server-key.pem");
 pub const CLIENT: PairNames = ("client.pem", "client-key.pem");
+/// With which a node of a cluster connects to others.
+pub const NODE: PairNames = ("node.pem", "node-key.pem");
 
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
@@ -62,6 +64,7 @@ pub fn issue(
     let names = match subject {
         Subject::Server { .. } => SERVER,
         Subject::Client { .. } => CLIENT,
+        Subject::Node { .. } => NODE,
     };
     let pair = certificates::issue(&authority, subject, time::now_seconds())?;
     let own = of_workspace(state, id)?;
@@ -69,16 +72,28 @@ pub fn issue(
     Ok((own, names))
 }
 
-/// The certificate and key with which a workspace is the client of others; made if there are none.
-pub(crate) fn client_pair(
+/// The certificate and key with which a node connects to others; made if there is none that names its host.
+pub(crate) fn node_pair(
     state: &StateDirectory,
     id: &WorkspaceId,
     name: &str,
+    host: &str,
 ) -> Result<(PathBuf, PathBuf), IssueError> {
     let own = of_workspace(state, id)?;
-    if own.open(CLIENT.0)?.is_none() || own.read_secret(CLIENT.1)?.is_none() {
+    let names_host = |summary: Summary| {
+        let host = host.to_ascii_lowercase();
+        let bracketed = format!("[{host}]");
+        let mut hosts = summary.hosts.iter().map(|name| name.to_ascii_lowercase());
+        hosts.any(|name| name == host || name == bracketed)
+    };
+    let is_there = match own.read(NODE.0)? {
+        Some(certificate) => certificates::read(&certificate).is_ok_and(names_host),
+        None => false,
+    };
+    if !is_there || own.read_secret(NODE.1)?.is_none() {
         let name: String = name.chars().take(64).collect();
-        issue(state, id, &Subject::Client { name })?;
+        let hosts = vec![host.to_owned()];
+        issue(state, id, &Subject::Node { name, hosts })?;
     }
-    Ok((own.path_of(CLIENT.0), own.path_of(CLIENT.1)))
+    Ok((own.path_of(NODE.0), own.path_of(NODE.1)))
 }

@@ -38,11 +38,16 @@ pub enum Subject {
     Client {
         name: String,
     },
+    /// A node that connects to others of its cluster, from these hosts.
+    Node {
+        name: String,
+        hosts: Vec<String>,
+    },
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    #[error("a server certificate needs at least one --host")]
+    #[error("such a certificate needs at least one --host")]
     NoHost,
     #[error("'{0}' is neither a host name nor an address")]
     Host(String),
@@ -91,6 +96,11 @@ pub fn issue(authority: &Pair, subject: &Subject, now: u64) -> Result<Pair, Cert
             parameters(name, now, CERTIFICATE_DAYS)?,
             ExtendedKeyUsagePurpose::ClientAuth,
         ),
+        Subject::Node { name, hosts } => {
+            let mut parameters = parameters(name, now, CERTIFICATE_DAYS)?;
+            parameters.subject_alt_names = alternative_names(hosts)?;
+            (parameters, ExtendedKeyUsagePurpose::ClientAuth)
+        }
     };
     parameters.is_ca = IsCa::ExplicitNoCa;
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -228,6 +238,12 @@ mod tests {
         let client = issue(&authority, &Subject::Client { name: "ada".into() }, NOW).unwrap();
         assert_eq!(read(client.certificate.as_bytes()).unwrap().name, "ada");
         assert!(!client.certificate.contains("PRIVATE"));
+        let node = Subject::Node {
+            name: "a@10.0.0.7".into(),
+            hosts: vec!["10.0.0.7".into()],
+        };
+        let node = issue(&authority, &node, NOW).unwrap();
+        assert_eq!(read(node.certificate.as_bytes()).unwrap().hosts, ["10.0.0.7"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! What is decided here is data; the node starts distribution itself, on a request over the pipe.
 
-pub(crate) mod epmd;
+pub(crate) mod ports;
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,20 @@ impl std::fmt::Display for NodeName {
     }
 }
 
+/// `NAME@HOST:PORT`: a node of another machine, and where it listens.
+pub fn check_peer(text: &str) -> Result<String, BadNodeName> {
+    let bad = || BadNodeName(text.chars().take(128).collect());
+    let (name, port) = text.rsplit_once(':').ok_or_else(bad)?;
+    let name: NodeName = name.parse().map_err(|_: BadNodeName| bad())?;
+    let port: u16 = port.parse().ok().filter(|port| *port > 0).ok_or_else(bad)?;
+    Ok(format!("{name}:{port}"))
+}
+
 impl NodeName {
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Erlang keeps hosts with and without a dot apart.
     fn domain(&self) -> &'static str {
         if self.host.contains(['.', ':']) {
@@ -96,8 +109,10 @@ pub(crate) struct Cluster {
     pub(crate) address: IpAddr,
     /// What other nodes are served with, and who must have signed their certificates.
     pub(crate) tls: TlsFiles,
-    /// Certificate and key towards other nodes.
+    /// Certificate and key towards other nodes; the certificate names this node's host.
     pub(crate) client: (PathBuf, PathBuf),
+    /// Nodes of other machines, as `NAME@HOST:PORT`.
+    pub(crate) peers: Vec<String>,
 }
 
 /// Decide whether the node is to be distributed, and where. An address given with `--bind` counts for
@@ -123,14 +138,13 @@ pub(crate) fn address_of(
 
 impl Cluster {
     /// The flags the node is booted with; they start nothing.
-    pub(crate) fn flags(&self, options_file: PathBuf) -> DistributionFlags {
+    pub(crate) fn flags(&self, options_file: PathBuf, ports: PathBuf) -> DistributionFlags {
         DistributionFlags {
-            protocol: if self.address.is_ipv6() {
-                "inet6_tls"
-            } else {
-                "inet_tls"
-            },
+            family: if self.address.is_ipv6() { "inet6" } else { "inet" },
             options_file,
+            ports,
+            first_port: PORTS.0,
+            peers: self.peers.clone(),
         }
     }
 
@@ -161,7 +175,6 @@ impl Cluster {
             ("address", Term::binary(self.address.to_string())),
             ("first_port", Term::Integer(PORTS.0.into())),
             ("last_port", Term::Integer(PORTS.1.into())),
-            ("epmd_port", Term::Integer(epmd::port().into())),
         ])
     }
 
@@ -197,21 +210,6 @@ pub(crate) fn exposure_warning(address: IpAddr, port: &Value) -> Option<String> 
     })
 }
 
-/// What a start says when the port mapper it found can be reached in more ways than it should.
-pub(crate) fn epmd_warning(other_addresses: &Value) -> Option<String> {
-    let addresses: Vec<&str> = other_addresses
-        .as_array()?
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    (!addresses.is_empty()).then(|| {
-        format!(
-            "warning: the running epmd listens on other addresses too: {}. Whoever reaches them learns the names and ports of nodes.",
-            addresses.join(", ")
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +232,12 @@ mod tests {
             "", "lamp", "@host", "lamp@", "a b@host", "a@b@c", "a@h'", "ä@host", "a@h/x",
         ] {
             assert!(text.parse::<NodeName>().is_err(), "{text}");
+        }
+        for peer in ["a@10.0.0.7:9100", "a@::1:9100"] {
+            assert_eq!(check_peer(peer).unwrap(), peer);
+        }
+        for peer in ["a@10.0.0.7", "a:9100", "a@b:0", "a@b:99999", "a@b:-1"] {
+            assert!(check_peer(peer).is_err(), "{peer}");
         }
         assert_eq!("a@localhost".parse::<NodeName>().unwrap().domain(), "short");
         assert_eq!("a@127.0.0.1".parse::<NodeName>().unwrap().domain(), "long");
@@ -269,7 +273,5 @@ mod tests {
             warning.contains("10.0.0.7:9100 — accepting remote connections"),
             "{warning}"
         );
-        assert_eq!(epmd_warning(&json!([])), None);
-        assert!(epmd_warning(&json!(["10.0.0.7"])).unwrap().contains("10.0.0.7"));
     }
 }

@@ -42,15 +42,28 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         text(field)
             .ok_or_else(|| ErrorBody::new("missing_parameter", format!("the field '{field}' is missing")))
     };
+    let who = || Who {
+        peer: Some(format!("unix:uid={uid}")),
+        auth: Some("uid".to_owned()),
+        ..Who::default()
+    };
     let record = |event: Event| {
-        let who = Who {
-            peer: Some(format!("unix:uid={uid}")),
-            auth: Some("uid".to_owned()),
-            ..Who::default()
-        };
-        if let Err(cause) = workspace.audit.record(event.by(who)) {
-            tracing::error!("the audit log cannot be written: {cause}");
+        if let Err(cause) = workspace.audit.record(event.by(who())) {
+            tracing::error!("{cause}");
         }
+    };
+    // What gives a right is recorded first, where that is required; what takes one away never waits for a disk.
+    let begin = |op: &str, target: Option<&str>| {
+        let event = || {
+            let begin = Event::Begin {
+                op: op.to_owned(),
+                target: target.map(str::to_owned),
+                source: None,
+            };
+            begin.by(who())
+        };
+        let begun = workspace.audit.begin(event).map(drop);
+        begun.map_err(|cause| workspace.audit_failed(&cause))
     };
     match need("op")? {
         "hello" => {
@@ -65,14 +78,14 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         "login-token" => {
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
+            begin("login-token", None)?;
             let (token, seconds) = gate.login_token().map_err(internal)?;
             remove_login_pages_after(workspace, seconds);
             record(Event::Login {
                 action: "created".to_owned(),
             });
-            Ok(
-                json!({"token": token.expose(), "expires_in_s": seconds.as_secs(), "port": gate.address.port()}),
-            )
+            let port = workspace.info.borrow().local_address().port();
+            Ok(json!({"token": token.expose(), "expires_in_s": seconds.as_secs(), "port": port}))
         }
         "rotate-cookie" => {
             let keep = request["keep_connections"] == true;
@@ -101,6 +114,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             let lifetime = text("expires").map(parse_span).transpose().map_err(invalid)?;
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
+            begin("token-create", Some(name))?;
             let token = gate
                 .create_token(name, role, lifetime.map(Duration::from_secs))
                 .map_err(invalid)?;
@@ -196,6 +210,8 @@ async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
         "node_pid": workspace.image.pid(),
         "port": info.port,
         "bind": info.bind_addr,
+        "local": info.local_address(),
+        "home": workspace.directory.state().path(),
         "tls": info.tls,
         "cluster": *workspace.cluster_status.borrow(),
         "session": info.session,
@@ -205,6 +221,7 @@ async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
         "version": info.version,
         "capabilities": info.capabilities,
         "limits": options.limits(),
+        "observers_see_bindings": options.observers_see_bindings,
         "clients": workspace.sessions.describe(),
     });
     if let Value::Object(more) = more {
@@ -307,7 +324,7 @@ impl AuditSink for GateAudit {
             }
         };
         if let Err(error) = self.audit.record(entry) {
-            tracing::error!("the audit log cannot be written: {error}");
+            tracing::error!("{error}");
         }
     }
 }

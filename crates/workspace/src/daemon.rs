@@ -99,7 +99,15 @@ impl StartError {
 impl StartError {
     fn repair(&self) -> Option<String> {
         match self {
-            Self::Storage(error) => error.repair(),
+            Self::Storage(error)
+            | Self::Audit(AuditError::Storage(error))
+            | Self::Node(beamtalk_node::Error::Storage(error))
+            | Self::Gate(GateError::Storage(error))
+            | Self::Cluster(node::ClusterError::Storage(error)) => error.repair(),
+            Self::Audit(AuditError::Write { path, cause })
+            | Self::Node(beamtalk_node::Error::File { path, cause, .. }) => {
+                beamtalk_storage::repair_of(path, cause)
+            }
             Self::Failed(error) => error.hint.clone(),
             _ => None,
         }
@@ -265,7 +273,10 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
             let text = cluster.options_text();
             let own = directory.directory();
             own.write_atomically(DISTRIBUTION_OPTIONS, text.as_bytes(), PRIVATE_FILE)?;
-            Some(cluster.flags(own.path_of(DISTRIBUTION_OPTIONS)))
+            // One from before there were none of distributed nodes may hold the secret of distribution.
+            directory.remove_crash_dump()?;
+            let ports = crate::cluster::ports::directory(&state)?;
+            Some(cluster.flags(own.path_of(DISTRIBUTION_OPTIONS), ports))
         }
         None => None,
     };
@@ -325,6 +336,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         node_pid: image.pid(),
         port: gate.address.port(),
         bind_addr: gate.address.ip().to_string(),
+        local: gate.local,
         tls: options.tls,
         nonce,
         session: run.session().to_string(),
@@ -350,6 +362,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         options,
         cluster: listener.cluster,
         cluster_status: RefCell::new(Value::Null),
+        registration: RefCell::new(None),
         audit,
         compiler,
         image,
@@ -390,7 +403,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     }
     let info = workspace.info.borrow().clone();
     workspace.directory.write_port(&PortRecord {
-        port: info.port,
+        port: info.local_address().port(),
         nonce: info.nonce.clone(),
     })?;
     workspace.directory.write_node_info(&info)?;

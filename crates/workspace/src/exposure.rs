@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use beamtalk_storage::{StateDirectory, WorkspaceId};
 
-use crate::certificate_files::{IssueError, client_pair};
+use crate::certificate_files::{IssueError, node_pair};
 use crate::cluster::{self, BadNodeName, Cluster};
 use crate::gate::{ExposureFlags, ExposureRefusal, TlsFiles, Tokens, exposure, parse_bind};
 use crate::options::StartOptions;
@@ -30,8 +30,14 @@ pub enum Refusal {
     NoCertificate { path: PathBuf, id: String },
     #[error("{flag} needs the certificate authority {}. Make one with: beamtalk tls init", path.display())]
     NoAuthority { flag: &'static str, path: PathBuf },
-    #[error("the node's own certificate cannot be made: {0}")]
-    Client(#[from] IssueError),
+    #[error(
+        "the certificate with which the node connects to others cannot be made: {cause}. Where the authority is: beamtalk tls issue node --host {host}"
+    )]
+    Node {
+        host: String,
+        #[source]
+        cause: IssueError,
+    },
     #[error(transparent)]
     NodeName(#[from] BadNodeName),
     #[error("the host '{host}' of --cluster is not known: {reason}")]
@@ -67,7 +73,11 @@ pub(crate) fn decide(
         Some((name, address)) => Some(Cluster {
             address,
             tls: tls_files(options, state, id, Some("--cluster"))?,
-            client: client_pair(state, id, &name.to_string())?,
+            client: node_pair(state, id, &name.to_string(), name.host()).map_err(|cause| Refusal::Node {
+                host: name.host().to_owned(),
+                cause,
+            })?,
+            peers: options.cluster_peers.clone(),
             name,
         }),
         None => None,

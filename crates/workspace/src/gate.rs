@@ -4,8 +4,11 @@
 //! showed a secret, or a [`ControlCall`] of a process of the same user; nothing of what anybody else
 //! sent is passed on, kept or written down. The rest of the daemon never sees a secret.
 //!
-//! [`Gate::open`] binds both listeners and serves the control socket; [`Gate::start`] begins to
+//! [`Gate::open`] binds the listeners and serves the control socket; [`Gate::start`] begins to
 //! accept WebSocket connections, which the daemon asks for last.
+//!
+//! Whatever address is asked for, and whether or not it speaks TLS, there is always a plain listener
+//! on loopback: commands of this machine come in there, with the cookie.
 
 mod administration;
 mod admission;
@@ -27,7 +30,7 @@ mod tls;
 mod tokens;
 mod waiting;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +55,7 @@ pub use tokens::{TokenError, TokenRecord, Tokens, parse_span};
 
 use credentials::Keys;
 use doors::{Doors, Scheme};
-use server::Shared;
+use server::{Entrance, Shared};
 use tls::Tls;
 
 /// Frames of one client that wait for the daemon; more wait in the client's socket.
@@ -238,16 +241,21 @@ pub struct Counts {
 
 /// The open gate.
 pub struct Gate {
+    /// What was asked for.
     pub address: SocketAddr,
-    listener: Option<TcpListener>,
+    /// Where clients of this machine come in, without TLS, when `127.0.0.1` does not lead to the one above.
+    pub local: Option<SocketAddr>,
+    /// Bound, and not yet accepting.
+    listeners: Vec<(TcpListener, Arc<Entrance>)>,
+    entrance: Arc<Entrance>,
     shared: Arc<Shared>,
     stop: watch::Sender<bool>,
     control: JoinHandle<()>,
-    accepting: Option<JoinHandle<()>>,
+    accepting: Vec<JoinHandle<()>>,
 }
 
 impl Gate {
-    /// Bind both listeners and serve the control socket.
+    /// Bind the listeners and serve the control socket.
     pub async fn open(
         config: GateConfig,
         credentials: Credentials,
@@ -260,48 +268,70 @@ impl Gate {
         };
         let listener = TcpListener::bind(wanted).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
+        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
+        let beside = if is_local_entrance(address.ip(), tls.is_some()) {
+            None
+        } else {
+            Some(bind_locally(address.port()).await?)
+        };
         let control_listener = control::bind(&config.control_socket).map_err(|cause| GateError::Control {
             path: config.control_socket.clone(),
             cause,
         })?;
         let (admitted, admissions) = mpsc::channel(ADMITTED);
         let (calls, control_calls) = mpsc::channel(ADMITTED);
-        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
-        let doors = Doors {
+        let doors = |address, scheme| Doors {
             address,
-            scheme: if tls.is_some() {
-                Scheme::Https
-            } else {
-                Scheme::Http
-            },
+            scheme,
             allow_hosts: config.allow_hosts.clone(),
             allow_origins: config.allow_origins.clone(),
         };
+        let scheme = if tls.is_some() {
+            Scheme::Https
+        } else {
+            Scheme::Http
+        };
+        let entrance = Arc::new(Entrance::new(doors(address, scheme), tls));
+        let mut listeners = vec![(listener, Arc::clone(&entrance))];
+        let local = beside.as_ref().map(|(_, local)| *local);
+        if let Some((listener, local)) = beside {
+            listeners.push((
+                listener,
+                Arc::new(Entrance::new(doors(local, Scheme::Http), None)),
+            ));
+        }
         let keys = Keys::new(credentials)?;
-        let shared = Arc::new(Shared::new(config, doors, tls, keys, audit, admitted));
+        let shared = Arc::new(Shared::new(config, keys, audit, admitted));
         let control = tokio::spawn(control::serve(control_listener, Arc::clone(&shared), calls));
         let gate = Self {
             address,
-            listener: Some(listener),
+            local,
+            listeners,
+            entrance,
             shared,
             stop: watch::Sender::new(false),
             control,
-            accepting: None,
+            accepting: Vec::new(),
         };
         Ok((gate, admissions, control_calls))
     }
 
     /// Begin to accept WebSocket connections.
     pub fn start(&mut self) {
-        if let Some(listener) = self.listener.take() {
-            let served = server::serve(listener, Arc::clone(&self.shared), self.stop.subscribe());
-            self.accepting = Some(tokio::spawn(served));
+        for (listener, entrance) in self.listeners.drain(..) {
+            let served = server::serve(
+                listener,
+                entrance,
+                Arc::clone(&self.shared),
+                self.stop.subscribe(),
+            );
+            self.accepting.push(tokio::spawn(served));
         }
     }
 
     /// Accept no further WebSocket connections; those admitted stay.
     pub fn stop_accepting(&mut self) {
-        self.listener = None;
+        self.listeners.clear();
         self.stop.send_replace(true);
     }
 
@@ -319,7 +349,7 @@ impl Gate {
     pub fn reload_tls(&self) -> Result<(), TlsError> {
         match &self.shared.config.tls {
             Some(files) => {
-                self.shared.use_tls(Tls::load(files)?);
+                self.entrance.use_tls(Tls::load(files)?);
                 Ok(())
             }
             None => Ok(()),
@@ -335,11 +365,32 @@ impl Gate {
     }
 }
 
+/// Whether a listener can be reached at `127.0.0.1` without TLS.
+fn is_local_entrance(address: IpAddr, is_tls: bool) -> bool {
+    !is_tls && (address == Ipv4Addr::LOCALHOST || address == Ipv4Addr::UNSPECIFIED)
+}
+
+/// A listener for this machine: under the same number where it is free, so that one is all there is to remember.
+async fn bind_locally(port: u16) -> Result<(TcpListener, SocketAddr), GateError> {
+    let candidates = [
+        SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
+        SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+        SocketAddr::new(Ipv6Addr::LOCALHOST.into(), 0),
+    ];
+    let failed = |cause| GateError::Bind {
+        address: candidates[1],
+        cause,
+    };
+    let listener = TcpListener::bind(&candidates[..]).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
 impl Drop for Gate {
     fn drop(&mut self) {
         self.stop.send_replace(true);
         self.control.abort();
-        if let Some(accepting) = &self.accepting {
+        for accepting in &self.accepting {
             accepting.abort();
         }
     }

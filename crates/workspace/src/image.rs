@@ -169,11 +169,6 @@ impl Image {
         self.last_error.borrow().clone()
     }
 
-    /// The port mapper that belongs to the node's Erlang.
-    pub(crate) fn epmd(&self) -> Option<PathBuf> {
-        self.setup.erlang.epmd()
-    }
-
     pub(crate) fn pid(&self) -> Option<u32> {
         self.link.borrow().as_ref().map(NodeLink::pid)
     }

@@ -21,7 +21,7 @@ mod sessions;
 mod terms;
 mod workspace;
 
-pub use cluster::{BadNodeName, NodeName};
+pub use cluster::{BadNodeName, NodeName, check_peer};
 pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};

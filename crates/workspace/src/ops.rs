@@ -108,28 +108,47 @@ pub(crate) async fn perform(
     sink: &Sink,
 ) -> Result<Answer, ErrorBody> {
     if !caller.role.may(request.op.access()) {
-        workspace.record(
-            caller,
-            Event::AuthFail {
-                reason: "role".to_owned(),
-                bytes: 0,
-                count: 1,
-            },
-        )?;
+        let refusal = Event::AuthFail {
+            reason: "role".to_owned(),
+            bytes: 0,
+            count: 1,
+        };
+        workspace.record(caller, refusal, None);
         return Err(ErrorBody::new(
             "forbidden",
             format!("an observer may not use '{}'", request.op.name()),
         ));
     }
     session_of(workspace, caller, request)?;
-    workspace.check_audit(request.op)?;
+    let begin = workspace.begin(caller, request)?;
     let started = Instant::now();
     let mut answer = dispatch(workspace, caller, request, sink).await;
     if let Ok(answer) = &mut answer {
         edit::tell_warnings(&mut answer.fields);
     }
-    workspace.record_operation(caller, request, &answer, started)?;
+    let is_recorded = workspace.record_operation(caller, request, &answer, started, begin);
+    // It was done: saying otherwise would be worse than a trail that tells only that it began.
+    if let (Some(begin), false, Ok(answer)) = (begin, is_recorded, &mut answer) {
+        warn(
+            answer,
+            &format!(
+                "this was done, but its outcome could not be recorded; record {begin} says that it began"
+            ),
+        );
+    }
     answer
+}
+
+fn warn(answer: &mut Answer, message: &str) {
+    let warning = serde_json::json!({"severity": "warning", "message": message});
+    match answer.fields.get_mut("warnings") {
+        Some(Value::Array(warnings)) => warnings.push(warning),
+        _ => drop(
+            answer
+                .fields
+                .insert("warnings".to_owned(), Value::Array(vec![warning])),
+        ),
+    }
 }
 
 async fn dispatch(
@@ -246,6 +265,12 @@ fn session_of(workspace: &Workspace, caller: &Caller, request: &Request) -> Resu
     };
     if *wanted == caller.session.id {
         return Ok(caller.session.clone());
+    }
+    if caller.role == Role::Observer && !workspace.options.observers_see_bindings {
+        return Err(
+            ErrorBody::new("forbidden", "observers see no session but their own")
+                .hint("the owner allows it by starting the workspace with --observers-see-bindings"),
+        );
     }
     if request.op.access() != beamtalk_wire::Access::Read && request.op != Op::Interrupt {
         return Err(ErrorBody::new(

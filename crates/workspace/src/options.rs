@@ -23,6 +23,10 @@ pub struct StartOptions {
     pub allow_origins: Vec<String>,
     /// `NAME@HOST` of the node, which is distributed then.
     pub cluster: Option<String>,
+    /// Nodes of other machines, as `NAME@HOST:PORT`.
+    pub cluster_peers: Vec<String>,
+    /// Observers may read the variables of other sessions.
+    pub observers_see_bindings: bool,
     pub persistent: bool,
     pub idle_timeout_s: u64,
     pub no_load: bool,
@@ -68,6 +72,8 @@ impl Default for StartOptions {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             cluster: None,
+            cluster_peers: Vec::new(),
+            observers_see_bindings: false,
             persistent: false,
             idle_timeout_s: limits::IDLE_STOP.as_secs(),
             no_load: false,

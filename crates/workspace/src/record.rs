@@ -8,6 +8,19 @@ use serde_json::Value;
 use crate::audit::{Audit, Event, Outcome};
 use crate::ops::Answer;
 
+/// The record of an operation that is about to be performed.
+pub(crate) fn begin(audit: &Audit, request: &Request) -> Event {
+    let source = text(request, "code").or_else(|| text(request, "source"));
+    let target = ["class", "path", "actor", "file", "name", "for"]
+        .iter()
+        .find_map(|field| text(request, field));
+    Event::Begin {
+        op: request.op.name().to_owned(),
+        target: target.map(str::to_owned),
+        source: source.map(|source| audit.source(source)),
+    }
+}
+
 /// The records of one operation: its own type, and limits as a type of their own. What failed without an effect is
 /// recorded for what runs code: evaluations, tests, programs.
 pub(crate) fn of(
@@ -41,6 +54,7 @@ pub(crate) fn of(
                 records.push(Event::Limit {
                     what: request.op.name().to_owned(),
                     detail: detail.unwrap_or("unknown").to_owned(),
+                    count: None,
                 });
             }
         }

@@ -16,7 +16,7 @@ pub(crate) struct Session {
     pub client: ClientKind,
     pub role: Role,
     /// `cookie`, `token:NAME`, `browser`.
-    pub auth: String,
+    pub auth: RefCell<String>,
     pub peer: RefCell<String>,
     connected_at: u64,
     connection: Cell<Option<ConnectionId>>,
@@ -113,6 +113,8 @@ impl Sessions {
             session.connection.set(Some(newcomer.connection));
             session.left.set(None);
             *session.peer.borrow_mut() = newcomer.peer;
+            // The trail names who acts in it, not who once began it.
+            *session.auth.borrow_mut() = newcomer.auth;
             return Ok((session, true));
         }
         let session = self.add(newcomer)?;
@@ -132,7 +134,7 @@ impl Sessions {
             id,
             client: newcomer.client,
             role: newcomer.role,
-            auth: newcomer.auth,
+            auth: RefCell::new(newcomer.auth),
             peer: RefCell::new(newcomer.peer),
             connected_at: now(),
             connection: Cell::new(Some(newcomer.connection)),

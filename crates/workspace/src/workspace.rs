@@ -9,14 +9,15 @@ use std::time::Instant;
 
 use beamtalk_etf::Term;
 use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
-use beamtalk_wire::{Access, Channel, ErrorBody, LOG_LEVELS, Op, Request, push};
+use beamtalk_wire::{Access, Channel, ErrorBody, LOG_LEVELS, Request, push};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-use crate::audit::{Audit, AuditError, Event, Who};
+use crate::audit::{Audit, AuditError, Entry, Event, Who};
 use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
+use crate::cluster::ports::Registration;
 use crate::compile::CompilerPool;
 use crate::gate::{Gate, Outgoing};
 use crate::image::{Image, Phase};
@@ -39,6 +40,7 @@ pub(crate) struct Workspace {
     /// The node is distributed, and what was told of that.
     pub(crate) cluster: Option<Cluster>,
     pub(crate) cluster_status: RefCell<Value>,
+    pub(crate) registration: RefCell<Option<Registration>>,
     pub audit: Arc<Audit>,
     pub compiler: CompilerPool,
     pub image: Image,
@@ -222,52 +224,59 @@ impl Workspace {
 
     // Audit.
 
-    /// With `--audit-required` nothing is done that cannot be recorded.
-    pub(crate) fn check_audit(&self, op: Op) -> Result<(), ErrorBody> {
-        if op.access() == Access::Read {
-            return Ok(());
+    /// With `--audit-required` nothing is done before it is recorded. Answers the number of that record.
+    pub(crate) fn begin(&self, caller: &Caller, request: &Request) -> Result<Option<u64>, ErrorBody> {
+        if request.op.access() == Access::Read {
+            return Ok(None);
         }
-        self.audit.permit().map_err(|cause| audit_failed(&cause))
+        let entry = || record::begin(&self.audit, request).by(who(caller));
+        self.audit.begin(entry).map_err(|cause| self.audit_failed(&cause))
     }
 
-    /// Write a record about something a caller did. Fails only with `--audit-required`.
-    pub(crate) fn record(&self, caller: &Caller, event: Event) -> Result<(), ErrorBody> {
-        let session = &caller.session;
-        let who = Who {
-            peer: Some(session.peer.borrow().clone()),
-            client: Some(session.client.name().to_owned()),
-            session: Some(session.id.clone()),
-            auth: Some(session.auth.clone()),
+    /// Nothing was done, because it could not be recorded.
+    pub(crate) fn audit_failed(&self, cause: &AuditError) -> ErrorBody {
+        tracing::error!("{cause}");
+        let message = format!("nothing was done, because it cannot be recorded: {cause}");
+        ErrorBody::new("audit_failed", message)
+            .hint("this workspace was started with --audit-required; make room on the disk, then try again")
+    }
+
+    /// Write a record about something a caller did; says if that was possible.
+    pub(crate) fn record(&self, caller: &Caller, event: Event, begin: Option<u64>) -> bool {
+        let entry = Entry {
+            begin,
+            ..event.by(who(caller))
         };
-        match self.audit.record(event.by(who)) {
-            Ok(()) => Ok(()),
-            Err(cause) if self.options.audit_required => Err(audit_failed(&cause)),
-            Err(cause) => {
-                tracing::error!("the audit log cannot be written: {cause}");
-                Ok(())
-            }
+        let written = self.audit.record(entry);
+        if let Err(cause) = &written {
+            tracing::error!("{cause}");
         }
+        written.is_ok()
     }
 
     /// Write a record about something that happened by itself.
     pub(crate) fn record_own(&self, event: Event) {
         if let Err(cause) = self.audit.record(event.by(Who::default())) {
-            tracing::error!("the audit log cannot be written: {cause}");
+            tracing::error!("{cause}");
         }
     }
 
-    /// The record of an operation, before its answer is sent.
+    /// The records of an operation, before its answer is sent; says if they could be written.
     pub(crate) fn record_operation(
         &self,
         caller: &Caller,
         request: &Request,
         answer: &Result<Answer, ErrorBody>,
         started: Instant,
-    ) -> Result<(), ErrorBody> {
-        for event in record::of(&self.audit, request, answer, started.elapsed()) {
-            self.record(caller, event)?;
-        }
-        Ok(())
+        begin: Option<u64>,
+    ) -> bool {
+        let events = record::of(&self.audit, request, answer, started.elapsed());
+        // All are tried: each that fails counts.
+        let written: Vec<bool> = events
+            .into_iter()
+            .map(|event| self.record(caller, event, begin))
+            .collect();
+        written.iter().all(|is_written| *is_written)
     }
 
     /// What `health` and `status` both tell.
@@ -295,12 +304,14 @@ impl Workspace {
     }
 }
 
-fn audit_failed(cause: &AuditError) -> ErrorBody {
-    ErrorBody::new(
-        "audit_failed",
-        format!("refused, because it cannot be recorded: {cause}"),
-    )
-    .hint("this workspace was started with --audit-required")
+fn who(caller: &Caller) -> Who {
+    let session = &caller.session;
+    Who {
+        peer: Some(session.peer.borrow().clone()),
+        client: Some(session.client.name().to_owned()),
+        session: Some(session.id.clone()),
+        auth: Some(session.auth.borrow().clone()),
+    }
 }
 
 impl Guest {

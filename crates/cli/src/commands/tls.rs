@@ -1,7 +1,7 @@
 //! `beamtalk tls`: a certificate authority of the user's own, and the certificates it signs.
 
 use beamtalk_storage::{Directory, StateDirectory, WorkspaceId, time};
-use beamtalk_workspace::certificate_files::{self, AUTHORITY, CLIENT, IssueError, PairNames, SERVER};
+use beamtalk_workspace::certificate_files::{self, AUTHORITY, CLIENT, IssueError, NODE, PairNames, SERVER};
 use beamtalk_workspace::certificates::{self, CertificateError, Subject, Summary};
 use serde_json::json;
 
@@ -37,6 +37,12 @@ enum Issue {
     /// For a workspace that serves TLS; `--workspace` names it.
     Server {
         /// A name or address it is reached by; may be repeated.
+        #[arg(long = "host", value_name = "DNS-OR-IP", required = true)]
+        hosts: Vec<String>,
+    },
+    /// For a node of a cluster that connects to others; `--workspace` names its workspace.
+    Node {
+        /// The host in the node's name; may be repeated.
         #[arg(long = "host", value_name = "DNS-OR-IP", required = true)]
         hosts: Vec<String>,
     },
@@ -83,6 +89,10 @@ fn issue(terminal: &mut Terminal, subject: &Issue) -> anyhow::Result<Exit> {
             hosts: hosts.clone(),
         },
         Issue::Client { name } => Subject::Client { name: name.clone() },
+        Issue::Node { hosts } => Subject::Node {
+            name: place.id.to_string(),
+            hosts: hosts.clone(),
+        },
     };
     match certificate_files::issue(&place.state, &place.id, &subject) {
         Ok((own, names)) => report(terminal, &own, names),
@@ -108,6 +118,7 @@ fn list(terminal: &mut Terminal) -> anyhow::Result<Exit> {
         let own = certificate_files::of_workspace(&state, &id)?;
         rows.extend(row("server", Some(&id), &own, SERVER.0)?);
         rows.extend(row("client", Some(&id), &own, CLIENT.0)?);
+        rows.extend(row("node", Some(&id), &own, NODE.0)?);
     }
     if terminal.is_json() {
         let rows: Vec<_> = rows.iter().map(Row::json).collect();

@@ -29,14 +29,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     let (mut control, info) = place.require_control()?;
     let answer = control_answer(control.call(&json!({"op": "login-token"}))?)?;
     let token = answer["token"].as_str().unwrap_or_default();
-    let scheme = if info.tls { "https" } else { "http" };
-    let host = match info.bind_addr.as_str() {
-        "0.0.0.0" => "127.0.0.1".to_owned(),
-        "::" => "[::1]".to_owned(),
-        address if address.contains(':') => format!("[{address}]"),
-        address => address.to_owned(),
-    };
-    let site = format!("{scheme}://{host}:{}", info.port);
+    let site = format!("http://{}", info.local_address());
     if arguments.print_url {
         terminal.status("Use it within 60 s; it works once.");
         let url = format!("{site}/#login={token}");

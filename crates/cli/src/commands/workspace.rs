@@ -5,6 +5,7 @@ mod audit;
 mod life;
 mod listing;
 mod logs;
+mod remote;
 mod restart;
 mod secrets;
 mod status;
@@ -103,6 +104,11 @@ enum Command {
         #[command(subcommand)]
         command: secrets::TokenCommand,
     },
+    /// Save, list and forget names for workspaces of other machines.
+    Remote {
+        #[command(subcommand)]
+        command: remote::RemoteCommand,
+    },
     /// Delete a stopped workspace; files of the project stay.
     Rm {
         /// The workspace.
@@ -142,6 +148,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
             keep_connections,
         } => secrets::rotate_cookie(terminal, which.name.as_deref(), keep_connections),
         Command::Token { command } => secrets::token(terminal, &command),
+        Command::Remote { command } => remote::run(terminal, &command),
         Command::Rm { name, yes } => listing::remove(terminal, &name, yes),
     }
 }

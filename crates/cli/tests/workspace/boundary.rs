@@ -332,6 +332,126 @@ fn observer_matrix() {
     assert!(!contains(&tokens, &token), "only its hash is kept");
 }
 
+/// The token of an observer.
+fn observer_token(home: &Home) -> String {
+    let created = home.run(&["workspace", "token", "create", "viewer", "--role", "observer"]);
+    let text = String::from_utf8_lossy(&created.stdout).into_owned();
+    let mut words = text.split_whitespace();
+    words.find(|word| word.starts_with("btk_")).unwrap().to_owned()
+}
+
+#[test]
+fn an_observer_reads_no_other_sessions_variables() {
+    let secret = "xyzzy-in-a-variable";
+    let reads = [
+        ("bindings", json!({})),
+        ("inspect", json!({"binding": "plan"})),
+        ("inspect", json!({"binding": "plan", "path": [], "page": 1})),
+        ("complete", json!({"code": "pla"})),
+        ("hover", json!({"code": "plan"})),
+        ("info", json!({"symbol": "plan"})),
+        ("diagnostics", json!({"code": "plan"})),
+        ("show-codegen", json!({"code": "plan"})),
+    ];
+    for flags in [&[][..], &["--observers-see-bindings"]] {
+        let home = Home::new("peek");
+        home.start(flags);
+        let token = observer_token(&home);
+        block_on(async {
+            let owner = home.connect().await;
+            let code = format!("plan := \"{secret}\"");
+            assert_eq!(kind(&eval(&owner, &code).await), "none");
+            let greeting = Greeting {
+                client: "ide",
+                resume: Some(&owner.session),
+            };
+            let (observer, _events) = Connection::open(&home.endpoint(), "token", &token, greeting)
+                .await
+                .unwrap();
+            assert_ne!(observer.session, owner.session);
+            if flags.is_empty() {
+                // Every op that reads, asked about the owner's session, and asked without a word about sessions.
+                for op in Op::ALL.iter().filter(|op| op.access() == Access::Read) {
+                    let fields = json!({"session": owner.session, "code": "plan", "binding": "plan", "symbol": "plan",
+                        "channels": ["bindings"]});
+                    let answer = request(&observer, op.name(), fields).await;
+                    assert_eq!(kind(&answer), "forbidden", "{}", op.name());
+                }
+                for (op, mut fields) in reads.clone() {
+                    for session in [None, Some(owner.session.clone())] {
+                        fields["session"] = session.into();
+                        let answer = request(&observer, op, fields.clone()).await;
+                        let text = format!("{answer:?}");
+                        assert!(
+                            !text.contains(secret) && !text.contains("\"text\": String(\"plan"),
+                            "{op} {text}"
+                        );
+                    }
+                }
+                // Its own session, and what the workspace shares, stay open to it.
+                let own = json!({"session": observer.session});
+                assert_eq!(kind(&request(&observer, "bindings", own).await), "none");
+                eval(&owner, "Workspace bind: 7 as: #shared").await;
+                let shared = request(&observer, "complete", json!({"code": "shar"})).await;
+                assert!(format!("{shared:?}").contains("shared"), "{shared:?}");
+            } else {
+                let seen = request(&observer, "bindings", json!({"session": owner.session})).await;
+                assert!(format!("{seen:?}").contains(secret), "{seen:?}");
+                let refused = request(&observer, "eval", json!({"code": "1"})).await;
+                assert_eq!(kind(&refused), "forbidden");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_trail_names_who_resumed_a_session() {
+    let home = Home::new("resumed");
+    home.start(&[]);
+    let created = home.run(&["workspace", "token", "create", "laptop"]);
+    let token = String::from_utf8_lossy(&created.stdout).trim().to_owned();
+    block_on(async {
+        let owner = home.connect().await;
+        eval(&owner, "x := 1").await;
+        let session = owner.session.clone();
+        drop(owner);
+        // Until the end of the first connection is seen, a second one gets a session of its own.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let laptop = loop {
+            let greeting = Greeting {
+                client: "attach",
+                resume: Some(&session),
+            };
+            let opened = Connection::open(&home.endpoint(), "token", &token, greeting).await;
+            let (laptop, _events) = opened.unwrap();
+            if laptop.resumed {
+                break laptop;
+            }
+            assert!(std::time::Instant::now() < deadline, "the session can be resumed");
+        };
+        eval(&laptop, "x + 1").await;
+        let audit = home.run(&[
+            "--json",
+            "workspace",
+            "audit",
+            "--type",
+            "eval",
+            "--session",
+            &session,
+        ]);
+        let text = String::from_utf8_lossy(&audit.stdout).into_owned();
+        let records: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let auths: Vec<&str> = records
+            .iter()
+            .filter_map(|record| record["auth"].as_str())
+            .collect();
+        assert_eq!(auths, ["cookie", "token:laptop"]);
+    });
+}
+
 #[test]
 fn every_op_is_described() {
     let home = Home::new("describe");

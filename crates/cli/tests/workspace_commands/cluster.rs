@@ -3,13 +3,15 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::desk::{Desk, Done, done};
 
-/// Two workspaces of one user, with a port mapper that no other test uses.
+/// Two workspaces of one user.
 struct Pair {
     desk: Desk,
+    /// Where a port mapper would be looked for.
     epmd_port: String,
     /// Names of nodes are the machine's, so they differ from those of other tests.
     names: [String; 2],
@@ -80,20 +82,39 @@ impl Pair {
 
     /// Whether a node with workspace b's certificate and this secret gets a connection to workspace a.
     fn connects(&self, name: &str, cookie: &str) -> bool {
+        self.joins(
+            &format!("{name}@127.0.0.1"),
+            cookie,
+            "127.0.0.1",
+            &self.file("b", "dist.config"),
+        )
+    }
+
+    /// Whether a node of this name, with this secret and these certificates, coming from this address, gets in.
+    fn joins(&self, name: &str, cookie: &str, from: &str, options: &Path) -> bool {
+        let from = from.replace('.', ",");
         let program = format!(
-            "{{ok, _}} = net_kernel:start('{name}@127.0.0.1', #{{name_domain => longnames}}), \
+            "application:set_env(kernel, inet_dist_connect_options, [{{ip, {{{from}}}}}]), \
+             {{ok, _}} = net_kernel:start('{name}', #{{name_domain => longnames}}), \
              erlang:set_cookie(list_to_atom(os:getenv(\"STOLEN\"))), \
              io:format(\"~p\", [net_kernel:connect_node('{}')]), halt().",
             self.names[0]
         );
         let mut erl = Command::new("erl");
         erl.args(["-noshell", "-nocookie", "-start_epmd", "false"])
-            .args(["-proto_dist", "inet_tls", "-ssl_dist_optfile"])
-            .arg(self.file("b", "dist.config"))
+            .args([
+                "-proto_dist",
+                "inet_tls",
+                "-epmd_module",
+                "beamtalk_epmd",
+                "-beamtalk_ports",
+            ])
+            .arg(self.desk.state().join("cluster"))
+            .args(["9100", "-ssl_dist_optfile"])
+            .arg(options)
             .arg("-pa")
             .arg(self.ebin())
             .args(["-eval", &program])
-            .env("ERL_EPMD_PORT", &self.epmd_port)
             .env("STOLEN", cookie);
         let done = done(&mut erl).expect(0);
         done.out.ends_with("true")
@@ -105,7 +126,7 @@ impl Pair {
     }
 }
 
-/// Processes whose command line names this test's directory or port mapper, with what they were started with.
+/// Processes whose command line names this test's directory, with what they were started with.
 fn started_with(pair: &Pair) -> Vec<(Vec<u8>, Vec<u8>)> {
     let state = pair.desk.project().parent().unwrap().display().to_string();
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -114,8 +135,7 @@ fn started_with(pair: &Pair) -> Vec<(Vec<u8>, Vec<u8>)> {
             let read = |name: &str| fs::read(process.path().join(name)).ok();
             let (arguments, environment) = (read("cmdline")?, read("environ")?);
             let line = String::from_utf8_lossy(&arguments).into_owned();
-            let is_ours = line.contains(&state) || line.contains("epmd") && line.contains(&pair.epmd_port);
-            is_ours.then_some((arguments, environment))
+            line.contains(&state).then_some((arguments, environment))
         })
         .collect()
 }
@@ -137,6 +157,7 @@ fn two_workspaces_on_loopback_are_one_cluster() {
          place => Erlang erlang node\n",
     );
     pair.start_both();
+    assert!(!epmd_answers(&pair), "the daemons know the ports");
     let [a, b] = &pair.names;
     assert_eq!(pair.eval("b", &format!("Erlang net_adm ping: #'{a}'")), "#pong");
     assert_eq!(pair.eval("a", "Erlang erlang nodes"), format!("#(#'{b}')"));
@@ -167,11 +188,20 @@ fn two_workspaces_on_loopback_are_one_cluster() {
     let refused = pair.run(&["workspace", "start", "c", "--cluster", a]).expect(5);
     assert!(refused.err.contains("registered already"), "{refused:?}");
 
-    // The port mapper goes with the last node that used it.
+    // A name is free again with its node, and nothing of either stays.
+    let record = pair.desk.state().join("cluster").join(a);
+    assert_eq!(fs::read_to_string(&record).unwrap(), format!("{port}\n"));
     pair.run(&["workspace", "stop", "a"]).expect(0);
-    assert!(epmd_answers(&pair), "workspace b uses it");
-    pair.run(&["workspace", "stop", "b"]).expect(0);
-    assert!(!epmd_answers(&pair), "nobody uses it");
+    assert!(!record.exists());
+    pair.run(&["workspace", "start", "c", "--cluster", a]).expect(0);
+    assert_eq!(fs::metadata(&record).unwrap().permissions().mode() & 0o777, 0o600);
+    pair.run(&["workspace", "stop", "--all"]).expect(0);
+    assert!(
+        fs::read_dir(pair.desk.state().join("cluster"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
 }
 
 #[test]
@@ -183,7 +213,7 @@ fn the_two_secrets_open_only_their_own_door() {
 
     // Neither is in anybody's arguments or environment, and no file but its own holds the new one.
     let processes = started_with(&pair);
-    assert!(processes.len() >= 4, "daemons, nodes and port mapper");
+    assert!(processes.len() >= 4, "daemons and nodes");
     for (arguments, environment) in processes {
         for secret in [&cookie, &distribution] {
             assert!(!contains(&arguments, secret) && !contains(&environment, secret));
@@ -235,4 +265,79 @@ fn a_cluster_needs_certificates_and_an_address_that_is_meant() {
     assert!(refused.err.contains("NAME@HOST"), "{refused:?}");
     desk.configure("[workspace]\ncluster = \"lamp\"\n");
     assert!(start(&[]).contains("config.toml:2: 'cluster' must be NAME@HOST"));
+}
+
+#[test]
+fn a_certificate_carried_to_another_host_opens_nothing() {
+    let pair = Pair::new("carried");
+    pair.start_both();
+    let secret = pair.secret("a", "dist.cookie");
+    let own = pair.file("b", "dist.config");
+    assert!(pair.joins("carried-own@127.0.0.1", &secret, "127.0.0.1", &own));
+    // Certificate, key and secret of b, on a host that is not b's.
+    assert!(!pair.joins("carried-away@127.0.0.1", &secret, "127.0.0.2", &own));
+    // On its own host, under the name of another one.
+    assert!(!pair.joins("carried-name@127.0.0.2", &secret, "127.0.0.1", &own));
+    // A person's certificate names no host.
+    pair.run(&["--workspace", "b", "tls", "issue", "client", "--name", "ada"])
+        .expect(0);
+    let person = pair.file("b", "person.config");
+    let text = fs::read_to_string(&own).unwrap().replace("/node", "/client");
+    fs::write(&person, text).unwrap();
+    assert!(!pair.joins("carried-person@127.0.0.1", &secret, "127.0.0.1", &person));
+    // One that names the other host does open it there.
+    let issue = ["--workspace", "b", "tls", "issue", "node", "--host", "127.0.0.2"];
+    pair.run(&issue).expect(0);
+    assert!(pair.joins("carried-new@127.0.0.2", &secret, "127.0.0.2", &own));
+    assert!(!pair.joins("carried-back@127.0.0.1", &secret, "127.0.0.1", &own));
+    let log = fs::read_to_string(pair.file("a", "workspace.log")).unwrap();
+    assert!(log.contains("does not name its host"), "{log}");
+}
+
+/// End the node as a fault of the machine would: with a dump, where one is written.
+fn crash(pair: &Pair, workspace: &str) {
+    let words = [
+        "--workspace",
+        workspace,
+        "eval",
+        "Erlang erlang halt: #(98, 111, 111, 109)",
+    ];
+    assert_ne!(pair.run(&words).code, 0);
+}
+
+#[test]
+fn no_dump_holds_the_secret_of_distribution() {
+    let pair = Pair::new("dump");
+    // A node alone leaves a dump to read.
+    pair.run(&["workspace", "start", "a"]).expect(0);
+    crash(&pair, "a");
+    let dump = pair.file("a", "crash.dump");
+    assert!(fs::read(&dump).unwrap().starts_with(b"=erl_crash_dump"));
+    pair.run(&["workspace", "stop", "a", "--force"]).expect(0);
+    // One that has the secret leaves none, and an old one, which may hold it, goes.
+    pair.run(&["workspace", "start", "a", "--cluster", &pair.names[0]])
+        .expect(0);
+    assert!(!dump.exists());
+    let secret = pair.secret("a", "dist.cookie");
+    crash(&pair, "a");
+    let mut todo = vec![pair.desk.state(), pair.desk.project()];
+    let mut looked_at = 0;
+    while let Some(directory) = todo.pop() {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                todo.push(entry.path());
+            } else if kind.is_file() && entry.file_name() != "dist.cookie" {
+                let bytes = fs::read(entry.path()).unwrap();
+                assert!(!contains(&bytes, &secret), "{}", entry.path().display());
+                assert!(
+                    !bytes.starts_with(b"=erl_crash_dump"),
+                    "{}",
+                    entry.path().display()
+                );
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(looked_at > 20);
 }

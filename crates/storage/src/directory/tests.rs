@@ -19,6 +19,7 @@ const NOBODY: u32 = 65_534;
 fn state() -> (TempDir, StateDirectory) {
     let home = tempfile::tempdir().unwrap();
     let state = StateDirectory::open(Some(home.path().join("state"))).unwrap();
+    assert_eq!(state.path(), real.canonicalize().unwrap(), "resolved once");
     (home, state)
 }
 

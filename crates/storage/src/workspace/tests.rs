@@ -45,6 +45,7 @@ fn start(
         node_pid: None,
         port: 41873,
         bind_addr: "127.0.0.1".to_owned(),
+        local: None,
         tls: false,
         nonce,
         session: run.session().to_string(),

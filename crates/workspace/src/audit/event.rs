@@ -9,6 +9,8 @@ use serde::Serialize;
 pub struct Entry {
     pub who: Who,
     pub event: Event,
+    /// The number of the record written before the same thing was done.
+    pub begin: Option<u64>,
 }
 
 /// Who asked; what is not known is left out.
@@ -79,6 +81,15 @@ pub enum Event {
         /// How many failures the record stands for.
         count: u64,
     },
+    /// Something is about to be done; what came of it has a record of its own.
+    Begin {
+        op: String,
+        /// The class, file, actor or name it is about.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
+        #[serde(flatten)]
+        source: Option<Source>,
+    },
     Eval {
         #[serde(flatten)]
         source: Source,
@@ -140,6 +151,9 @@ pub enum Event {
     Limit {
         what: String,
         detail: String,
+        /// How many records of the trail were lost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        count: Option<u64>,
     },
     Rotate {
         action: String,
@@ -167,6 +181,7 @@ pub const KINDS: &[&str] = &[
     "disconnect",
     "auth_ok",
     "auth_fail",
+    "begin",
     "eval",
     "load",
     "method",
@@ -195,6 +210,7 @@ impl Event {
             Self::Disconnect { .. } => "disconnect",
             Self::AuthOk { .. } => "auth_ok",
             Self::AuthFail { .. } => "auth_fail",
+            Self::Begin { .. } => "begin",
             Self::Eval { .. } => "eval",
             Self::Load { .. } => "load",
             Self::Method { .. } => "method",
@@ -216,6 +232,10 @@ impl Event {
 
     /// The event as the doing of `who`.
     pub fn by(self, who: Who) -> Entry {
-        Entry { who, event: self }
+        Entry {
+            who,
+            event: self,
+            begin: None,
+        }
     }
 }

@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use beamtalk_storage::{Directory, LogTail, RotatingLog, WorkspaceDirectory, time};
 use serde_json::{Map, Value};
 
-use super::{AuditError, FILE};
+use super::mark::Mark;
+use super::{AuditError, FILE, TRAIL};
 
 /// One record that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,16 @@ impl Record {
     /// A field that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.fields.get(name)?.as_str()
+    }
+
+    /// How many records were lost before this one, which confesses it.
+    fn lost(&self) -> Option<u64> {
+        if self.text("type") != Some("limit") || self.text("what") != Some(TRAIL) {
+            return None;
+        }
+        let said = || self.text("detail")?.split(' ').next()?.parse().ok();
+        let count = self.fields.get("count").and_then(Value::as_u64);
+        count.or_else(said)
     }
 
     /// Milliseconds since 1970.
@@ -90,6 +101,12 @@ pub enum Fault {
     },
     #[error("{file}:{line}: the last line is cut short")]
     Torn { file: String, line: u64 },
+    #[error("{file}:{line}: {count} records before this one could not be written")]
+    Lost { file: String, line: u64, count: u64 },
+    #[error("{0} records after the last one could not be written")]
+    LostAtEnd(u64),
+    #[error("{count} records up to number {last} are not there any more")]
+    EndMissing { count: u64, last: u64 },
 }
 
 /// What checking the whole trail found.
@@ -98,6 +115,8 @@ pub struct Verification {
     pub records: u64,
     pub first: Option<u64>,
     pub last: Option<u64>,
+    /// Records that are known to have been lost or taken away.
+    pub missing: u64,
     pub faults: Vec<Fault>,
 }
 
@@ -146,9 +165,11 @@ impl AuditReader {
         }
     }
 
-    /// Check that every line is a record and that none is missing.
+    /// Check that every line is a record, that none is missing, and that all could be written.
     pub fn verify(&self) -> Result<Verification, AuditError> {
         let mut found = Verification::default();
+        // Before the records: a trail that grows meanwhile is longer than was said, never shorter.
+        let mark = Mark::read(&self.directory)?;
         for (file, content) in open_all(&self.directory)? {
             for (number, line) in (1..).zip(Lines::new(content)) {
                 let line = line?;
@@ -161,9 +182,19 @@ impl AuditReader {
                     found.faults.push(Fault::NotARecord { file, line: number });
                     continue;
                 };
+                if let Some(count) = record.lost() {
+                    found.missing += count;
+                    let file = file.clone();
+                    found.faults.push(Fault::Lost {
+                        file,
+                        line: number,
+                        count,
+                    });
+                }
                 if let Some(last) = found.last
                     && record.seq != last + 1
                 {
+                    found.missing += record.seq.saturating_sub(last + 1);
                     found.faults.push(Fault::Gap {
                         file,
                         line: number,
@@ -175,6 +206,19 @@ impl AuditReader {
                 found.first = found.first.or(Some(record.seq));
                 found.last = Some(record.seq);
             }
+        }
+        let last = found.last.unwrap_or(0);
+        if mark.last > last {
+            let count = mark.last - last;
+            found.missing += count;
+            found.faults.push(Fault::EndMissing {
+                count,
+                last: mark.last,
+            });
+        }
+        if mark.lost > 0 {
+            found.missing += mark.lost;
+            found.faults.push(Fault::LostAtEnd(mark.lost));
         }
         Ok(found)
     }
@@ -224,10 +268,10 @@ fn open_all(directory: &Directory) -> Result<Vec<(String, File)>, AuditError> {
 }
 
 /// End the current file with a whole line: a record that lacks only its end gets it, a part of one
-/// goes.
-pub(super) fn repair(directory: &Directory) -> Result<(), AuditError> {
+/// goes. Says if one went.
+pub(super) fn repair(directory: &Directory) -> Result<bool, AuditError> {
     let Some(mut file) = directory.open_for_update(FILE)? else {
-        return Ok(());
+        return Ok(false);
     };
     let mut content = Vec::new();
     file.read_to_end(&mut content).map_err(AuditError::Read)?;
@@ -236,14 +280,19 @@ pub(super) fn repair(directory: &Directory) -> Result<(), AuditError> {
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |end| end + 1);
     let Some(part) = content.get(whole..).filter(|part| !part.is_empty()) else {
-        return Ok(());
+        return Ok(false);
     };
-    let repaired = if Record::parse(part).is_some() {
+    let is_whole = Record::parse(part).is_some();
+    let repaired = if is_whole {
         file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n"))
     } else {
         file.set_len(whole as u64)
     };
-    repaired.map_err(AuditError::Write)
+    repaired.map_err(|cause| AuditError::Write {
+        path: directory.path_of(FILE),
+        cause,
+    })?;
+    Ok(!is_whole)
 }
 
 /// The number of the last record; 0 if there is none.

@@ -1,13 +1,16 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use beamtalk_storage::{Capabilities, StateDirectory};
+use beamtalk_storage::{Capabilities, RotatingLog, StateDirectory, StorageError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    Audit, AuditOptions, AuditReader, AuditSize, Event, FILE, Fault, Filter, KINDS, Outcome, Who, parse_since,
+    Audit, AuditError, AuditOptions, AuditReader, AuditSize, Event, FILE, Fault, Filter, KINDS, Lines,
+    Outcome, Who, parse_since,
 };
 
 const SMALL: AuditSize = AuditSize {
@@ -147,6 +150,11 @@ fn every_type_is_listed_and_carries_its_fields() {
             bytes: 3,
             count: 2,
         },
+        Event::Begin {
+            op: text(),
+            target: Some(text()),
+            source: Some(audit.source("x")),
+        },
         Event::Eval {
             source: audit.source("x"),
             ms: 1,
@@ -198,6 +206,7 @@ fn every_type_is_listed_and_carries_its_fields() {
         Event::Limit {
             what: text(),
             detail: text(),
+            count: None,
         },
         Event::Rotate { action: text() },
         Event::Token {
@@ -284,8 +293,10 @@ fn a_missing_or_altered_record_is_found() {
                 found: 5
             },
             Fault::Torn { file, line: 5 },
+            Fault::EndMissing { count: 1, last: 6 },
         ]
     );
+    assert_eq!(found.missing, 3, "the second, the fourth and the last");
 }
 
 #[test]
@@ -356,44 +367,151 @@ fn following_sees_every_record_once_across_rotations() {
     assert_eq!(tail.poll().unwrap()[0].line, line);
 }
 
-#[test]
-fn a_trail_that_cannot_be_written_says_so_and_confesses_later() {
-    let place = Place::new();
-    let options = AuditOptions {
-        text: false,
-        required: true,
+/// A disk that takes nothing for as long as it is told to.
+#[derive(Debug)]
+struct Faulty {
+    log: RotatingLog,
+    is_full: Arc<AtomicBool>,
+}
+
+impl Lines for Faulty {
+    fn append(&mut self, line: &[u8]) -> std::io::Result<()> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        self.log.append(line)
+    }
+
+    fn reopen(&mut self) -> Result<(), StorageError> {
+        self.log.reopen()
+    }
+}
+
+impl Place {
+    /// A trail that is required, on a disk that can be full.
+    fn open_on(&self, is_full: &Arc<AtomicBool>) -> Audit {
+        let options = AuditOptions {
+            text: false,
+            required: true,
+        };
+        let log = RotatingLog::open(self.state.root().clone(), FILE, 1 << 20, 3).unwrap();
+        let is_full = Arc::clone(is_full);
+        Audit::open_with(self.state.root(), Box::new(Faulty { log, is_full }), options).unwrap()
+    }
+}
+
+fn begin(audit: &Audit) -> Result<Option<u64>, AuditError> {
+    let event = || Event::Begin {
+        op: "eval".to_owned(),
+        target: None,
+        source: Some(audit.source("1")),
     };
-    let audit = place.open_with(
-        AuditSize {
-            file_bytes: 1,
-            old_files: 1,
-        },
-        options,
-    );
-    eval(&audit, "1", "s-1");
-    audit.permit().unwrap();
-    // The next record rotates, and a directory is in the way.
-    let obstacle = place.state.path().join("audit.log.1");
-    fs::create_dir_all(obstacle.join("full")).unwrap();
+    audit.begin(|| event().by(who("s-1")))
+}
+
+#[test]
+fn what_is_about_to_be_done_is_recorded_first_or_refused() {
+    let place = Place::new();
+    let is_full = Arc::new(AtomicBool::new(false));
+    let audit = place.open_on(&is_full);
+    assert_eq!(begin(&audit).unwrap(), Some(1));
+    is_full.store(true, Ordering::Relaxed);
+    let refusal = begin(&audit).unwrap_err().to_string();
+    assert!(refusal.contains("audit.log: "), "{refusal}");
     assert!(audit.record(Event::Connect {}.by(who("s-1"))).is_err());
-    assert!(audit.record(Event::Connect {}.by(who("s-1"))).is_err());
-    assert!(audit.permit().is_err());
     let state = audit.state();
     assert!(!state.ok && state.error.is_some());
     assert_eq!((state.seq, state.lost), (1, 2));
-    fs::remove_dir_all(obstacle).unwrap();
-    audit.permit().unwrap();
+    let found = place.reader().verify().unwrap();
+    assert_eq!((found.missing, found.faults), (2, vec![Fault::LostAtEnd(2)]));
+    is_full.store(false, Ordering::Relaxed);
+    assert_eq!(begin(&audit).unwrap(), Some(3), "the second confesses");
     assert!(audit.state().ok);
-    let last: Value = serde_json::from_str(&fs::read_to_string(place.path()).unwrap()).unwrap();
-    assert_eq!((last["seq"].as_u64(), &last["what"]), (Some(2), &json!("audit")));
+    let text = fs::read_to_string(place.path()).unwrap();
+    let confession: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(
+        (&confession["what"], &confession["count"]),
+        (&json!("audit"), &json!(2))
+    );
+    let found = place.reader().verify().unwrap();
+    assert_eq!(
+        (found.missing, found.faults.len()),
+        (2, 1),
+        "confessed is not undone"
+    );
+    // Where the trail is not required nothing is written before.
+    let audit = place.open(AuditSize::default());
+    assert_eq!(begin(&audit).unwrap(), None);
+}
+
+#[test]
+fn a_limit_of_an_evaluation_is_no_loss() {
+    let place = Place::new();
+    let audit = place.open(AuditSize::default());
+    let limit = Event::Limit {
+        what: "eval".to_owned(),
+        detail: "3 seconds".to_owned(),
+        count: None,
+    };
+    audit.record(limit.by(who("s-1"))).unwrap();
     assert_eq!(place.reader().verify().unwrap().faults, []);
+}
+
+#[test]
+fn a_rotation_that_fails_costs_no_old_file() {
+    let place = Place::new();
+    let audit = place.open(AuditSize {
+        file_bytes: 1,
+        old_files: 2,
+    });
+    for _ in 0..3 {
+        eval(&audit, "1", "s-1");
+    }
+    // The fresh file cannot be made.
+    let obstacle = place.state.path().join("audit.log.new");
+    fs::create_dir(&obstacle).unwrap();
+    for _ in 0..5 {
+        assert!(audit.record(Event::Connect {}.by(who("s-1"))).is_err());
+    }
+    assert_eq!(place.numbers(Filter::default()), [1, 2, 3]);
+    fs::remove_dir(obstacle).unwrap();
+    audit.record(Event::Connect {}.by(who("s-1"))).unwrap();
+    assert_eq!(audit.state().seq, 5);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_trail_cut_at_any_byte_goes_on_without_a_gap(count in 1_usize..6, cut in 0_usize..2000, text in "\\PC{0,30}") {
+    fn whatever_is_lost_is_counted(steps in proptest::collection::vec(0_u8..4, 1..40)) {
+        let place = Place::new();
+        let is_full = Arc::new(AtomicBool::new(false));
+        let mut audit = place.open_on(&is_full);
+        let (mut written, mut lost) = (0_u64, 0_u64);
+        for step in steps {
+            match step {
+                0 => is_full.store(true, Ordering::Relaxed),
+                1 => is_full.store(false, Ordering::Relaxed),
+                // The daemon is killed and started again.
+                2 => {
+                    drop(audit);
+                    audit = place.open_on(&is_full);
+                }
+                _ => match audit.record(Event::Connect {}.by(who("s-1"))) {
+                    Ok(_) => written += 1,
+                    Err(_) => lost += 1,
+                },
+            }
+        }
+        let found = place.reader().verify().unwrap();
+        prop_assert_eq!(found.missing, lost);
+        prop_assert_eq!(found.faults.is_empty(), lost == 0);
+        let kinds = Filter { kinds: vec!["connect".to_owned()], ..Filter::default() };
+        prop_assert_eq!(place.numbers(kinds).len() as u64, written);
+    }
+
+    #[test]
+    fn a_trail_cut_at_any_byte_goes_on_and_tells_what_is_gone(count in 1_usize..6, cut in 0_usize..2000, text in "\\PC{0,30}") {
         let place = Place::new();
         let audit = place.open(AuditSize::default());
         for _ in 0..count {
@@ -407,14 +525,19 @@ proptest! {
         // Whole lines, and a last one that lacks nothing but its end.
         let lines = kept.split(|byte| *byte == b'\n').count() - 1;
         let has_whole_part = content.get(cut) == Some(&b'\n');
-        let expected = (lines + usize::from(has_whole_part)) as u64;
+        let left = lines + usize::from(has_whole_part);
+        let gone = (count - left) as u64;
 
         let audit = place.open(AuditSize::default());
-        prop_assert_eq!(audit.state().seq, expected);
+        prop_assert_eq!(audit.state().seq, count as u64);
+        prop_assert_eq!(place.reader().verify().unwrap().missing, gone);
         eval(&audit, &text, "s-2");
         let found = place.reader().verify().unwrap();
-        prop_assert_eq!(found.faults, []);
-        prop_assert_eq!(found.records, expected + 1);
-        prop_assert_eq!(found.first, Some(1));
+        // Without any record before it, the first one's number tells what is gone.
+        let expected = if left == 0 { 0 } else { gone };
+        prop_assert_eq!(found.missing, expected);
+        prop_assert_eq!(found.faults.is_empty(), expected == 0);
+        prop_assert_eq!(found.records, left as u64 + 1);
+        prop_assert_eq!(found.last, Some(count as u64 + 1));
     }
 }

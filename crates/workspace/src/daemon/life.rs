@@ -10,7 +10,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Daemon;
 use super::log::DaemonLog;
 use crate::audit::Event;
-use crate::cluster::epmd;
 use crate::gate::Gate;
 use crate::workspace::{Stop, Workspace};
 
@@ -158,9 +157,7 @@ async fn end(workspace: &Workspace, stop: &Stop) {
             link.stop(SUPERVISORS).await;
         }
     }
-    if workspace.cluster.is_some() {
-        epmd::leave(workspace.directory.state()).await;
-    }
+    drop(workspace.registration.borrow_mut().take());
     // The last frames are on their way to the clients.
     tokio::time::sleep(Duration::from_millis(20)).await;
     drop(workspace.gate.borrow_mut().take());

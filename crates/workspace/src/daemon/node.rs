@@ -11,7 +11,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use crate::audit::Event;
-use crate::cluster::{self, epmd};
+use crate::cluster;
+use crate::cluster::ports::Registration;
 use crate::image::Phase;
 use crate::ops::{self, Caller, Sink};
 use crate::project::{BuildFailure, ProjectImage};
@@ -24,10 +25,8 @@ pub(super) type Built = Option<Result<Option<ProjectImage>, BuildFailure>>;
 /// Why the node is not distributed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    #[error("epmd, which distribution needs, is neither beside erl nor on the path")]
-    NoEpmd,
-    #[error("epmd does not start: {0}")]
-    Epmd(#[source] std::io::Error),
+    #[error("a node named {0} is registered already")]
+    Taken(String),
     #[error(transparent)]
     Storage(#[from] beamtalk_storage::StorageError),
     #[error("distribution of {name} does not start: {reason}")]
@@ -223,11 +222,11 @@ pub(super) async fn distribute(workspace: &Workspace) -> Result<Vec<String>, Clu
     let Some(cluster) = &workspace.cluster else {
         return Ok(Vec::new());
     };
-    let program = workspace.image.epmd().ok_or(ClusterError::NoEpmd)?;
-    let state = workspace.directory.state();
-    epmd::ensure(&program, cluster.address, state)
-        .await
-        .map_err(ClusterError::Epmd)?;
+    let name = cluster.name.to_string();
+    if workspace.registration.borrow().is_none() {
+        let claimed = Registration::claim(workspace.directory.state(), &name)?;
+        *workspace.registration.borrow_mut() = Some(claimed.ok_or(ClusterError::Taken(name))?);
+    }
     let cookie = workspace.directory.create_distribution_cookie()?;
     let answer = workspace
         .image
@@ -238,12 +237,13 @@ pub(super) async fn distribute(workspace: &Workspace) -> Result<Vec<String>, Clu
         reason: error.message,
     })?;
     let field = |name: &str| answer.get(name).cloned().unwrap_or_default();
-    *workspace.cluster_status.borrow_mut() = cluster.describe(&field("port"));
-    let warnings = [
-        cluster::exposure_warning(cluster.address, &field("port")),
-        cluster::epmd_warning(&field("other_addresses")),
-    ];
-    Ok(warnings.into_iter().flatten().collect())
+    let port = field("port");
+    if let (Some(registration), Some(port)) = (&mut *workspace.registration.borrow_mut(), port.as_u64()) {
+        registration.tell(port)?;
+    }
+    *workspace.cluster_status.borrow_mut() = cluster.describe(&port);
+    let warning = cluster::exposure_warning(cluster.address, &port);
+    Ok(warning.into_iter().collect())
 }
 
 /// Load the project that was built while the node booted. A project that does not build is reported; the workspace

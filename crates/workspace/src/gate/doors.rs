@@ -43,7 +43,8 @@ pub(crate) struct Doors {
 pub(crate) struct Arrival<'a> {
     /// The address of this machine that the client connected to.
     pub(crate) local: IpAddr,
-    /// Names in the certificate shown to it; they count when the listener is bound to all addresses.
+    /// Names in the certificate shown to it. Whoever rebinds a name of theirs to this machine has no certificate for
+    /// it here, so these names are as good as an address.
     pub(crate) certificate_names: &'a [String],
 }
 
@@ -103,14 +104,12 @@ impl Doors {
             // The address the connection arrived at is the only one of this machine that its
             // client can have meant.
             own.push(bracketed(arrival.local.to_canonical()));
-            own.extend(
-                arrival
-                    .certificate_names
-                    .iter()
-                    .map(|name| name.to_ascii_lowercase()),
-            );
         } else {
             own.push(bracketed(self.address.ip()));
+        }
+        if self.scheme == Scheme::Https {
+            let names = arrival.certificate_names.iter();
+            own.extend(names.map(|name| name.to_ascii_lowercase()));
         }
         let allowed = self.allow_hosts.iter().map(|name| name.to_ascii_lowercase());
         let with_port = |name: &str| host == format!("{name}:{}", self.address.port());

@@ -41,11 +41,35 @@ const BODY_LIMIT: usize = 4 * 1024;
 /// What all connections of a gate share.
 pub(crate) struct Shared {
     pub(crate) config: GateConfig,
-    doors: Doors,
-    tls: Option<Mutex<Tls>>,
     state: Mutex<State>,
     audit: Arc<dyn AuditSink>,
     pub(crate) admitted: mpsc::Sender<Admitted>,
+}
+
+/// One listener's way in: the names it goes by, and its TLS.
+pub(crate) struct Entrance {
+    doors: Doors,
+    tls: Option<Mutex<Tls>>,
+}
+
+impl Entrance {
+    pub(crate) fn new(doors: Doors, tls: Option<Tls>) -> Self {
+        Self {
+            doors,
+            tls: tls.map(Mutex::new),
+        }
+    }
+
+    fn tls(&self) -> Option<Tls> {
+        let tls = self.tls.as_ref()?;
+        Some(tls.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    pub(crate) fn use_tls(&self, renewed: Tls) {
+        if let Some(tls) = &self.tls {
+            *tls.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
+        }
+    }
 }
 
 /// Everything that changes, behind one lock, so that judging a secret and counting its connection
@@ -75,8 +99,6 @@ pub(crate) enum Refusal {
 impl Shared {
     pub(crate) fn new(
         config: GateConfig,
-        doors: Doors,
-        tls: Option<Tls>,
         keys: Keys,
         audit: Arc<dyn AuditSink>,
         admitted: mpsc::Sender<Admitted>,
@@ -90,8 +112,6 @@ impl Shared {
         };
         Self {
             config,
-            doors,
-            tls: tls.map(Mutex::new),
             state: Mutex::new(state),
             audit,
             admitted,
@@ -100,17 +120,6 @@ impl Shared {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tls(&self) -> Option<Tls> {
-        let tls = self.tls.as_ref()?;
-        Some(tls.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    pub(crate) fn use_tls(&self, renewed: Tls) {
-        if let Some(tls) = &self.tls {
-            *tls.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
-        }
     }
 
     pub(crate) fn record(&self, event: GateEvent<'_>) {
@@ -190,8 +199,8 @@ impl Shared {
     }
 
     /// Makes a browser forget its login.
-    fn ended_login(&self) -> String {
-        let secure = self.doors.cookie_suffix();
+    fn ended_login(&self, doors: &Doors) -> String {
+        let secure = doors.cookie_suffix();
         format!(
             "{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0{secure}",
             self.login_cookie()
@@ -204,7 +213,12 @@ impl Shared {
 }
 
 /// Accept connections until told to stop.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    entrance: Arc<Entrance>,
+    shared: Arc<Shared>,
+    mut stop: watch::Receiver<bool>,
+) {
     loop {
         let accepted = tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return,
@@ -215,23 +229,30 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: 
             continue;
         };
         let place = Place::take(&shared, limits::UNAUTHENTICATED_CONNECTIONS);
-        let shared = Arc::clone(&shared);
+        let (shared, entrance) = (Arc::clone(&shared), Arc::clone(&entrance));
         tokio::spawn(async move {
             let turned_out = place.turned_out();
             tokio::select! {
                 () = turned_out => {}
-                () = welcome(stream, peer, shared, place) => {}
+                () = welcome(stream, peer, entrance, shared, place) => {}
             }
         });
     }
 }
 
-async fn welcome(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place: Place) {
+async fn welcome(
+    stream: TcpStream,
+    peer: SocketAddr,
+    entrance: Arc<Entrance>,
+    shared: Arc<Shared>,
+    place: Place,
+) {
     // Frames are small; waiting to fill a packet only delays them.
     drop(stream.set_nodelay(true));
     let Ok(local) = stream.local_addr() else { return };
-    let Some(tls) = shared.tls() else {
+    let Some(tls) = entrance.tls() else {
         let ends = Ends {
+            entrance,
             peer,
             local,
             certificate_names: Arc::default(),
@@ -239,6 +260,7 @@ async fn welcome(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place
         return converse(stream, ends, shared, place).await;
     };
     let ends = Ends {
+        entrance,
         peer,
         local,
         certificate_names: tls.names,
@@ -253,6 +275,8 @@ async fn welcome(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place
 /// The two ends of a connection.
 #[derive(Clone)]
 struct Ends {
+    /// Which listener it came by.
+    entrance: Arc<Entrance>,
     peer: SocketAddr,
     local: SocketAddr,
     /// Names in the certificate that was shown.
@@ -311,7 +335,7 @@ async fn answer(
     shared: &Arc<Shared>,
     upgrade: &Mutex<Option<Upgrade>>,
 ) -> Reply {
-    let doors = &shared.doors;
+    let doors = &ends.entrance.doors;
     let is_login = request.method() == Method::POST && request.uri().path() == "/login";
     let null = if is_login {
         NullOrigin::Accepted
@@ -415,7 +439,11 @@ fn accept_upgrade(
     if let Ok(Some(login @ Offer::Login(_))) = &offer
         && shared.state().keys.judge(login, ends.place()).is_err()
     {
-        pages::set(&mut reply, "set-cookie", &shared.ended_login());
+        pages::set(
+            &mut reply,
+            "set-cookie",
+            &shared.ended_login(&ends.entrance.doors),
+        );
     }
     let stream = hyper::upgrade::on(&mut request);
     *upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(Upgrade { stream, offer });
@@ -447,7 +475,7 @@ async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -
     let mut reply = pages::empty(StatusCode::SEE_OTHER);
     pages::set(&mut reply, "location", "/");
     let (name, age) = (shared.login_cookie(), shared.config.pace.login.as_secs());
-    let secure = shared.doors.cookie_suffix();
+    let secure = ends.entrance.doors.cookie_suffix();
     pages::set(
         &mut reply,
         "set-cookie",
@@ -492,6 +520,10 @@ fn log_out(request: &Request<Incoming>, ends: &Ends, shared: &Shared) -> Reply {
     }
     let mut reply = pages::empty(StatusCode::SEE_OTHER);
     pages::set(&mut reply, "location", "/");
-    pages::set(&mut reply, "set-cookie", &shared.ended_login());
+    pages::set(
+        &mut reply,
+        "set-cookie",
+        &shared.ended_login(&ends.entrance.doors),
+    );
     reply
 }

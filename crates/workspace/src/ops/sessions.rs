@@ -43,7 +43,7 @@ pub(super) async fn clone(workspace: &Rc<Workspace>, caller: &Caller) -> Result<
     let copy = workspace.sessions.add(Newcomer {
         client: session.client,
         role: session.role,
-        auth: session.auth.clone(),
+        auth: session.auth.borrow().clone(),
         peer: session.peer.borrow().clone(),
         connection,
     })?;

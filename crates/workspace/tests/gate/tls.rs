@@ -279,3 +279,58 @@ fn network_address() -> Option<std::net::IpAddr> {
     let address = socket.local_addr().ok()?.ip();
     (!address.is_loopback() && !address.is_unspecified()).then_some(address)
 }
+
+#[tokio::test]
+async fn commands_of_this_machine_need_neither_tls_nor_a_certificate() {
+    let authority = Authority::new();
+    let mut house = authority.house(true).await;
+    let local = house.gate.local.unwrap();
+    assert!(local.ip().is_loopback() && local != house.gate.address);
+    let stream = TcpStream::connect(local).await.unwrap();
+    let mut client = open(stream, local.port(), &[]).await.unwrap();
+    client.expect("auth-required").await;
+    client.cookie(COOKIE).await;
+    client.expect("auth_ok").await;
+    house.next().await;
+    // The same checks hold there.
+    for headers in [
+        &[("host", "evil.example")][..],
+        &[("origin", "https://evil.example")],
+        // Of the listener with TLS, which this one is not.
+        &[("origin", "https://localhost")],
+    ] {
+        let stream = TcpStream::connect(local).await.unwrap();
+        assert_eq!(
+            open(stream, local.port(), headers).await.err(),
+            Some(403),
+            "{headers:?}"
+        );
+    }
+    let stream = TcpStream::connect(local).await.unwrap();
+    let mut stranger = open(stream, local.port(), &[]).await.unwrap();
+    stranger.expect("auth-required").await;
+    stranger.cookie("wrong").await;
+    assert_eq!(stranger.json().await["message"], "Invalid cookie");
+}
+
+#[tokio::test]
+async fn there_is_always_a_plain_listener_on_loopback() {
+    for (bind, is_beside) in [
+        ("127.0.0.1", false),
+        ("0.0.0.0", false),
+        ("127.0.0.2", true),
+        ("::1", true),
+        ("::", true),
+    ] {
+        let house = house_with(quick(), |config| config.bind = bind.parse().unwrap()).await;
+        assert_eq!(house.gate.local.is_some(), is_beside, "{bind}");
+        let own = std::net::SocketAddr::from(([127, 0, 0, 1], house.port()));
+        let local = house.gate.local.unwrap_or(own);
+        assert!(local.ip().is_loopback());
+        let stream = TcpStream::connect(local).await.unwrap();
+        let mut client = open(stream, local.port(), &[]).await.unwrap();
+        client.expect("auth-required").await;
+        client.cookie(COOKIE).await;
+        client.expect("auth_ok").await;
+    }
+}

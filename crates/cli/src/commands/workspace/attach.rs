@@ -4,24 +4,26 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use beamtalk_client::{Connection, Endpoint, Greeting, TlsTrust};
-use beamtalk_storage::{SessionName, StorageError, read_secret_file};
+use beamtalk_storage::{SessionName, StorageError, WorkspaceId, read_secret_file};
 
 use crate::commands::repl::{palette, screen};
 use crate::exit::{Exit, Fault};
+use crate::remotes::{Address, Remote, Remotes};
 use crate::repl::batch::{self, Source};
 use crate::repl::greeting::About;
 use crate::repl::history::History;
 use crate::repl::interactive;
 use crate::repl::link::{Dial, Dialed, Link};
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, connect, connection_fault, not_running, refused};
+use crate::workspace_link::{Place, connect, connection_fault, not_running, open_state, refused};
 
 /// The longest secret that is sent; a longer file is none.
 const LONGEST_SECRET: u64 = 4096;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// A workspace, or ws://HOST:PORT or wss://HOST:PORT; that of the current directory if not given.
+    /// A workspace of this machine, a name saved with `workspace remote add`, HOST[:PORT], or ws://HOST:PORT without
+    /// TLS; the workspace of the current directory if not given.
     target: Option<String>,
     /// A workspace of this machine by its port.
     #[arg(long, value_name = "N", requires = "cookie_file", conflicts_with = "target")]
@@ -29,7 +31,7 @@ pub(super) struct Arguments {
     /// The cookie of that workspace.
     #[arg(long, value_name = "FILE", requires = "port")]
     cookie_file: Option<PathBuf>,
-    /// An access token for the workspace at the URL; `-` reads standard input.
+    /// An access token for a workspace of another machine; `-` reads standard input.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Trust this certificate authority besides those of the system.
@@ -44,11 +46,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
-    if let (Some(port), Some(file)) = (arguments.port, arguments.cookie_file) {
+    if let (Some(port), Some(file)) = (arguments.port, arguments.cookie_file.clone()) {
         let endpoint = Endpoint {
             host: "127.0.0.1".to_owned(),
             port,
-            tls: arguments.ca.map(|ca| TlsTrust {
+            tls: arguments.ca.clone().map(|ca| TlsTrust {
                 ca: Some(ca),
                 certificate: None,
             }),
@@ -60,44 +62,108 @@ pub(super) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
         };
         return session(terminal, dial, &format!("port {port}"), port);
     }
-    if let Some(url) = arguments
-        .target
-        .as_deref()
-        .filter(|target| target.contains("://"))
-    {
-        let (is_tls, host, port) = parse_url(url)?;
-        let Some(file) = arguments.token_file else {
-            let message = "a workspace behind a URL needs --token-file";
-            return Err(Fault::usage("no_token", message)
-                .with_hint(
-                    "there: beamtalk workspace token create NAME; keep what it prints in a file of mode 0600",
-                )
-                .into());
-        };
-        if !is_tls && !matches!(host.as_str(), "127.0.0.1" | "localhost" | "::1") {
-            terminal.error("warning: ws:// is not encrypted; whoever can read the network sees the token");
+    let target = arguments.target.clone();
+    match find(terminal, &arguments)? {
+        Target::Here => here(terminal, target.as_deref()),
+        Target::Elsewhere(remote) => {
+            let address: Address = remote.url.parse()?;
+            if !address.is_tls && !address.is_on_this_machine() {
+                let warning = "ws:// is not encrypted; whoever can read the network sees the token";
+                terminal.error(format_args!("warning: {warning}"));
+            }
+            let trust = TlsTrust {
+                ca: remote.ca,
+                certificate: remote.cert.zip(remote.key),
+            };
+            let name = target.unwrap_or_else(|| remote.url.clone());
+            let port = address.port;
+            let dial = FarDial {
+                endpoint: Endpoint {
+                    host: address.host,
+                    port,
+                    tls: address.is_tls.then_some(trust),
+                },
+                field: "token",
+                secret: SecretSource::new(remote.token_file)?,
+            };
+            session(terminal, dial, &name, port)
         }
-        let trust = TlsTrust {
-            ca: arguments.ca,
-            certificate: arguments.cert.zip(arguments.key),
-        };
-        let dial = FarDial {
-            endpoint: Endpoint {
-                host,
-                port,
-                tls: is_tls.then_some(trust),
-            },
-            field: "token",
-            secret: SecretSource::new(file)?,
-        };
-        return session(terminal, dial, url, port);
     }
-    let place = Place::find(terminal, arguments.target.as_deref())?;
+}
+
+/// What the command means.
+enum Target {
+    /// A workspace of this machine.
+    Here,
+    Elsewhere(Remote),
+}
+
+/// A workspace of this machine comes before a saved name, and that before the name of a host. A token opens none of
+/// this machine, so whoever gives one means another.
+fn find(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Target> {
+    let Some(target) = arguments.target.as_deref() else {
+        return Ok(Target::Here);
+    };
+    if let Ok(id) = WorkspaceId::named(target) {
+        let state = open_state(terminal)?;
+        let saved = Remotes::open(&state)?.find(target)?;
+        let is_here = state.workspace(&id).map_err(refused)?.is_some();
+        match saved {
+            Some(saved) if is_here && arguments.token_file.is_none() => {
+                terminal.error(format_args!(
+                    "warning: '{target}' is a workspace of this machine and a saved name; {} opens the other one",
+                    saved.url
+                ));
+                return Ok(Target::Here);
+            }
+            Some(saved) => {
+                let given = |flag: &Option<PathBuf>, saved| flag.clone().or(saved);
+                return Ok(Target::Elsewhere(Remote {
+                    url: saved.url,
+                    token_file: arguments.token_file.clone().unwrap_or(saved.token_file),
+                    ca: given(&arguments.ca, saved.ca),
+                    cert: given(&arguments.cert, saved.cert),
+                    key: given(&arguments.key, saved.key),
+                }));
+            }
+            None if is_here && arguments.token_file.is_none() => return Ok(Target::Here),
+            None if arguments.token_file.is_none() => {
+                let message = format!("'{target}' is neither a workspace of this machine nor a saved name");
+                return Err(not_running(message)
+                    .with_hint(format!(
+                        "for a host: beamtalk workspace attach {target}:PORT --token-file FILE, or save it with: \
+                         beamtalk workspace remote add {target} {target}:PORT --token-file FILE"
+                    ))
+                    .into());
+            }
+            None => {}
+        }
+    }
+    let address: Address = target.parse()?;
+    let Some(token_file) = arguments.token_file.clone() else {
+        let message = "a workspace of another machine needs --token-file";
+        return Err(Fault::usage("no_token", message)
+            .with_hint(
+                "there: beamtalk workspace token create NAME; keep what it prints in a file of mode 0600",
+            )
+            .into());
+    };
+    Ok(Target::Elsewhere(Remote {
+        url: address.to_string(),
+        token_file,
+        ca: arguments.ca.clone(),
+        cert: arguments.cert.clone(),
+        key: arguments.key.clone(),
+    }))
+}
+
+fn here(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Exit> {
+    let place = Place::find(terminal, name)?;
     let info = place
         .running()?
         .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
-    let name = SessionName::parse(&info.session).map_err(refused)?;
-    let run = place.state.create_run_directory(&name).map_err(refused)?;
+    let session = SessionName::parse(&info.session).map_err(refused)?;
+    let run = place.state.create_run_directory(&session).map_err(refused)?;
     let about = About {
         workspace: place.id.to_string(),
         discovered_from: (!place.is_named).then(|| place.root.display().to_string()),
@@ -184,9 +250,7 @@ impl SecretSource {
         if file != Path::new("-") {
             return Ok(Self::File(file));
         }
-        let mut text = String::new();
-        std::io::stdin().take(LONGEST_SECRET).read_to_string(&mut text)?;
-        Ok(Self::Given(text))
+        Ok(Self::Given(read_standard_input()?))
     }
 
     fn read(&self) -> anyhow::Result<String> {
@@ -197,8 +261,15 @@ impl SecretSource {
     }
 }
 
+/// A secret that was piped in.
+pub(super) fn read_standard_input() -> anyhow::Result<String> {
+    let mut text = String::new();
+    std::io::stdin().take(LONGEST_SECRET).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// A file with a secret must be the user's alone.
-fn read_secret(path: &Path) -> Result<String, Fault> {
+pub(super) fn read_secret(path: &Path) -> Result<String, Fault> {
     let bytes = read_secret_file(path).map_err(|error| Fault {
         exit: Exit::Environment,
         kind: "storage",
@@ -208,60 +279,12 @@ fn read_secret(path: &Path) -> Result<String, Fault> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether TLS is wanted, host and port.
-fn parse_url(url: &str) -> Result<(bool, String, u16), Fault> {
-    let wrong = || {
-        Fault::usage("bad_url", format!("'{url}' is no address of a workspace"))
-            .with_hint("write wss://HOST:PORT, or ws://HOST:PORT without TLS")
-    };
-    let (is_tls, rest) = match url.split_once("://") {
-        Some(("wss", rest)) => (true, rest),
-        Some(("ws", rest)) => (false, rest),
-        _ => return Err(wrong()),
-    };
-    // Nothing else belongs in it, a secret least of all.
-    let authority = rest.strip_suffix("/ws").unwrap_or(rest).trim_end_matches('/');
-    let (host, port) = authority.rsplit_once(':').ok_or_else(wrong)?;
-    let host = match host.strip_prefix('[') {
-        Some(address) => address.strip_suffix(']').ok_or_else(wrong)?,
-        None => host,
-    };
-    if host.is_empty() || host.contains(['/', '@', '?', '#', '[', ']']) {
-        return Err(wrong());
-    }
-    Ok((is_tls, host.to_owned(), port.parse().map_err(|_| wrong())?))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use super::{parse_url, read_secret};
-
-    #[test]
-    fn addresses_have_a_scheme_a_host_and_a_port() {
-        let parsed = |url| parse_url(url).ok();
-        assert_eq!(
-            parsed("wss://example.org:4000"),
-            Some((true, "example.org".to_owned(), 4000))
-        );
-        assert_eq!(
-            parsed("ws://127.0.0.1:1/ws"),
-            Some((false, "127.0.0.1".to_owned(), 1))
-        );
-        assert_eq!(parsed("wss://[::1]:2/"), Some((true, "::1".to_owned(), 2)));
-        for wrong in [
-            "http://example.org:1",
-            "wss://example.org",
-            "wss://token@example.org:1",
-            "wss://:1",
-            "wss://example.org:99999",
-            "wss://example.org:1/?token=x",
-        ] {
-            assert_eq!(parsed(wrong), None, "{wrong}");
-        }
-    }
+    use super::read_secret;
 
     #[test]
     fn a_token_file_that_others_can_read_is_refused() {

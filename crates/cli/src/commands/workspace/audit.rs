@@ -36,7 +36,7 @@ pub(super) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Check that every line is a record and that none is missing.
+    /// Check that every line is a record, that none is missing, and that all could be written.
     Verify(super::Which),
 }
 
@@ -122,16 +122,21 @@ fn verify(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Exit> {
     if terminal.is_json() {
         let faults: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
         terminal.print(json!({
-            "records": found.records, "first": found.first, "last": found.last, "faults": faults,
+            "records": found.records, "first": found.first, "last": found.last,
+            "missing": found.missing, "faults": faults,
         }))?;
     } else {
         for fault in &found.faults {
             terminal.error(format_args!("{fault}"));
         }
-        let verdict = if found.faults.is_empty() {
-            "none missing"
-        } else {
-            "not complete"
+        let verdict = match (found.faults.is_empty(), found.missing) {
+            // Of what was rotated or moved away nothing is said.
+            (true, _) if found.first > Some(1) => {
+                format!("none missing since number {}", found.first.unwrap_or(1))
+            }
+            (true, _) => "none missing".to_owned(),
+            (false, 0) => "not complete".to_owned(),
+            (false, missing) => format!("not complete: {missing} missing"),
         };
         terminal.print(format_args!("{} records, {verdict}", found.records))?;
     }

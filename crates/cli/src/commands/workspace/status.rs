@@ -37,6 +37,7 @@ fn text(status: &Value) -> String {
     let word = |field: &str| shown(&status[field]);
     line("Workspace", word("workspace_id"));
     line("Project", word("project_path"));
+    line("Home", word("home"));
     line("State", format!("{}, node {}", word("state"), word("node")));
     let pids = format!("daemon {}, node {}", word("pid"), word("node_pid"));
     line("Processes", pids);
@@ -48,6 +49,10 @@ fn text(status: &Value) -> String {
     line(
         "Listens on",
         format!("{} port {} ({tls})", word("bind"), word("port")),
+    );
+    line(
+        "Local",
+        format!("commands of this machine come in at {}", word("local")),
     );
     let cluster = &status["cluster"];
     if !cluster.is_null() {

@@ -67,8 +67,10 @@ fn hosts_of_a_bound_address() {
     for (name, accepted) in [
         ("10.0.0.7:9000", true),
         ("localhost:9000", true),
+        ("orbit.example:9000", true),
         ("10.0.0.8:9000", false),
-        ("orbit.example:9000", false),
+        ("evil.example:9000", false),
+        ("orbit.example:9001", false),
     ] {
         assert_eq!(host(&doors, "10.0.0.7", name), accepted, "{name}");
     }
