@@ -72,6 +72,11 @@ const PAGES: &[(&str, &str, &str)] = &[
         include_str!("../../../../docs/live-edit.md"),
     ),
     (
+        "threat-model",
+        "who is trusted with what, the cookie, the operator's checklist",
+        include_str!("../../../../docs/security/threat-model.md"),
+    ),
+    (
         "remote",
         "reaching a workspace from elsewhere: ssh, tokens, TLS",
         include_str!("../../../../docs/remote.md"),

@@ -137,11 +137,16 @@ impl Doors {
         }
     }
 
-    /// Where a page of ours opens its WebSocket, given the `Host` it was fetched from.
+    /// Where a page of ours opens its WebSocket, given the `Host` it was fetched from. Behind a proxy that ends TLS,
+    /// the page's own origin says that the way there is encrypted.
     pub(crate) fn socket_origin(&self, host: &str) -> String {
+        let is_behind_tls = self
+            .allow_origins
+            .iter()
+            .any(|origin| origin.strip_prefix("https://") == Some(host));
         match self.scheme {
-            Scheme::Http => format!("ws://{host}"),
-            Scheme::Https => format!("wss://{host}"),
+            Scheme::Http if !is_behind_tls => format!("ws://{host}"),
+            Scheme::Http | Scheme::Https => format!("wss://{host}"),
         }
     }
 }

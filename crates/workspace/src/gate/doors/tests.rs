@@ -95,6 +95,15 @@ fn hosts_of_a_wildcard_listener() {
 }
 
 #[test]
+fn a_page_behind_a_proxy_with_tls_opens_an_encrypted_socket() {
+    let plain = doors("127.0.0.1:41873", Scheme::Http);
+    assert_eq!(plain.socket_origin("dev.example"), "wss://dev.example");
+    assert_eq!(plain.socket_origin("localhost:41873"), "ws://localhost:41873");
+    let own = doors("127.0.0.1:41873", Scheme::Https);
+    assert_eq!(own.socket_origin("localhost:41873"), "wss://localhost:41873");
+}
+
+#[test]
 fn the_default_port_of_the_scheme_may_be_left_out() {
     assert!(host(
         &doors("127.0.0.1:80", Scheme::Http),
