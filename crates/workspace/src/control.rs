@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beamtalk_storage::RunDirectory;
+use beamtalk_storage::{RunDirectory, StorageError};
 use beamtalk_wire::{Channel, ClientKind, ErrorBody, PROTOCOL, Role};
 use serde_json::{Map, Value, json};
 
@@ -89,7 +89,10 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         }
         "rotate-cookie" => {
             let keep = request["keep_connections"] == true;
-            let cookie = workspace.directory.rotate_cookie().map_err(internal)?;
+            let cookie = workspace
+                .directory
+                .rotate_cookie()
+                .map_err(|error| storage(&error))?;
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
             workspace.publish(Channel::Workspace, "rotated", &json!({}));
@@ -183,6 +186,12 @@ fn stopping() -> ErrorBody {
 
 fn internal(cause: impl std::fmt::Display) -> ErrorBody {
     ErrorBody::new("internal_error", cause.to_string())
+}
+
+fn storage(error: &StorageError) -> ErrorBody {
+    let mut body = ErrorBody::new("write_failed", error.to_string());
+    body.hint = error.repair();
+    body
 }
 
 fn invalid(cause: impl std::fmt::Display) -> ErrorBody {

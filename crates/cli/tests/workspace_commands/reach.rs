@@ -164,7 +164,7 @@ fn a_repl_on_the_overlay_lets_its_owner_in() {
         started.err.contains(&format!("bound to {ADDRESS}:")),
         "{started:?}"
     );
-    assert_eq!(run(&["eval", "Lamp color"]).expect(0).out, "red\n");
+    assert_eq!(run(&["eval", "Lamp color"]).expect(0).out, "\"red\"\n");
     assert_eq!(refusals(&desk), "");
 
     // From the network the cookie opens nothing, and the token does.

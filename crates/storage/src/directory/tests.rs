@@ -19,7 +19,6 @@ const NOBODY: u32 = 65_534;
 fn state() -> (TempDir, StateDirectory) {
     let home = tempfile::tempdir().unwrap();
     let state = StateDirectory::open(Some(home.path().join("state"))).unwrap();
-    assert_eq!(state.path(), real.canonicalize().unwrap(), "resolved once");
     (home, state)
 }
 
@@ -224,6 +223,7 @@ fn the_state_directory_itself_may_be_a_symlink() {
     set_mode(&real, 0o700);
     symlink(&real, home.path().join("state")).unwrap();
     let state = StateDirectory::open(Some(home.path().join("state"))).unwrap();
+    assert_eq!(state.path(), real.canonicalize().unwrap(), "resolved once");
     state.create_workspace(&orbit()).unwrap().create_cookie().unwrap();
     assert!(real.join("workspaces/orbit/cookie").exists());
 }
