@@ -5,9 +5,9 @@
 
 -export([childspecs/0, select/1, address/0, is_node_name/1]).
 -export([listen/1, listen/2, accept/1, accept_connection/5, setup/5, close/1]).
--export([hosts_at/3]).
+-export([hosts_at/3, common/2]).
 
-%% How long a name of a certificate may take to be looked up.
+%% How long a name of a certificate may take to be looked up: `net_kernel' waits for it.
 -define(LOOKUP, 2000).
 %% The alternative names in a certificate.
 -define(ALTERNATIVE_NAMES, {2, 5, 29, 17}).
@@ -21,24 +21,56 @@ base() ->
         _ -> inet_tls_dist
     end.
 
-childspecs() -> inet_tls_dist:childspecs().
-select(Node) -> (base()):select(Node).
-address() -> (base()):address().
-is_node_name(Node) -> inet_tls_dist:is_node_name(Node).
-listen(Name, Host) -> (base()):listen(Name, Host).
-accept(Listen) -> (base()):accept(Listen).
-setup(Node, Type, MyNode, Names, SetupTime) -> (base()):setup(Node, Type, MyNode, Names, SetupTime).
-close(Socket) -> (base()):close(Socket).
+%%% What the kernel asks of a way of distribution
 
+-spec childspecs() -> {ok, [supervisor:child_spec()]}.
+childspecs() -> inet_tls_dist:childspecs().
+
+-spec select(node()) -> boolean().
+select(Node) -> (base()):select(Node).
+
+-spec address() -> tuple().
+address() -> (base()):address().
+
+-spec is_node_name(node()) -> boolean().
+is_node_name(Node) -> inet_tls_dist:is_node_name(Node).
+
+-spec listen(term()) -> {ok, tuple()} | {error, term()}.
 listen(Name) ->
     {ok, Host} = inet:gethostname(),
     listen(Name, Host).
 
-accept_connection(AcceptPid, Controller, MyNode, _Allowed, SetupTime) ->
-    (base()):accept_connection(AcceptPid, Controller, MyNode, allowed(Controller), SetupTime).
+-spec listen(term(), string()) -> {ok, tuple()} | {error, term()}.
+listen(Name, Host) -> (base()):listen(Name, Host).
 
-%% The hosts a node behind this connection may be on.
-allowed(Controller) ->
+-spec accept(term()) -> pid().
+accept(Listen) -> (base()):accept(Listen).
+
+-spec setup(node(), term(), node(), longnames | shortnames, timeout()) -> pid().
+setup(Node, Type, MyNode, Names, SetupTime) -> (base()):setup(Node, Type, MyNode, Names, SetupTime).
+
+-spec close(term()) -> ok.
+close(Socket) -> (base()):close(Socket).
+
+-spec accept_connection(pid(), term(), node(), [atom() | string()], timeout()) -> pid().
+accept_connection(AcceptPid, Controller, MyNode, Allowed, SetupTime) ->
+    (base()):accept_connection(AcceptPid, Controller, MyNode, allowed(Controller, Allowed), SetupTime).
+
+%% The hosts a node behind this connection may be on: those of its certificate, and of them those that `net_kernel:allow/1'
+%% was told, if any.
+allowed(Controller, Allowed) ->
+    case common(hosts(Controller), Allowed) of
+        [] -> ?NOBODY;
+        Hosts -> Hosts
+    end.
+
+-spec common([string()], [atom() | string()]) -> [string()].
+common(Hosts, []) -> Hosts;
+common(Hosts, Allowed) ->
+    Told = [lists:last(string:split(lists:flatten(io_lib:format("~ts", [Node])), "@")) || Node <- Allowed],
+    [Host || Host <- Hosts, lists:member(Host, Told)].
+
+hosts(Controller) ->
     try
         {ok, Socket} = tls_sender:dist_tls_socket(Controller),
         {ok, {Address, _}} = ssl:peername(Socket),
@@ -46,13 +78,14 @@ allowed(Controller) ->
         case hosts_at(names(Certificate), Address, fun addresses/2) of
             [] ->
                 logger:error("a node at ~ts shows a certificate that does not name its host", [inet:ntoa(Address)]),
-                ?NOBODY;
+                [];
             Hosts -> Hosts
         end
     catch
-        error:Reason ->
+        %% A connection that ends meanwhile must not take the caller, `net_kernel', with it.
+        Class:Reason when Class =:= error; Class =:= exit ->
             logger:error("the certificate of a node cannot be judged: ~0tp", [Reason]),
-            ?NOBODY
+            []
     end.
 
 %% The records of `public_key' as tuples: their header is not part of every installation.

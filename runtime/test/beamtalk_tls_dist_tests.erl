@@ -20,3 +20,9 @@ addresses_are_compared_as_such_test() ->
     ?assertEqual(["::1"], hosts([{iPAddress, <<1:128>>}], {0, 0, 0, 0, 0, 0, 0, 1})),
     ?assertEqual(["10.0.0.7"], hosts([{iPAddress, <<10, 0, 0, 7>>}], {0, 0, 0, 0, 0, 16#ffff, 16#0a00, 7})),
     ?assertEqual([], hosts([{iPAddress, <<1:128>>}], {127, 0, 0, 1})).
+
+what_was_allowed_narrows_test() ->
+    Hosts = ["10.0.0.7", "lamp.example"],
+    ?assertEqual(Hosts, beamtalk_tls_dist:common(Hosts, [])),
+    ?assertEqual(["lamp.example"], beamtalk_tls_dist:common(Hosts, ['a@lamp.example', 'b@10.0.0.9'])),
+    ?assertEqual([], beamtalk_tls_dist:common(Hosts, ["other.example"])).

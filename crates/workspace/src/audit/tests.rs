@@ -445,6 +445,23 @@ fn what_is_about_to_be_done_is_recorded_first_or_refused() {
 }
 
 #[test]
+fn a_loss_confessed_while_the_trail_is_checked_counts_once() {
+    let place = Place::new();
+    let is_full = Arc::new(AtomicBool::new(false));
+    let audit = place.open_on(&is_full);
+    begin(&audit).unwrap();
+    is_full.store(true, Ordering::Relaxed);
+    assert!(begin(&audit).is_err());
+    let before = fs::read(place.state.path().join("audit.state")).unwrap();
+    is_full.store(false, Ordering::Relaxed);
+    begin(&audit).unwrap();
+    // What one sees who reads the mark before and the records after.
+    fs::write(place.state.path().join("audit.state"), before).unwrap();
+    let found = place.reader().verify().unwrap();
+    assert_eq!((found.missing, found.faults.len()), (1, 1));
+}
+
+#[test]
 fn a_limit_of_an_evaluation_is_no_loss() {
     let place = Place::new();
     let audit = place.open(AuditSize::default());
