@@ -21,6 +21,8 @@ use crate::terminal::{Network, Terminal};
 
 /// How long a daemon that holds the lock but does not answer yet is waited for.
 const WAIT_TIME: Duration = Duration::from_secs(10);
+/// How long a daemon may take to end: what runs in it is given time.
+const STOP_TIME: Duration = Duration::from_secs(20);
 
 /// A workspace, running or not.
 pub(crate) struct Place {
@@ -36,6 +38,13 @@ pub(crate) struct Found {
     pub(crate) info: NodeInfo,
     /// This command started it; what the daemon said then.
     pub(crate) started: Option<StartReport>,
+}
+
+/// A daemon at its control socket.
+struct Answering {
+    control: Control,
+    info: NodeInfo,
+    is_stopping: bool,
 }
 
 /// What an earlier run of the workspace left behind.
@@ -132,6 +141,11 @@ impl Place {
 
     /// The control socket of the daemon that serves this workspace, if one does.
     pub(crate) fn control(&self) -> anyhow::Result<Option<(Control, NodeInfo)>> {
+        let answering = self.answering()?;
+        Ok(answering.map(|daemon| (daemon.control, daemon.info)))
+    }
+
+    fn answering(&self) -> anyhow::Result<Option<Answering>> {
         let Some(directory) = self.directory()? else {
             return Ok(None);
         };
@@ -151,7 +165,34 @@ impl Place {
         if hello["workspace_id"] != self.id.as_str() || hello["nonce"] != info.nonce {
             return Ok(None);
         }
-        Ok(Some((control, info)))
+        Ok(Some(Answering {
+            control,
+            info,
+            is_stopping: hello["stopping"] == true,
+        }))
+    }
+
+    /// Stop the workspace and wait for its end; false if it did not run.
+    pub(crate) fn stop(&self, op: &str, force: bool) -> anyhow::Result<bool> {
+        let Some((mut control, _)) = self.control()? else {
+            return Ok(false);
+        };
+        control_answer(control.call(&json!({"op": op, "force": force}))?)?;
+        let Some(directory) = self.directory()? else {
+            return Ok(true);
+        };
+        let deadline = Instant::now() + STOP_TIME;
+        while Instant::now() < deadline {
+            // Only a free lock proves that it has ended: the records go a moment earlier.
+            if directory.lock().map_err(refused)?.is_some() {
+                return Ok(true);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let message = format!("workspace {} does not stop", self.id);
+        Err(Fault::failure("does_not_stop", message)
+            .with_hint("beamtalk workspace stop --force")
+            .into())
     }
 
     pub(crate) fn require_control(&self) -> anyhow::Result<(Control, NodeInfo)> {
@@ -169,16 +210,24 @@ impl Place {
         terminal: &mut Terminal,
         options: &StartOptions,
     ) -> anyhow::Result<Found> {
-        let deadline = Instant::now() + WAIT_TIME;
+        let began = Instant::now();
         while self.running()?.is_some() {
-            match self.control() {
-                Ok(Some((_, info))) => return Ok(Found { info, started: None }),
-                Err(error) if Instant::now() >= deadline => return Err(error),
-                Ok(None) if Instant::now() >= deadline => {
-                    return Err(unanswered().into());
+            let (limit, failure) = match self.answering() {
+                Ok(Some(daemon)) if !daemon.is_stopping => {
+                    return Ok(Found {
+                        info: daemon.info,
+                        started: None,
+                    });
                 }
-                Ok(None) | Err(_) => std::thread::sleep(Duration::from_millis(20)),
+                // One that is about to end admits nobody any more; its successor does.
+                Ok(Some(_)) => (STOP_TIME, unanswered().into()),
+                Ok(None) => (WAIT_TIME, unanswered().into()),
+                Err(error) => (WAIT_TIME, error),
+            };
+            if began.elapsed() >= limit {
+                return Err(failure);
             }
+            std::thread::sleep(Duration::from_millis(20));
         }
         self.start(terminal, options, Trust::Everything)
     }

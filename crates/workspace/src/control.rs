@@ -70,7 +70,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             let info = workspace.info.borrow();
             Ok(json!({
                 "workspace_id": info.workspace_id, "nonce": info.nonce,
-                "version": info.version, "protocol": PROTOCOL,
+                "version": info.version, "protocol": PROTOCOL, "stopping": workspace.is_stopping(),
             }))
         }
         "status" => Ok(Value::Object(status(workspace).await)),

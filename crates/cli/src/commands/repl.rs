@@ -7,7 +7,6 @@ use std::time::Duration;
 use beamtalk_client::Greeting;
 use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
-use serde_json::json;
 
 use crate::commands::workspace::warn_without_effect;
 use crate::config::Config;
@@ -21,7 +20,7 @@ use crate::repl::paint::Palette;
 use crate::repl::screen::Screen;
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Found, Place, connect, control_answer, not_running, refused};
+use crate::workspace_link::{Found, Place, connect, not_running, refused};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -121,8 +120,7 @@ fn in_workspace(
     let dial = LocalDial(reached.place.clone());
     let ended = Link::open(Box::new(dial)).and_then(|link| work(terminal, link, &reached));
     if stops {
-        let (mut control, _) = reached.place.require_control()?;
-        control_answer(control.call(&json!({"op": "stop"}))?)?;
+        reached.place.stop("stop", false)?;
     }
     ended
 }

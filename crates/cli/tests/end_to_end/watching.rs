@@ -1,6 +1,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::support::Place;
@@ -18,20 +19,13 @@ fn a_change_runs_what_it_concerns_and_then_everything() {
     let mut child = place
         .command(&["test", "--watch", "--no-doc"])
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (sender, lines) = mpsc::channel();
-    let stdout = child.stdout.take().unwrap();
-    let reader = std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            if line.contains(" file") && sender.send(line).is_err() {
-                break;
-            }
-        }
-    });
+    let (lines, counts) = lines_of(child.stdout.take().unwrap(), " file");
+    let (errors, refusals) = lines_of(child.stderr.take().unwrap(), "error");
     let next = || {
-        let line = lines.recv_timeout(LIMIT).unwrap();
+        let line = counts.recv_timeout(LIMIT).unwrap();
         line.split(" (").next().unwrap().to_owned()
     };
     assert_eq!(next(), "2 files, 2 tests, 2 passed");
@@ -40,13 +34,30 @@ fn a_change_runs_what_it_concerns_and_then_everything() {
     assert_eq!(next(), "2 files, 2 tests, 1 passed, 1 failed");
     // Source that does not compile ends nothing.
     place.write("src/One.bt", "Value subclass: One\n\n  value => (1\n");
-    std::thread::sleep(Duration::from_millis(600));
+    refusals.recv_timeout(LIMIT).unwrap();
     place.write("src/One.bt", "Value subclass: One\n\n  value => 2 - 1\n");
     assert_eq!(next(), "1 file, 1 test, 1 passed");
     assert_eq!(next(), "2 files, 2 tests, 2 passed");
     child.kill().unwrap();
     child.wait().unwrap();
-    reader.join().unwrap();
+    lines.join().unwrap();
+    errors.join().unwrap();
+}
+
+/// A reader of a pipe to its end, and the lines with `word` as they come.
+fn lines_of(
+    pipe: impl std::io::Read + Send + 'static,
+    word: &'static str,
+) -> (JoinHandle<()>, mpsc::Receiver<String>) {
+    let (sender, lines) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            if line.contains(word) {
+                drop(sender.send(line));
+            }
+        }
+    });
+    (reader, lines)
 }
 
 #[test]

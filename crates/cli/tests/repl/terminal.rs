@@ -235,8 +235,8 @@ fn control_c_drops_typing_and_stops_evaluations() {
     screen.keys(&["C-c"]);
     screen.wait_for("\nCancelled\n>");
     screen.evaluate("x", "> x\n1\n");
-    screen.line("[true] whileTrue: [x]");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    screen.line("Transcript show: \"turning\"; cr. [true] whileTrue: [x]");
+    screen.wait_for("\nturning");
     screen.keys(&["C-c"]);
     screen.wait_for("Interrupted\n>");
     screen.evaluate("x + 41", "\n42\n");
@@ -319,8 +319,8 @@ fn a_plain_terminal_is_enough() {
     screen.wait_for_last("..> ");
     screen.line("2) size");
     screen.wait_for("2) size\n2\n>");
-    screen.line("[true] whileTrue: [1]");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    screen.line("Transcript show: \"turning\"; cr. [true] whileTrue: [1]");
+    screen.wait_for("\nturning");
     screen.keys(&["C-c"]);
     screen.wait_for("Interrupted\n>");
     assert!(!screen.painted().contains("\x1b[33m"));

@@ -290,17 +290,23 @@ async fn failure_is_delayed() {
 #[tokio::test]
 async fn right_cookie_never_delayed() {
     let mut house = house().await;
+    let mut strangers = Vec::new();
     for _ in 0..30 {
         let mut client = house.client().await;
         client.expect("auth-required").await;
         client.cookie(WRONG).await;
         // Not waiting for the answer: all of them fail side by side.
+        strangers.push(client);
     }
-    let began = Instant::now();
-    house.owner().await;
-    assert!(
-        began.elapsed() < Duration::from_millis(200),
-        "{:?}",
-        began.elapsed()
-    );
+    let failing = async {
+        for stranger in &mut strangers {
+            stranger.rest().await;
+        }
+    };
+    // The delays of the failures add up to many seconds; the owner comes in before they have passed.
+    tokio::select! {
+        biased;
+        _ = house.owner() => {}
+        () = failing => panic!("every stranger was answered before the owner"),
+    }
 }

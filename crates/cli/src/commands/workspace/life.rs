@@ -1,7 +1,5 @@
 //! Making, starting and stopping workspaces.
 
-use std::time::{Duration, Instant};
-
 use beamtalk_storage::Metadata;
 use beamtalk_workspace::{StartOptions, StartReport};
 use serde_json::{Value, json};
@@ -10,10 +8,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
-use crate::workspace_link::{Place, Trust, control_answer, open_state, refused};
-
-/// How long a workspace may take to stop: evaluations, supervisors, and a little more.
-const STOP_TIME: Duration = Duration::from_secs(20);
+use crate::workspace_link::{Place, Trust, open_state, refused};
 
 pub(super) fn create(
     terminal: &mut Terminal,
@@ -166,7 +161,7 @@ fn tell(terminal: &mut Terminal, place: &Place, report: StartReport) -> Option<F
 
 pub(super) fn stop(terminal: &mut Terminal, name: Option<&str>, force: bool) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, name)?;
-    let was_running = stop_at(&place, "stop", force)?;
+    let was_running = place.stop("stop", force)?;
     report_stop(terminal, &place, was_running)
 }
 
@@ -186,7 +181,7 @@ pub(super) fn stop_all(terminal: &mut Terminal, force: bool) -> anyhow::Result<E
     let mut is_any = false;
     for id in state.workspaces().map_err(refused)? {
         let place = Place::of(&state, id);
-        if stop_at(&place, "stop", force)? {
+        if place.stop("stop", force)? {
             is_any = true;
             report_stop(terminal, &place, true)?;
         }
@@ -195,27 +190,4 @@ pub(super) fn stop_all(terminal: &mut Terminal, force: bool) -> anyhow::Result<E
         terminal.status("No workspace is running.");
     }
     Ok(Exit::Success)
-}
-
-/// Stop a workspace and wait for its end; false if it did not run.
-pub(super) fn stop_at(place: &Place, op: &str, force: bool) -> anyhow::Result<bool> {
-    let Some((mut control, _)) = place.control()? else {
-        return Ok(false);
-    };
-    control_answer(control.call(&json!({"op": op, "force": force}))?)?;
-    let Some(directory) = place.directory()? else {
-        return Ok(true);
-    };
-    let deadline = Instant::now() + STOP_TIME;
-    while Instant::now() < deadline {
-        // Only a free lock proves that it has ended: the records go a moment earlier.
-        if directory.lock().map_err(refused)?.is_some() {
-            return Ok(true);
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let message = format!("workspace {} does not stop", place.id);
-    Err(Fault::failure("does_not_stop", message)
-        .with_hint("beamtalk workspace stop --force")
-        .into())
 }

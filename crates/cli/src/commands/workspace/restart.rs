@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use super::life::{flags_of_last_start, stop_at};
+use super::life::flags_of_last_start;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::terminal::Terminal;
@@ -27,7 +27,7 @@ pub(super) fn restart(
         Some(options) => options,
         None => Config::of(&place.state)?.start,
     };
-    stop_at(&place, "restart", force)?;
+    place.stop("restart", force)?;
     let trust = if clean { Trust::Nothing } else { Trust::Everything };
     let found = place.start(terminal, &options, trust)?;
     let changed = if clean { changed_files(&place.root) } else { None };
