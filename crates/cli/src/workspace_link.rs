@@ -393,6 +393,9 @@ pub(crate) fn connection_fault(error: &beamtalk_client::Error) -> Fault {
         beamtalk_client::Error::UnknownHost { host, .. } => Some(format!(
             "start it with --allow-host {host}, or use the address it is bound to"
         )),
+        beamtalk_client::Error::Unreachable { cause, .. } if cause.contains("CertificateRequired") => {
+            Some("this workspace asks clients for a certificate: --cert FILE --key FILE".to_owned())
+        }
         _ => None,
     };
     Fault {

@@ -376,3 +376,46 @@ fn names_that_lead_nowhere_say_so() {
     add("far", &[]).expect(0);
     desk.run(&["workspace", "attach", "far"]).expect(3);
 }
+
+/// A name of this machine that is not `localhost`, if it has one that leads here.
+fn own_name() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let name = name.trim().to_owned();
+    let is_known = std::net::ToSocketAddrs::to_socket_addrs(&(name.as_str(), 1)).is_ok();
+    (is_known && name != "localhost").then_some(name)
+}
+
+#[test]
+fn a_name_the_workspace_does_not_have_is_told_with_what_to_do() {
+    let Some(name) = own_name() else {
+        eprintln!("skipped: this machine has no name of its own");
+        return;
+    };
+    let desk = Desk::new("unnamed");
+    let (file, _) = token_file(&desk, "laptop");
+    let attach = || {
+        let target = format!("ws://{name}:{}", desk.info()["port"]);
+        let words = [
+            "workspace",
+            "attach",
+            &target,
+            "--token-file",
+            file.to_str().unwrap(),
+        ];
+        desk.run_with_input(&words, "3 + 4\n")
+    };
+    desk.run(&["workspace", "start", "--remote", "--insecure-no-tls"])
+        .expect(0);
+    let refused = attach().expect(3);
+    let hint = format!("--allow-host {name}");
+    assert!(
+        refused.err.contains("does not go by the name") && refused.err.contains(&hint),
+        "{refused:?}"
+    );
+    desk.run(&["workspace", "stop", "--force"]).expect(0);
+    let flags = ["--remote", "--insecure-no-tls", "--allow-host", &name];
+    let mut words = vec!["workspace", "start"];
+    words.extend(flags);
+    desk.run(&words).expect(0);
+    assert_eq!(attach().expect(0).out, "7\n");
+}
