@@ -114,13 +114,29 @@ pub(crate) struct Remote {
 
 /// Every saved name of this user.
 pub(crate) struct Remotes {
-    directory: Directory,
+    /// `None` when none was ever saved: looking for one makes nothing.
+    directory: Option<Directory>,
 }
 
 impl Remotes {
     pub(crate) fn open(state: &StateDirectory) -> Result<Self, Fault> {
+        let found = state.root().open_directory(DIRECTORY).map_err(refused)?;
+        Ok(Self {
+            directory: found.map(|(directory, _)| directory),
+        })
+    }
+
+    /// The same, to save into.
+    pub(crate) fn create(state: &StateDirectory) -> Result<Self, Fault> {
         let directory = state.directory(DIRECTORY).map_err(refused)?;
-        Ok(Self { directory })
+        Ok(Self {
+            directory: Some(directory),
+        })
+    }
+
+    fn directory(&self) -> Result<&Directory, Fault> {
+        let missing = || Fault::failure("no_remotes", "no workspace is saved");
+        self.directory.as_ref().ok_or_else(missing)
     }
 
     /// Names are those a workspace may have, so that one command takes both.
@@ -134,11 +150,14 @@ impl Remotes {
     }
 
     pub(crate) fn find(&self, name: &str) -> Result<Option<Remote>, Fault> {
-        let file = file_name(name);
-        let Some(bytes) = self.directory.read(&file).map_err(refused)? else {
+        let Some(directory) = &self.directory else {
             return Ok(None);
         };
-        let path = self.directory.path_of(&file).display().to_string();
+        let file = file_name(name);
+        let Some(bytes) = directory.read(&file).map_err(refused)? else {
+            return Ok(None);
+        };
+        let path = directory.path_of(&file).display().to_string();
         serde_json::from_slice(&bytes).map(Some).map_err(|cause| {
             Fault::usage("bad_remote", format!("{path} is damaged: {cause}")).with_hint(format!(
                 "beamtalk workspace remote remove {name}, then add it again"
@@ -149,9 +168,8 @@ impl Remotes {
     pub(crate) fn save(&self, name: &str, remote: &Remote) -> Result<(), Fault> {
         let mut text = serde_json::to_vec_pretty(remote).expect("paths and texts are plain data");
         text.push(b'\n');
-        let written = self
-            .directory
-            .write_atomically(&file_name(name), &text, PRIVATE_FILE);
+        let directory = self.directory()?;
+        let written = directory.write_atomically(&file_name(name), &text, PRIVATE_FILE);
         written.map_err(refused)
     }
 
@@ -159,20 +177,25 @@ impl Remotes {
     pub(crate) fn keep_token(&self, name: &str, token: &str) -> Result<PathBuf, Fault> {
         let file = token_name(name);
         let text = format!("{}\n", token.trim());
-        self.directory
-            .write_secret(&file, text.as_bytes())
-            .map_err(refused)?;
-        Ok(self.directory.path_of(&file))
+        let directory = self.directory()?;
+        directory.write_secret(&file, text.as_bytes()).map_err(refused)?;
+        Ok(directory.path_of(&file))
     }
 
     /// Forget a name, and the token kept for it; files of the user stay. Says if there was one.
     pub(crate) fn remove(&self, name: &str) -> Result<bool, Fault> {
-        self.directory.remove(&token_name(name)).map_err(refused)?;
-        self.directory.remove(&file_name(name)).map_err(refused)
+        let Some(directory) = &self.directory else {
+            return Ok(false);
+        };
+        directory.remove(&token_name(name)).map_err(refused)?;
+        directory.remove(&file_name(name)).map_err(refused)
     }
 
     pub(crate) fn names(&self) -> Result<Vec<String>, Fault> {
-        let files = self.directory.names().map_err(refused)?;
+        let Some(directory) = &self.directory else {
+            return Ok(Vec::new());
+        };
+        let files = directory.names().map_err(refused)?;
         let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
         Ok(names.map(str::to_owned).collect())
     }
@@ -241,7 +264,9 @@ mod tests {
     fn a_name_is_a_private_file_without_a_secret() {
         let home = tempfile::tempdir().unwrap();
         let state = StateDirectory::open(Some(home.path().join("h"))).unwrap();
-        let remotes = Remotes::open(&state).unwrap();
+        assert_eq!(Remotes::open(&state).unwrap().find("office").unwrap(), None);
+        assert!(!state.path().join("remotes").exists(), "looking makes nothing");
+        let remotes = Remotes::create(&state).unwrap();
         let remote = Remote {
             url: "wss://example.org:4000".to_owned(),
             token_file: remotes.keep_token("office", "btk_secret\n").unwrap(),

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::audit::{Audit, Event, Who};
 use crate::compile::job::{Job, SourceText, TextOrigin};
 use crate::gate::{AuditSink, AuthKind, Connections, ControlCall, Credential, GateEvent, Peer, parse_span};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, audit_failed};
 use tail::Tail;
 
 /// Serve calls until the gate closes.
@@ -63,7 +63,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             begin.by(who())
         };
         let begun = workspace.audit.begin(event).map(drop);
-        begun.map_err(|cause| workspace.audit_failed(&cause))
+        begun.map_err(|cause| audit_failed(&cause))
     };
     match need("op")? {
         "hello" => {

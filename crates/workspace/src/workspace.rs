@@ -230,15 +230,7 @@ impl Workspace {
             return Ok(None);
         }
         let entry = || record::begin(&self.audit, request).by(who(caller));
-        self.audit.begin(entry).map_err(|cause| self.audit_failed(&cause))
-    }
-
-    /// Nothing was done, because it could not be recorded.
-    pub(crate) fn audit_failed(&self, cause: &AuditError) -> ErrorBody {
-        tracing::error!("{cause}");
-        let message = format!("nothing was done, because it cannot be recorded: {cause}");
-        ErrorBody::new("audit_failed", message)
-            .hint("this workspace was started with --audit-required; make room on the disk, then try again")
+        self.audit.begin(entry).map_err(|cause| audit_failed(&cause))
     }
 
     /// Write a record about something a caller did; says if that was possible.
@@ -302,6 +294,14 @@ impl Workspace {
             _ => Map::new(),
         }
     }
+}
+
+/// Nothing was done, because it could not be recorded.
+pub(crate) fn audit_failed(cause: &AuditError) -> ErrorBody {
+    tracing::error!("{cause}");
+    let message = format!("nothing was done, because it cannot be recorded: {cause}");
+    ErrorBody::new("audit_failed", message)
+        .hint("this workspace was started with --audit-required; make room on the disk, then try again")
 }
 
 fn who(caller: &Caller) -> Who {

@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "port")]
     cookie_file: Option<PathBuf>,
     /// An access token for a workspace of another machine; `-` reads standard input.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "target")]
     token_file: Option<PathBuf>,
     /// Trust this certificate authority besides those of the system.
     #[arg(long, value_name = "FILE")]

@@ -60,7 +60,7 @@ fn add(terminal: &mut Terminal, arguments: &AddArguments) -> anyhow::Result<Exit
     Remotes::check_name(name)?;
     let address: Address = arguments.address.parse()?;
     let state = open_state(terminal)?;
-    let remotes = Remotes::open(&state)?;
+    let remotes = Remotes::create(&state)?;
     let id = beamtalk_storage::WorkspaceId::named(name).map_err(refused)?;
     if state.workspace(&id).map_err(refused)?.is_some() {
         let message = format!("there is a workspace '{name}' on this machine");
