@@ -29,7 +29,7 @@ impl History {
             if surplus > SLACK
                 && let Some(directory) = &directory
             {
-                directory.write_atomically(FILE, encode_all(&entries).as_bytes(), 0o600)?;
+                undisturbed(directory.write_atomically(FILE, encode_all(&entries).as_bytes(), 0o600))?;
             }
         }
         let last = entries.last().cloned();
@@ -44,11 +44,20 @@ impl History {
         self.last = Some(input.to_owned());
         if let Some(directory) = &self.directory {
             use std::io::Write;
-            let mut file = directory.append(FILE)?;
-            // A history that cannot be written is no reason to disturb the work.
-            drop(file.write_all(encode(input).as_bytes()));
+            if let Some(mut file) = undisturbed(directory.append(FILE))? {
+                drop(file.write_all(encode(input).as_bytes()));
+            }
         }
         Ok(true)
+    }
+}
+
+/// A disk that is full or cannot be written is no reason to disturb the work; a file that is not ours is.
+fn undisturbed<T>(done: Result<T, StorageError>) -> Result<Option<T>, StorageError> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(StorageError::File { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -100,6 +109,16 @@ mod tests {
         .map(str::to_owned);
         assert_eq!(decode(&encode_all(&entries)), entries);
         assert_eq!(decode("\n\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_full_disk_does_not_end_the_session_and_a_planted_link_does() {
+        let full = StorageError::file("write", "/h/repl_history")(std::io::Error::from_raw_os_error(28));
+        assert!(undisturbed::<()>(Err(full)).unwrap().is_none());
+        let link = StorageError::Symlink {
+            path: "/h/repl_history".into(),
+        };
+        assert!(undisturbed::<()>(Err(link)).is_err());
     }
 
     #[test]
