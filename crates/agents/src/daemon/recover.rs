@@ -55,6 +55,7 @@ pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
         let data = json!({"message": message.without_body(), "error": "receiver does not exist"});
         hub.events.emit(&message.from, "Undeliverable", data);
     }
+    hub.remove_lost_doors();
     forget_old(hub);
     adopted
 }
@@ -111,6 +112,9 @@ fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
     }
     match hub.open_session(record) {
         Ok((shared, queue)) => {
+            if let Err(error) = hub.open_door(&id) {
+                tracing::error!(%error, session = %id, "the session cannot come in");
+            }
             hub.add(&shared);
             Task::spawn(
                 Arc::clone(hub),
