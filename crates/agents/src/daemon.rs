@@ -32,6 +32,7 @@ use crate::tree::Provider;
 pub const NAME: &str = "anvilsrv";
 
 const SWEEP: Duration = Duration::from_secs(5);
+const TIDY: Duration = Duration::from_hours(1);
 /// A power failure loses at most this much of the events.
 const SYNC: Duration = Duration::from_secs(1);
 
@@ -95,6 +96,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
 
     let accepting = tokio::spawn(listen::accept(listener, Arc::clone(&hub), Entrance::Owner));
     let syncing = tokio::spawn(keep_events(Arc::clone(&hub)));
+    let mut tidy = tokio::time::interval(TIDY);
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -103,6 +105,11 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
             _ = terminate.recv() => break,
             _ = hangup.recv() => hub.reload(),
             _ = sweep.tick() => hub.sweep(),
+            _ = tidy.tick() => {
+                let places = hub.places.clone();
+                // How much there is was up to the sessions: nobody waits for it.
+                tokio::task::spawn_blocking(move || recover::forget_old(&places));
+            }
         }
     }
     accepting.abort();

@@ -66,6 +66,15 @@ impl Places {
         self.state.join("sessions/.exited")
     }
 
+    /// How many ended sessions still have a directory.
+    pub fn exited_count(&self) -> usize {
+        let exited = self.exited();
+        crate::files::names(&exited)
+            .iter()
+            .filter(|name| exited.join(name).is_dir())
+            .count()
+    }
+
     pub fn secret(&self) -> PathBuf {
         self.state.join("secret")
     }

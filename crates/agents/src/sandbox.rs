@@ -39,8 +39,6 @@ fn user_flag() -> UnshareFlags {
 /// What the launcher leaves for the daemon when the backend is about to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Started {
-    /// The launch it belongs to.
-    pub(crate) number: u64,
     /// The backend, as seen from outside.
     pub(crate) pid: i32,
 }
@@ -115,7 +113,7 @@ fn enter(launch: &Launch, held: &mut Option<OwnedFd>) -> Result<watch::Role, Str
         .map(|view| root::Root::build(launch, &view).map_err(|error| format!("mount: {error}")))
         .transpose()?;
     match &root {
-        Some(root) if launch.pid => match watch::over_a_namespace(launch, root, held)? {
+        Some(root) if launch.pid => match watch::over_a_namespace(root, held)? {
             watch::Role::Backend => {}
             watched @ watch::Role::Watched(_) => return Ok(watched),
         },
@@ -125,7 +123,6 @@ fn enter(launch: &Launch, held: &mut Option<OwnedFd>) -> Result<watch::Role, Str
             }
             apply::drop_privileges()?;
             let started = Started {
-                number: launch.number,
                 pid: rustix::process::getpid().as_raw_pid(),
             };
             tell_started(held.as_ref(), &started).map_err(|error| format!("start: {error}"))?;

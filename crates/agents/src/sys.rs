@@ -158,28 +158,30 @@ pub(crate) fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Leave the signals of the terminal and of `stop` to the program that is watched over.
-#[expect(unsafe_code, reason = "no safe wrapper sets a signal to be ignored")]
-pub(crate) fn ignore_signals() {
-    for number in [
+/// Leave what the terminal sends to the program that is watched over.
+pub(crate) fn ignore_terminal() {
+    ignore(&[
         libc::SIGINT,
         libc::SIGQUIT,
-        libc::SIGTERM,
-        libc::SIGHUP,
         libc::SIGTSTP,
         libc::SIGTTOU,
         libc::SIGTTIN,
-    ] {
-        // SAFETY: ignoring runs no code of ours.
-        unsafe { libc::signal(number, libc::SIG_IGN) };
-    }
+    ]);
 }
 
-/// Have the kernel collect children that end, orphans given to this process too.
+/// Go on whatever is sent, and have the kernel collect children that end, orphans given to this
+/// process too.
+pub(crate) fn ignore_everything() {
+    ignore_terminal();
+    ignore(&[libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD]);
+}
+
 #[expect(unsafe_code, reason = "no safe wrapper sets a signal to be ignored")]
-pub(crate) fn ignore_children() {
-    // SAFETY: ignoring runs no code of ours.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+fn ignore(signals: &[libc::c_int]) {
+    for number in signals {
+        // SAFETY: ignoring runs no code of ours.
+        unsafe { libc::signal(*number, libc::SIG_IGN) };
+    }
 }
 
 /// End a process that a fork made, without a word of the program it was.

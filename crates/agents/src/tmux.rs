@@ -297,6 +297,12 @@ impl Tmux {
         Ok(text.trim().parse().ok().filter(|pid| *pid > 0))
     }
 
+    /// The process of the server; windows do not outlive it.
+    pub(crate) async fn server_pid(&self) -> Result<Option<i32>, TmuxError> {
+        let text = self.call(&["display-message", "-p", "#{pid}"]).await?;
+        Ok(text.trim().parse().ok())
+    }
+
     /// All windows that carry a session id; an error when no server runs.
     pub(crate) async fn windows(&self) -> Result<Vec<Window>, TmuxError> {
         const FORMAT: &str = "#{@bt_id}|#{window_id}|#{pane_pid}|#{pane_dead}|#{pane_dead_status}|\

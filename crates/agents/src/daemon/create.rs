@@ -172,7 +172,10 @@ impl Hub {
     fn new_id(&self) -> std::io::Result<String> {
         loop {
             let id = random_hex(4)?;
-            let known = self.places.session(&id).exists() || self.places.exited().join(&id).exists();
+            let exited = self.places.exited();
+            let known = self.places.session(&id).exists()
+                || exited.join(&id).exists()
+                || exited.join(format!("{id}.json")).exists();
             if !known {
                 return Ok(id);
             }

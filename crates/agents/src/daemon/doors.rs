@@ -77,5 +77,7 @@ impl Hub {
                 listen::unbind(door);
             }
         }
+        // Stays while a session has its door in it.
+        rustix::fs::unlinkat(&self.namespace, DOORS, AtFlags::REMOVEDIR).ok();
     }
 }

@@ -263,10 +263,13 @@ impl Hub {
             let aside = self.places.exited().join(&shared.id);
             std::fs::rename(&shared.directory, &aside)?;
             // Only the record is kept.
-            for name in ["launch.json", "output", "tmp"] {
-                let path = aside.join(name);
-                drop(std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)));
-            }
+            drop(std::fs::remove_file(aside.join("launch.json")));
+            // How much there is to remove was up to the session: nobody waits for it.
+            tokio::task::spawn_blocking(move || {
+                for name in ["output", "tmp"] {
+                    drop(files::remove_tree(&aside.join(name)));
+                }
+            });
             Ok(())
         }) {
             tracing::warn!(%error, session = %shared.id, "record cannot be kept");

@@ -15,9 +15,9 @@ pub(crate) struct Grant {
 /// How a path came to be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
-    /// It is the working directory or lies in it.
+    /// A directory like any other; it may not lie in a hidden place.
     Place,
-    /// The configuration names it.
+    /// The configuration names a secret store or something in it.
     Named,
     /// It is a part of the daemon's state that belongs to this session.
     Own,
@@ -70,14 +70,30 @@ pub(crate) fn layout(grants: &[Grant], hidden: &[Hidden]) -> Result<Vec<Step>, P
             .skip(1)
             .find_map(|above| shown.get(above).copied())
     };
-    Ok(shown
-        .iter()
-        .filter_map(|(path, show)| match (show, around(path)) {
-            (true, Some(true)) | (false, None | Some(false)) => None,
-            (true, _) => Some(Step::Show(path.to_path_buf())),
-            (false, _) => Some(Step::Hide(path.to_path_buf())),
-        })
-        .collect())
+    let mut steps: BTreeMap<&Path, bool> = BTreeMap::new();
+    for (path, show) in &shown {
+        match (show, around(path)) {
+            (true, Some(true)) | (false, None | Some(false)) => {}
+            (true, _) => {
+                steps.insert(path, true);
+            }
+            (false, _) => {
+                steps.insert(path, false);
+                // Directories on the way are shown as mounts of their own, which cannot be renamed:
+                // what is hidden by its path must stay where it is.
+                let between = path
+                    .ancestors()
+                    .skip(1)
+                    .take_while(|above| !shown.contains_key(above));
+                steps.extend(between.map(|above| (above, true)));
+            }
+        }
+    }
+    let step = |(path, show): (&Path, bool)| match show {
+        true => Step::Show(path.to_owned()),
+        false => Step::Hide(path.to_owned()),
+    };
+    Ok(steps.into_iter().map(step).collect())
 }
 
 #[cfg(test)]
@@ -128,6 +144,25 @@ mod tests {
         assert_eq!(
             steps(&grants).unwrap(),
             "+/home/a -/home/a/.beamtalk +/home/a/.beamtalk/agents/k/sessions/1/tmp -/home/a/.ssh +/usr"
+        );
+    }
+
+    #[test]
+    fn the_way_to_a_hidden_place_cannot_be_moved() {
+        let places = [Hidden {
+            path: PathBuf::from("/home/a/.config/deep/beamtalk"),
+            unless_named: false,
+        }];
+        let steps = layout(&[grant("/home/a", Claim::Place)], &places).unwrap();
+        let show = |path: &str| Step::Show(PathBuf::from(path));
+        assert_eq!(
+            steps,
+            [
+                show("/home/a"),
+                show("/home/a/.config"),
+                show("/home/a/.config/deep"),
+                Step::Hide(places[0].path.clone())
+            ]
         );
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::layout::{Claim, Grant, Hidden, Step, layout};
+use crate::config::Access;
 use crate::session::launch::Launch;
 
 /// More links than this in one path are a circle.
@@ -72,6 +73,11 @@ fn hidden(launch: &Launch) -> Vec<Hidden> {
 pub(crate) fn view(launch: &Launch, terminal: Option<&Path>) -> Result<View, String> {
     let mut view = View::default();
     let mut grants = Vec::new();
+    let writable: Vec<&String> = launch
+        .paths
+        .iter()
+        .filter_map(|(path, access)| (*access >= Access::Rw).then_some(path))
+        .collect();
     for path in launch.paths.keys().map(PathBuf::from) {
         // A process namespace has a `/proc` of its own.
         if launch.pid && path.starts_with("/proc") {
@@ -81,17 +87,22 @@ pub(crate) fn view(launch: &Launch, terminal: Option<&Path>) -> Result<View, Str
         let Some(real) = follow(&path, &mut links) else {
             continue;
         };
+        let text = path.display().to_string();
+        let in_place = launch.in_place.contains(&text);
+        // Who writes in a directory must not be able to choose what lies behind it.
+        let planted = links.keys().filter_map(|link| link.parent());
+        let planted = planted
+            .into_iter()
+            .any(|dir| writable.iter().any(|path| dir.starts_with(path)));
+        if (in_place || planted) && !real.starts_with(&launch.place) {
+            return Err(format!(
+                "path {text} leads out of the working directory {}",
+                launch.place.display()
+            ));
+        }
         let claim = if path == launch.tmp {
             Claim::Own
-        } else if launch.in_place.contains(&path.display().to_string()) {
-            // Who writes in a directory must not be able to choose what lies behind it.
-            if !real.starts_with(&launch.place) {
-                return Err(format!(
-                    "path {} leads out of the working directory {}",
-                    path.display(),
-                    launch.place.display()
-                ));
-            }
+        } else if in_place || !launch.stores.iter().any(|store| path.starts_with(store)) {
             Claim::Place
         } else {
             Claim::Named

@@ -13,7 +13,6 @@ use rustix::process::{
 use super::apply::drop_privileges;
 use super::root::Root;
 use super::{Started, tell_started};
-use crate::session::launch::Launch;
 use crate::sys::{self, Forked};
 
 /// What this process is after the forks.
@@ -36,11 +35,7 @@ fn fork() -> Result<Forked, String> {
 
 /// Go on as three processes; namespaces for children have been asked for already. `directory` is
 /// where the daemon is told; the first process must not keep a way to it.
-pub(super) fn over_a_namespace(
-    launch: &Launch,
-    root: &Root,
-    directory: &mut Option<OwnedFd>,
-) -> Result<Role, String> {
+pub(super) fn over_a_namespace(root: &Root, directory: &mut Option<OwnedFd>) -> Result<Role, String> {
     // Closed when the launcher ends, however it ends.
     let (life, living) = pipe()?;
     let (mut from_first, to_launcher) = pipe()?;
@@ -76,7 +71,8 @@ pub(super) fn over_a_namespace(
         Forked::Parent { child } => child,
     };
     drop(from_launcher);
-    sys::ignore_signals();
+    // Whatever else ends the launcher, the loss of its terminal too, ends the namespace.
+    sys::ignore_terminal();
     // The backend is a foreground job of its own, as a shell would start it. Without a terminal
     // there is nothing to hand over.
     setpgid(Some(backend), Some(backend)).ok();
@@ -84,7 +80,6 @@ pub(super) fn over_a_namespace(
     let told = tell_started(
         directory.as_ref(),
         &Started {
-            number: launch.number,
             pid: backend.as_raw_pid(),
         },
     );
@@ -114,8 +109,7 @@ fn be_first(root: &Root, mut life: File, mut to_launcher: File) {
             // The environment it was started with is nothing for the eyes of the backend.
             set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| error.to_string())
         });
-    sys::ignore_signals();
-    sys::ignore_children();
+    sys::ignore_everything();
     let said = prepared.as_ref().map_or_else(String::as_str, |()| READY);
     let told = to_launcher.write_all(said.as_bytes());
     drop(to_launcher);

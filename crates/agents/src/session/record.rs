@@ -80,9 +80,9 @@ pub(crate) struct Record {
     /// The process in the pane, which watches over the backend or is it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pane: Option<Process>,
-    /// The number of the last launch.
+    /// The tmux server the window is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) launch: Option<u64>,
+    pub(crate) server: Option<i32>,
     /// The session that made this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<String>,
@@ -118,7 +118,7 @@ impl Record {
             turn_start: None,
             place: None,
             pane: None,
-            launch: None,
+            server: None,
             parent: None,
             unknown: Map::new(),
         }

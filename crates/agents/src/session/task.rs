@@ -203,8 +203,11 @@ impl Task {
             self.feed_quietly(Event::WindowLost { now }).await;
             return;
         };
-        self.shared
-            .change_record(|record| record.window = Some(window.number.clone()));
+        let server = self.hub.tmux.server_pid().await.ok().flatten();
+        self.shared.change_record(|record| {
+            record.window = Some(window.number.clone());
+            record.server = server;
+        });
         if window.dead {
             self.check_window().await;
             if self.core.state == State::Error {

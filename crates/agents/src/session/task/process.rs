@@ -143,14 +143,16 @@ impl Task {
 
     /// The backend, once the launcher has said which process it is.
     pub(super) fn note_backend(&self) {
-        let missing = self
+        let (pane, known) = self
             .shared
-            .with_record(|record| record.pane.is_some() && record.pid.is_none());
-        if !missing {
+            .with_record(|record| (record.pane, record.pid.is_some()));
+        let Some(pane) = pane.filter(|_| !known) else {
             return;
-        }
-        let number = self.shared.with_record(|record| record.launch);
-        let started = Started::read(&self.shared.directory).filter(|started| Some(started.number) == number);
+        };
+        // What was left by an earlier launch is no child of this one's launcher.
+        let started = Started::read(&self.shared.directory).filter(|started| {
+            started.pid == pane.pid || stat(started.pid).is_some_and(|stat| stat.parent == pane.pid)
+        });
         if let Some(started) = started {
             let process = Process::of(started.pid);
             self.shared.change_record(|record| {
@@ -210,15 +212,15 @@ impl Task {
         self.hub.secrets.set_session_token(&id, &token);
         self.shared.output.refresh();
         self.launch_offset = self.shared.output.extent().end;
-        self.shared.change_record(|record| {
-            record.launch = Some(launch.number);
-            // The door asks by it, and the backend may knock before the window is known.
-            record.sandbox_report.clone_from(&report);
-        });
+        // The door asks by it, and the backend may knock before the window is known.
+        self.shared.change_record(|record| record.sandbox_report = report);
         let window = self.open_window(record.window.as_deref(), &record.cwd).await;
         let window = window.map_err(|error| (error.to_string(), true))?;
-        self.shared
-            .change_record(|record| record.window = Some(window.clone()));
+        let server = self.server().await;
+        self.shared.change_record(|record| {
+            record.window = Some(window.clone());
+            record.server = server;
+        });
         let tmux = &self.hub.tmux;
         let failed = |error: TmuxError| (error.to_string(), true);
         tmux.capture(&window, &id).await.map_err(failed)?;
@@ -267,19 +269,21 @@ impl Task {
     }
 
     /// Compare tmux with what we believe.
-    pub(super) async fn check_window(&mut self) {
+    pub(in crate::session) async fn check_window(&mut self) {
         let now = self.hub.now();
         let (own, id) = (
             self.shared.with_record(|record| record.window.clone()),
             self.shared.id.clone(),
         );
-        let windows = self.hub.tmux.windows().await;
-        let Ok(windows) = windows else {
-            if !self.is_alive() {
-                self.shared.change_record(|record| record.window = None);
-                self.feed_quietly(Event::WindowLost { now }).await;
+        let windows = match self.hub.tmux.windows().await {
+            Ok(windows) => windows,
+            Err(error) => {
+                // Without a server there is no terminal either; one that is slow to answer has both.
+                if matches!(error, TmuxError::Said(_)) || !self.is_alive() {
+                    self.lose_window(now).await;
+                }
+                return;
             }
-            return;
         };
         let found = windows
             .into_iter()
@@ -293,6 +297,11 @@ impl Task {
                 self.feed_quietly(Event::FoundAlive { now }).await;
             }
             Some(_) => {}
+            None if own.is_some()
+                && self.shared.with_record(|record| record.server) != self.server().await =>
+            {
+                self.lose_window(now).await;
+            }
             None if own.is_some() && !matches!(self.core.state, State::Stopped) => {
                 // Somebody destroyed the window while its server lives: the session is over.
                 self.destroy().await;
@@ -302,11 +311,21 @@ impl Task {
         }
     }
 
-    /// Whether the pane's process is over, although something may still hold its terminal.
-    fn has_ended(&self) -> bool {
-        self.shared
-            .with_record(|record| record.pane)
-            .is_some_and(|pane| !is_alive(pane))
+    async fn server(&self) -> Option<i32> {
+        self.hub.tmux.server_pid().await.ok().flatten()
+    }
+
+    /// The tmux server is gone, and the window with it; what runs on is out of everybody's reach.
+    async fn lose_window(&mut self, now: u64) {
+        self.wait_for_end(500).await;
+        self.end_for_good().await;
+        self.shared.change_record(|record| record.window = None);
+        self.feed_quietly(Event::WindowLost { now }).await;
+    }
+
+    /// Whether the program that answers is over, although something may still hold its terminal.
+    pub(in crate::session) fn has_ended(&self) -> bool {
+        !self.processes().into_iter().all(is_alive)
     }
 
     /// How the process of a window ended; tmux may have to be reminded to find out.
