@@ -2,6 +2,7 @@
 
 mod connection;
 mod create;
+mod doors;
 mod hub;
 mod listen;
 mod recover;
@@ -16,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use create::NEW_USAGE;
 pub(crate) use hub::Hub;
+pub(crate) use listen::Entrance;
 pub(crate) use recover::recover as recover_sessions;
 
 use crate::config::{AuthMode, Config};
@@ -29,10 +31,8 @@ use crate::tree::Provider;
 /// The service name.
 pub const NAME: &str = "anvilsrv";
 
-/// The directory in the namespace that sandboxed sessions see in its place: only the socket.
-pub(crate) const DOOR: &str = ".session";
-
 const SWEEP: Duration = Duration::from_secs(5);
+const TIDY: Duration = Duration::from_hours(1);
 /// A power failure loses at most this much of the events.
 const SYNC: Duration = Duration::from_secs(1);
 
@@ -83,10 +83,10 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
 
-    let hub = Hub::new(places, config, options.auth, options.providers)?;
+    let hub = Hub::new(&namespace, places, config, options.auth, options.providers)?;
     tokio::spawn(watch::run(Arc::clone(&hub)));
     let adopted = recover::recover(&hub).await;
-    let listener = listen::bind(&namespace)?;
+    let listener = listen::bind(&namespace.directory)?;
     let data =
         json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});
     hub.events.emit("daemon", "DaemonStarted", data);
@@ -94,8 +94,9 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     (options.ready)();
     tracing::info!(namespace = %options.namespace.display(), sessions = adopted.len(), "daemon started");
 
-    let accepting = tokio::spawn(listen::accept(listener, Arc::clone(&hub)));
+    let accepting = tokio::spawn(listen::accept(listener, Arc::clone(&hub), Entrance::Owner));
     let syncing = tokio::spawn(keep_events(Arc::clone(&hub)));
+    let mut tidy = tokio::time::interval(TIDY);
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -104,6 +105,11 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
             _ = terminate.recv() => break,
             _ = hangup.recv() => hub.reload(),
             _ = sweep.tick() => hub.sweep(),
+            _ = tidy.tick() => {
+                let places = hub.places.clone();
+                // How much there is was up to the sessions: nobody waits for it.
+                tokio::task::spawn_blocking(move || recover::forget_old(&places));
+            }
         }
     }
     accepting.abort();
@@ -111,7 +117,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     hub.events
         .emit("daemon", "DaemonStopping", json!({"pid": std::process::id()}));
     hub.stop().await;
-    listen::unbind(&namespace);
+    listen::unbind(&namespace.directory);
     drop(pid_file);
     tracing::info!("daemon stopped");
     Ok(())

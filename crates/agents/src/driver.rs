@@ -5,10 +5,12 @@
 
 mod shell;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use beamtalk_ninep::Attachment;
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::hooks::{self, connect_session};
 use crate::places::variable;
@@ -33,6 +35,7 @@ pub fn drive(name: &str) -> io::Result<u8> {
     } else {
         None
     };
+    let answerer = shell.as_ref().map(Shell::process).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -48,8 +51,11 @@ pub fn drive(name: &str) -> io::Result<u8> {
         write!(out, "{READY}")?;
         out.flush()?;
         reporter.report("idle", "Stop");
-        let Some(prompt) = input.next_prompt()? else {
-            return Ok(0);
+        let prompt = match input.next_prompt(answerer.as_ref())? {
+            Next::Prompt(prompt) => prompt,
+            Next::Gone => return Ok(0),
+            // Whoever was to answer is gone: so is this session, and it does not look ready.
+            Next::Unanswered => return shell.as_mut().map_or(Ok(1), Shell::ended),
         };
         // Answers start on a line of their own, where the ready line was.
         out.write_all(b"\r\x1b[K")?;
@@ -137,23 +143,55 @@ struct Input {
     bytes: Vec<u8>,
 }
 
+/// What there is to do next.
+enum Next {
+    Prompt(String),
+    /// The terminal is gone.
+    Gone,
+    /// The program that answers prompts has ended.
+    Unanswered,
+}
+
 impl Input {
-    /// The next submitted prompt; `None` when the terminal is gone.
-    fn next_prompt(&mut self) -> io::Result<Option<String>> {
+    /// The next submitted prompt, as long as there is somebody to answer it.
+    fn next_prompt(&mut self, answerer: Option<&OwnedFd>) -> io::Result<Next> {
         loop {
             if let Some((prompt, used)) = split_prompt(&self.bytes) {
                 self.bytes.drain(..used);
-                return Ok(Some(prompt));
+                return Ok(Next::Prompt(prompt));
+            }
+            if !wait_for_input(answerer)? {
+                return Ok(Next::Unanswered);
             }
             let mut buffer = [0; 8192];
-            match io::stdin().lock().read(&mut buffer) {
-                Ok(0) => return Ok(None),
+            // The raw descriptor: what a buffer of ours held would not wake us.
+            match rustix::io::read(io::stdin(), &mut buffer) {
+                Ok(0) => return Ok(Next::Gone),
                 Ok(count) => self
                     .bytes
                     .extend_from_slice(buffer.get(..count).unwrap_or_default()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
+        }
+    }
+}
+
+/// Wait until the terminal has something; false if whoever answers has ended.
+fn wait_for_input(answerer: Option<&OwnedFd>) -> io::Result<bool> {
+    let stdin = io::stdin();
+    loop {
+        let mut waiting = vec![PollFd::new(&stdin, PollFlags::IN)];
+        waiting.extend(answerer.map(|process| PollFd::new(process, PollFlags::IN)));
+        match poll(&mut waiting, None) {
+            Ok(_) => {
+                let ended = waiting
+                    .get(1)
+                    .is_some_and(|process| !process.revents().is_empty());
+                return Ok(!ended);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -44,7 +44,7 @@ pub use mail::MESSAGE_TYPES;
 pub use namespace::{Namespace, candidates};
 pub use pidfile::{Instance, probe_instance};
 pub use places::Places;
-pub use sandbox::{Kernel, run_session};
+pub use sandbox::{Kernel, closed_switches, run_session};
 pub use session::State;
 pub use tap::{tap, tick};
 pub use text::{check_directory, clean, clean_path, split_words};

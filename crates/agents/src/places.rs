@@ -23,6 +23,8 @@ pub(crate) fn own_program() -> std::io::Result<PathBuf> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
     pub namespace: PathBuf,
+    /// The Beamtalk home: state of workspaces and of agents.
+    pub base: PathBuf,
     pub state: PathBuf,
     pub config: PathBuf,
     pub home: PathBuf,
@@ -37,6 +39,7 @@ impl Places {
         Places {
             namespace: namespace.to_owned(),
             state: base.join("agents").join(key(namespace)),
+            base,
             config: config.join("beamtalk/agents"),
             home,
         }
@@ -44,6 +47,11 @@ impl Places {
 
     pub fn socket(&self) -> PathBuf {
         self.namespace.join("agent")
+    }
+
+    /// The directory of the door of a session.
+    pub fn door(&self, id: &str) -> PathBuf {
+        self.namespace.join("doors").join(id)
     }
 
     pub fn tmux_socket(&self) -> PathBuf {
@@ -56,6 +64,15 @@ impl Places {
 
     pub fn exited(&self) -> PathBuf {
         self.state.join("sessions/.exited")
+    }
+
+    /// How many ended sessions still have a directory.
+    pub fn exited_count(&self) -> usize {
+        let exited = self.exited();
+        crate::files::names(&exited)
+            .iter()
+            .filter(|name| exited.join(name).is_dir())
+            .count()
     }
 
     pub fn secret(&self) -> PathBuf {

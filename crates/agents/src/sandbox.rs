@@ -1,66 +1,31 @@
 //! The launcher: `agents run <id>` puts itself into a sandbox and becomes the backend.
 
 mod apply;
+pub(crate) mod hidden;
+pub(crate) mod layout;
+mod probe;
+mod root;
+pub(crate) mod view;
 mod watch;
 
 use std::ffi::CString;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Resource, Rlimit};
 use rustix::thread::UnshareFlags;
+use serde::{Deserialize, Serialize};
 
-use crate::places::{Places, own_program};
+pub use probe::{Kernel, closed_switches};
+
+use crate::places::Places;
 use crate::session::launch::Launch;
-use crate::{files, sys, tap};
-
-/// What the kernel offers to sandboxes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kernel {
-    pub landlock_abi: u32,
-    pub mount_namespace: bool,
-    pub net_namespace: bool,
-    pub pid_namespace: bool,
-}
-
-impl Kernel {
-    /// Ask the kernel, trying namespaces in a process of its own.
-    pub fn probe() -> Self {
-        let answer = own_program().ok().and_then(|program| {
-            let output = std::process::Command::new(program)
-                .args(["agents", "probe"])
-                .stdin(std::process::Stdio::null())
-                .output()
-                .ok()?;
-            String::from_utf8(output.stdout).ok()
-        });
-        let answer = answer.unwrap_or_default();
-        Kernel {
-            landlock_abi: sys::landlock_abi(),
-            mount_namespace: answer.contains("mount"),
-            net_namespace: answer.contains("net"),
-            pid_namespace: answer.contains("pid"),
-        }
-    }
-
-    /// The part of the probe that changes the process it runs in: which namespaces it got.
-    pub fn try_namespaces() -> String {
-        let mut got = Vec::new();
-        let user = user_flag();
-        if sys::unshare(user | UnshareFlags::NEWNS | UnshareFlags::NEWIPC).is_ok() {
-            got.push("mount");
-        }
-        if sys::unshare(UnshareFlags::NEWNET).is_ok() {
-            got.push("net");
-        }
-        if sys::unshare(UnshareFlags::NEWPID).is_ok() {
-            got.push("pid");
-        }
-        got.join(" ")
-    }
-}
+use crate::{files, tap};
 
 /// Unprivileged users need a user namespace to get the others.
 fn user_flag() -> UnshareFlags {
@@ -71,6 +36,28 @@ fn user_flag() -> UnshareFlags {
     }
 }
 
+/// What the launcher leaves for the daemon when the backend is about to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Started {
+    /// The backend, as seen from outside.
+    pub(crate) pid: i32,
+}
+
+pub(crate) const STARTED: &str = "started.json";
+
+impl Started {
+    /// What the launcher of the session in `directory` left last.
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
+        let bytes = files::read_limited(&directory.join(STARTED), 4096).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+}
+
+fn tell_started(directory: Option<&OwnedFd>, started: &Started) -> std::io::Result<()> {
+    let directory = directory.ok_or(std::io::ErrorKind::NotFound)?;
+    root::leave_in(directory, STARTED, &serde_json::to_string(started)?)
+}
+
 /// Become the backend of session `id`; returns only with an error, or with the status of a
 /// backend that runs in a process namespace of its own.
 pub fn run_session(places: &Places, id: &str) -> std::io::Result<u8> {
@@ -78,28 +65,19 @@ pub fn run_session(places: &Places, id: &str) -> std::io::Result<u8> {
     let launch: Launch = files::read_limited(&directory.join("launch.json"), 1 << 20)
         .and_then(|bytes| serde_json::from_slice(&bytes).map_err(std::io::Error::from))?;
     wait_for_tap(&directory, launch.number);
-    let entered = apply::prepare(&launch).and_then(|rules| {
-        if launch.pid {
-            match watch::over_a_namespace(&launch).map_err(|error| format!("namespaces: {error}"))? {
-                watch::Role::Backend => {}
-                watch::Role::Watched(status) => return Ok(Some(status)),
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut held = Some(rustix::fs::open(&directory, flags, Mode::empty())?);
+    match enter(&launch, &mut held) {
+        Ok(watch::Role::Watched(status)) => return Ok(status),
+        Ok(watch::Role::Backend) => {}
+        Err(reason) => {
+            let text = format!("sandbox: {reason}");
+            // The daemon reads the reason from here; the terminal shows it too.
+            if let Some(held) = &held {
+                drop(root::leave_in(held, "launch.error", &text));
             }
+            return Err(std::io::Error::other(text));
         }
-        apply::enter(&launch, rules).map(|()| None)
-    });
-    let failed = match entered {
-        Ok(Some(status)) => return Ok(status),
-        Ok(None) => None,
-        Err(reason) => Some(reason),
-    };
-    if let Some(reason) = failed {
-        let text = format!("sandbox: {reason}");
-        // The daemon reads the reason from here; the terminal shows it too.
-        drop(files::replace_quickly(
-            &directory.join("launch.error"),
-            text.as_bytes(),
-        ));
-        return Err(std::io::Error::other(text));
     }
     let mut words = launch.argv.iter();
     let mut command = std::process::Command::new(&launch.program);
@@ -120,6 +98,53 @@ pub fn run_session(places: &Places, id: &str) -> std::io::Result<u8> {
     Err(error)
 }
 
+/// Put this process into its sandbox, piece by piece; what it is then.
+fn enter(launch: &Launch, held: &mut Option<OwnedFd>) -> Result<watch::Role, String> {
+    rustix::thread::set_no_new_privs(true).map_err(|error| error.to_string())?;
+    limit_files(launch.open_files);
+    let terminal = terminal();
+    let view = if launch.mount {
+        Some(view::view(launch, terminal.as_deref())?)
+    } else {
+        None
+    };
+    apply::namespaces(launch)?;
+    let root = view
+        .map(|view| root::Root::build(launch, &view).map_err(|error| format!("mount: {error}")))
+        .transpose()?;
+    match &root {
+        Some(root) if launch.pid => match watch::over_a_namespace(root, held)? {
+            watch::Role::Backend => {}
+            watched @ watch::Role::Watched(_) => return Ok(watched),
+        },
+        root => {
+            if let Some(root) = root {
+                root.enter().map_err(|error| format!("root: {error}"))?;
+            }
+            apply::drop_privileges()?;
+            let started = Started {
+                pid: rustix::process::getpid().as_raw_pid(),
+            };
+            tell_started(held.as_ref(), &started).map_err(|error| format!("start: {error}"))?;
+        }
+    }
+    apply::restrict(launch, terminal.as_deref())?;
+    Ok(watch::Role::Backend)
+}
+
+/// The daemon raised its own limit; programs get the usual one.
+fn limit_files(usual: Option<u64>) {
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    if usual.is_some() {
+        limit = Rlimit {
+            current: usual,
+            maximum: limit.maximum,
+        };
+        // A limit that cannot be set back is wider than usual, which harms nobody.
+        rustix::process::setrlimit(Resource::Nofile, limit).ok();
+    }
+}
+
 /// The first byte is captured too: wait until the tap has opened its segment.
 fn wait_for_tap(directory: &Path, number: u64) {
     let limit = Instant::now() + Duration::from_secs(2);
@@ -132,10 +157,7 @@ fn wait_for_tap(directory: &Path, number: u64) {
 }
 
 /// The path of our terminal, to be granted.
-fn terminal() -> Option<CString> {
-    rustix::termios::ttyname(std::io::stdin(), Vec::new()).ok()
-}
-
-fn path_of(text: &CString) -> &Path {
-    Path::new(std::ffi::OsStr::from_bytes(text.as_bytes()))
+fn terminal() -> Option<PathBuf> {
+    let name: CString = rustix::termios::ttyname(std::io::stdin(), Vec::new()).ok()?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.as_bytes())))
 }

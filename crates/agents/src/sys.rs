@@ -95,6 +95,47 @@ pub(crate) fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
     }
 }
 
+/// The process on the other side of a socket, by a descriptor that stays its own.
+#[expect(unsafe_code, reason = "rustix does not know SO_PEERPIDFD")]
+pub(crate) fn peer_process(socket: impl AsFd) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    let mut found: libc::c_int = -1;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a number of that size.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERPIDFD,
+            std::ptr::from_mut(&mut found).cast(),
+            std::ptr::from_mut(&mut length),
+        )
+    };
+    if outcome == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(found) })
+}
+
+/// Whether the process behind a descriptor has ended.
+pub(crate) fn has_ended(process: &std::os::fd::OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut waiting = [PollFd::new(process, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    !matches!(poll(&mut waiting, Some(&now)), Ok(0))
+}
+
+/// Whether a process can gain privileges no more; `None` if it cannot be looked at.
+pub(crate) fn is_confined(pid: u32) -> Option<bool> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let word = status.lines().find_map(|line| line.strip_prefix("NoNewPrivs:"))?;
+    Some(word.trim() != "0")
+}
+
 /// Which side of a fork this is.
 pub(crate) enum Forked {
     Parent { child: rustix::process::Pid },
@@ -117,24 +158,51 @@ pub(crate) fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Leave the signals of the terminal and of `stop` to the program that is watched over.
-#[expect(unsafe_code, reason = "no safe wrapper sets a signal to be ignored")]
-pub(crate) fn ignore_signals() {
-    for number in [
+/// Leave what the terminal sends to the program that is watched over.
+pub(crate) fn ignore_terminal() {
+    ignore(&[
         libc::SIGINT,
         libc::SIGQUIT,
-        libc::SIGTERM,
-        libc::SIGHUP,
         libc::SIGTSTP,
-    ] {
+        libc::SIGTTOU,
+        libc::SIGTTIN,
+    ]);
+}
+
+/// Go on whatever is sent, and have the kernel collect children that end, orphans given to this
+/// process too.
+pub(crate) fn ignore_everything() {
+    ignore_terminal();
+    ignore(&[libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD]);
+}
+
+#[expect(unsafe_code, reason = "no safe wrapper sets a signal to be ignored")]
+fn ignore(signals: &[libc::c_int]) {
+    for number in signals {
         // SAFETY: ignoring runs no code of ours.
-        unsafe { libc::signal(number, libc::SIG_IGN) };
+        unsafe { libc::signal(*number, libc::SIG_IGN) };
     }
+}
+
+/// End a process that a fork made, without a word of the program it was.
+#[expect(
+    unsafe_code,
+    reason = "no safe wrapper ends without running what the parent left to do"
+)]
+pub(crate) fn leave(status: u8) -> ! {
+    // SAFETY: ends the process and touches no memory.
+    unsafe { libc::_exit(i32::from(status)) }
 }
 
 /// Die of a signal, as the program that is watched over did.
 #[expect(unsafe_code, reason = "no safe wrapper restores the default of a signal")]
 pub(crate) fn die_of(number: i32) {
+    // The dump of the watcher would tell nothing about the program.
+    let none = rustix::process::Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    rustix::process::setrlimit(rustix::process::Resource::Core, none).ok();
     // SAFETY: the default action runs no code of ours.
     unsafe { libc::signal(number, libc::SIG_DFL) };
     if let Some(signal) = rustix::process::Signal::from_named_raw(number) {

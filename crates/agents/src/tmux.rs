@@ -256,12 +256,6 @@ impl Tmux {
         self.call(&words).await.map(drop)
     }
 
-    /// Make tmux collect its dead children. It can miss the signal that says one has ended; the end
-    /// of another one makes it look again.
-    pub(crate) async fn collect_children(&self) -> Result<(), TmuxError> {
-        self.call(&["run-shell", "true"]).await.map(drop)
-    }
-
     /// Capture what the window prints.
     pub(crate) async fn capture(&self, window: &str, id: &str) -> Result<(), TmuxError> {
         let command = format!("exec {} agents tap {id}", quoted(&self.program)).replace('%', "%%");
@@ -301,6 +295,12 @@ impl Tmux {
             .call(&["display-message", "-p", "-t", window, "#{pane_pid}"])
             .await?;
         Ok(text.trim().parse().ok().filter(|pid| *pid > 0))
+    }
+
+    /// The process of the server; windows do not outlive it.
+    pub(crate) async fn server_pid(&self) -> Result<Option<i32>, TmuxError> {
+        let text = self.call(&["display-message", "-p", "#{pid}"]).await?;
+        Ok(text.trim().parse().ok())
     }
 
     /// All windows that carry a session id; an error when no server runs.

@@ -32,6 +32,8 @@ use place::{Kind, Place};
 pub(crate) struct Caller {
     pub(crate) level: Level,
     pub(crate) who: Who,
+    /// A session that showed a token for reading changes nothing.
+    pub(crate) read_only: bool,
     pub(crate) connection: u64,
     pub(crate) peer: Peer,
     pub(crate) root: bool,
@@ -152,7 +154,7 @@ impl TreeNode {
         let grant = Grant {
             who: self.caller.who.word(),
             read,
-            write,
+            write: write && !self.caller.read_only,
         };
         Some(provider.node(grant, self.same()))
     }
@@ -294,7 +296,26 @@ impl Node for TreeNode {
 }
 
 impl TreeNode {
+    /// The same node for a reader, if the caller is no more than that.
+    fn as_reader(&self) -> Option<TreeNode> {
+        self.caller.read_only.then(|| TreeNode {
+            hub: Arc::clone(&self.hub),
+            caller: Arc::new(Caller {
+                level: Level::Read,
+                read_only: false,
+                ..Caller::clone(&self.caller)
+            }),
+            place: self.place.clone(),
+            path: self.path.clone(),
+            name: self.name.clone(),
+            parent: self.parent.clone(),
+        })
+    }
+
     async fn remove_now(&self) -> Result<(), Refusal> {
+        if self.caller.read_only {
+            return Err(Refusal::PERMISSION_DENIED);
+        }
         match &self.place {
             Place::Message(who, which, id) => {
                 if let Err(refused) = self.check_mailbox(who, true) {

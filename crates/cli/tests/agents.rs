@@ -8,6 +8,8 @@ mod acceptance;
 mod assist;
 #[path = "agents/commands.rs"]
 mod commands;
+#[path = "agents/doors.rs"]
+mod doors;
 #[path = "agents/faults.rs"]
 mod faults;
 #[path = "agents/kills.rs"]

@@ -103,7 +103,7 @@ impl Layer {
             filesystem: Filesystem {
                 ro: words(
                     "/etc/passwd /etc/group /etc/localtime /etc/nsswitch.conf /etc/hosts /etc/resolv.conf \
-                     /etc/services /etc/ssl/certs /etc/ld.so.cache /etc/os-release /proc",
+                     /etc/services /etc/ssl/certs /etc/ld.so.cache /etc/os-release /etc/alternatives /proc",
                 ),
                 rox: words("/usr /lib /lib64 /bin /sbin"),
                 rw: words("{SESSION_TMP} /dev/null /dev/zero /dev/random /dev/urandom /dev/tty"),
@@ -171,7 +171,7 @@ impl Layers {
         };
         let mut wanted = Wanted {
             mount: all(|n| n.mount, true),
-            pid: all(|n| n.pid, false),
+            pid: all(|n| n.pid, true),
             ipc: all(|n| n.ipc, true),
             add_exec: last(|a| a.add_exec, true),
             ldd: last(|a| a.ldd, false),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use beamtalk_ninep::{Answer, AuthFile, Fault, Hangup, Node, Peer, Qid, QidKind, Refusal, Session};
 
-use super::Hub;
+use super::{Entrance, Hub};
 use crate::access::{Level, Who};
 use crate::audit::Entry;
 use crate::config::AuthMode;
@@ -16,20 +16,70 @@ use crate::tree::{self, Caller};
 
 const FAILURES: u32 = 3;
 
+/// Said to a process that looks like an agent's at the owner's door.
+const CONFINED: &str = "refused: this process cannot gain privileges, like an agent's; use a token";
+
+/// Who a connection is, and what it showed for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Identity {
+    level: Level,
+    who: Who,
+    /// A token narrowed it to reading.
+    read_only: bool,
+    proof: Option<Who>,
+}
+
+/// What somebody is who came through `entrance` and proved `(level, who)`. At the door of a session
+/// everybody is that session, and a proof can only take away; `own_token` asks for one that is its own.
+fn narrow(entrance: &Entrance, (level, who): (Level, Who), own_token: bool) -> Option<Identity> {
+    let proof = Some(who.clone());
+    let Entrance::Session(id) = entrance else {
+        return Some(Identity {
+            level,
+            who,
+            read_only: false,
+            proof,
+        });
+    };
+    let own = match &level {
+        Level::Session(named) => named == id,
+        Level::Control => true,
+        Level::Read => false,
+    };
+    (own || !own_token).then(|| Identity {
+        read_only: level == Level::Read,
+        level: Level::Session(id.clone()),
+        who: Who::Session(id.clone()),
+        proof,
+    })
+}
+
 pub(super) struct Connection {
     hub: Arc<Hub>,
     number: u64,
     peer: Peer,
+    entrance: Entrance,
+    /// The process there can gain privileges no more: an agent, or somebody who looks like one.
+    confined: bool,
     hangup: Hangup,
     failures: Arc<AtomicU32>,
 }
 
 impl Connection {
-    pub(super) fn new(hub: Arc<Hub>, number: u64, peer: Peer, hangup: Hangup) -> Self {
+    pub(super) fn new(
+        hub: Arc<Hub>,
+        number: u64,
+        peer: Peer,
+        entrance: Entrance,
+        confined: bool,
+        hangup: Hangup,
+    ) -> Self {
         Connection {
             hub,
             number,
             peer,
+            entrance,
+            confined,
             hangup,
             failures: Arc::new(AtomicU32::new(0)),
         }
@@ -46,15 +96,39 @@ impl Connection {
         self.peer.uid == 0 && rustix::process::geteuid().as_raw() != 0
     }
 
-    /// What a connection without proof may do.
-    fn by_credentials(&self) -> (Level, Who) {
-        if let Some(id) = self.peer.pid.and_then(|pid| self.hub.origin(pid)) {
-            return (Level::Session(id.clone()), Who::Session(id));
+    /// Whether this door asks for a proof that it is the session who knocks: where its directory is
+    /// not mounted for the session alone, others can reach it.
+    fn asks_for_token(&self) -> bool {
+        match &self.entrance {
+            Entrance::Owner => false,
+            Entrance::Session(id) => self.hub.session(id).map_or(true, |session| {
+                session.with_record(|record| {
+                    let used = &record.sandbox_report.namespaces;
+                    !used.iter().any(|name| name == "mount")
+                })
+            }),
         }
-        (
-            Level::Control,
-            if self.is_root() { Who::Root } else { Who::Owner },
-        )
+    }
+
+    /// What a connection without proof is.
+    fn by_entrance(&self) -> Result<Identity, Refusal> {
+        if self.hub.mode() == AuthMode::Secret || self.asks_for_token() {
+            return Err(Refusal::AUTHENTICATION_REQUIRED);
+        }
+        if self.confined {
+            return Err(refusal(CONFINED));
+        }
+        let (level, who) = match &self.entrance {
+            Entrance::Session(id) => (Level::Session(id.clone()), Who::Session(id.clone())),
+            Entrance::Owner if self.is_root() => (Level::Control, Who::Root),
+            Entrance::Owner => (Level::Control, Who::Owner),
+        };
+        Ok(Identity {
+            level,
+            who,
+            read_only: false,
+            proof: None,
+        })
     }
 
     fn decide(
@@ -62,7 +136,7 @@ impl Connection {
         auth: Option<&Arc<dyn AuthFile>>,
         uname: &str,
         aname: &str,
-    ) -> Result<((Level, Who), String), Refusal> {
+    ) -> Result<(Identity, String), Refusal> {
         if let Some(auth) = auth {
             let auth = auth.as_any().downcast_ref::<Auth>().ok_or(Refusal::INTERNAL)?;
             if auth.uname != uname || auth.aname != aname {
@@ -76,29 +150,28 @@ impl Connection {
         if self.hub.config().auth.aname_token
             && let Some(token) = aname.strip_prefix("token=")
         {
-            let proven = self
-                .hub
-                .secrets
-                .token(token)
-                .ok_or_else(|| refusal("authentication failed"))?;
-            return Ok((proven, String::new()));
+            let proven = self.hub.secrets.token(token);
+            let identity = proven.and_then(|proven| narrow(&self.entrance, proven, self.asks_for_token()));
+            return identity
+                .map(|identity| (identity, String::new()))
+                .ok_or_else(|| refusal("authentication failed"));
         }
-        if self.hub.mode() == AuthMode::Secret {
-            return Err(Refusal::AUTHENTICATION_REQUIRED);
-        }
-        Ok((self.by_credentials(), aname.to_owned()))
+        Ok((self.by_entrance()?, aname.to_owned()))
     }
 }
 
 impl Session for Connection {
     fn auth(&self, uname: &str, aname: &str, _: Option<u32>) -> Result<Arc<dyn AuthFile>, Refusal> {
-        if self.hub.mode() == AuthMode::Peer && uname != "token" {
+        let asks = self.hub.mode() == AuthMode::Secret || self.confined || self.asks_for_token();
+        if !asks && uname != "token" {
             return Err(Refusal::NO_AUTH_REQUIRED);
         }
         Ok(Arc::new(Auth {
             hub: Arc::clone(&self.hub),
             number: self.number,
             peer: self.peer,
+            entrance: self.entrance.clone(),
+            own_token: self.asks_for_token(),
             hangup: self.hangup.clone(),
             failures: Arc::clone(&self.failures),
             uname: uname.to_owned(),
@@ -126,7 +199,7 @@ impl Session for Connection {
             _ => self.decide(auth.as_ref(), uname, aname),
         };
         let entry = self.entry("attach").with("uname", uname);
-        let ((level, who), aname) = match outcome {
+        let (identity, aname) = match outcome {
             Ok(decided) => decided,
             Err(refused) => {
                 self.hub
@@ -136,8 +209,8 @@ impl Session for Connection {
             }
         };
         let entry = entry
-            .with("who", who.word())
-            .with("level", level.word())
+            .with("who", identity.who.word())
+            .with("level", identity.level.word())
             .with("root", self.peer.uid == 0);
         self.hub.audit.write(entry.with("result", "ok"))?;
         if let Some(guest) = self
@@ -147,11 +220,13 @@ impl Session for Connection {
             .unwrap_or_else(PoisonError::into_inner)
             .get_mut(&self.number)
         {
-            guest.who = Some(who.clone());
+            guest.who = Some(identity.who.clone());
+            guest.proof.clone_from(&identity.proof);
         }
         let caller = Caller {
-            level,
-            who,
+            level: identity.level,
+            who: identity.who,
+            read_only: identity.read_only,
             connection: self.number,
             peer: self.peer,
             root: self.is_root(),
@@ -174,13 +249,15 @@ struct Auth {
     hub: Arc<Hub>,
     number: u64,
     peer: Peer,
+    entrance: Entrance,
+    own_token: bool,
     hangup: Hangup,
     failures: Arc<AtomicU32>,
     uname: String,
     aname: String,
     nonce: String,
     qid: u64,
-    proven: Mutex<Option<(Level, Who)>>,
+    proven: Mutex<Option<Identity>>,
 }
 
 impl AuthFile for Auth {
@@ -196,7 +273,8 @@ impl AuthFile for Auth {
         let proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(match &*proven {
             None => format!("beamtalk-auth 1 {}\n", self.nonce),
-            Some((level, _)) => format!("ok {}\n", level.word()),
+            Some(identity) if identity.read_only => "ok read\n".to_owned(),
+            Some(identity) => format!("ok {}\n", identity.level.word()),
         }
         .into_bytes())
     }
@@ -212,6 +290,7 @@ impl AuthFile for Auth {
             Some(("token", token)) if self.uname == "token" => self.hub.secrets.token(token),
             _ => None,
         };
+        let proven = proven.and_then(|proven| narrow(&self.entrance, proven, self.own_token));
         let entry = Entry::new("auth")
             .with("conn", self.number)
             .with("pid", self.peer.pid)
@@ -220,8 +299,8 @@ impl AuthFile for Auth {
         let outcome = match proven {
             Some(proven) => {
                 let entry = entry
-                    .with("who", proven.1.word())
-                    .with("level", proven.0.word())
+                    .with("who", proven.who.word())
+                    .with("level", proven.level.word())
                     .with("result", "ok");
                 *self.proven.lock().unwrap_or_else(PoisonError::into_inner) = Some(proven);
                 self.hub.audit.write(entry)
@@ -257,5 +336,42 @@ impl AuthFile for Auth {
 
     fn as_any(&self) -> &dyn std::any::Any {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entrance, Identity, Level, Who, narrow};
+
+    fn session(id: &str) -> (Level, Who) {
+        (Level::Session(id.to_owned()), Who::Session(id.to_owned()))
+    }
+
+    #[test]
+    fn at_the_door_of_a_session_a_proof_only_takes_away() {
+        let door = Entrance::Session("aaaaaaaa".to_owned());
+        let owner = (Level::Control, Who::Owner);
+        let viewer = (Level::Read, Who::Token("viewer".to_owned()));
+        for proven in [
+            owner.clone(),
+            session("aaaaaaaa"),
+            session("bbbbbbbb"),
+            viewer.clone(),
+        ] {
+            let Identity {
+                level,
+                who,
+                read_only,
+                ..
+            } = narrow(&door, proven.clone(), false).unwrap();
+            assert_eq!((level, who), session("aaaaaaaa"), "{proven:?}");
+            assert_eq!(read_only, proven == viewer);
+        }
+        // A door that others can reach is opened by its own token only.
+        assert_eq!(narrow(&door, session("bbbbbbbb"), true), None);
+        assert_eq!(narrow(&door, viewer, true), None);
+        assert!(narrow(&door, session("aaaaaaaa"), true).is_some());
+        let level = narrow(&Entrance::Owner, owner, false).unwrap().level;
+        assert_eq!(level, Level::Control);
     }
 }

@@ -6,6 +6,8 @@ use beamtalk_ninep::Refusal;
 use serde_json::json;
 
 use super::Hub;
+use crate::access::{Acl, DEFAULT_ACL};
+use crate::config::Access;
 use crate::error::refusal;
 use crate::ids::{random_hex, unix_seconds};
 use crate::mail::{Draft, USER};
@@ -60,7 +62,12 @@ impl NewArguments {
 
 impl Hub {
     /// Create a session from the words after `new`; its id.
-    pub(crate) fn create(self: &Arc<Self>, words: &[String]) -> Result<String, Refusal> {
+    /// `maker` is the session that asks, which gets no more than it has.
+    pub(crate) fn create(
+        self: &Arc<Self>,
+        words: &[String],
+        maker: Option<&SessionShared>,
+    ) -> Result<String, Refusal> {
         let arguments = NewArguments::parse(words)?;
         let config = self.config();
         let backend = config.backend(&arguments.backend)?.clone();
@@ -68,6 +75,8 @@ impl Hub {
             .cwd
             .unwrap_or_else(|| places::home().display().to_string());
         let cwd = check_directory(&cwd)?;
+        let place =
+            std::fs::canonicalize(&cwd).map_err(|_| refusal(format!("path does not exist: {cwd}")))?;
         let model = backend.model(arguments.model.as_deref(), arguments.level.as_deref())?;
         let alias = arguments.alias.filter(|alias| !alias.is_empty() && alias != "-");
         if let Some(alias) = &alias {
@@ -97,16 +106,34 @@ impl Hub {
         record.alias.clone_from(&alias);
         record.model = model;
         record.level = arguments.level;
-        record.sandbox = arguments.sandbox.unwrap_or_else(|| backend.sandbox.clone());
+        record.sandbox = arguments.sandbox.unwrap_or_else(|| match maker {
+            Some(maker) => maker.with_record(|record| record.sandbox.clone()),
+            None => backend.sandbox.clone(),
+        });
+        record.place = Some(place);
+        if let Some(maker) = maker {
+            self.check_maker(&maker.record(), &record)?;
+            record.parent = Some(maker.id.clone());
+        }
         // A sandbox that cannot be made is an error of `new`; nothing exists yet.
         let (_, report) = launch::plan(&config, &self.places, self.kernel, &record, 0, "", false)?;
         record.sandbox_report = report;
+        let acl = record
+            .parent
+            .as_ref()
+            .map(|parent| format!("{DEFAULT_ACL}allow session:{parent} rp\n"));
         let shared = self.open_session(record).map_err(broken)?;
+        if let Some(text) = acl {
+            let acl = Acl::parse(&text, usize::MAX)?;
+            files::replace(&shared.0.directory.join("acl"), text.as_bytes()).map_err(broken)?;
+            shared.0.change_texts(|texts| texts.acl = acl);
+        }
         if let Some(context) = &arguments.context {
             files::replace(&shared.0.directory.join("context"), context.as_bytes()).map_err(broken)?;
             shared.0.change_texts(|texts| texts.context.clone_from(context));
         }
         shared.0.save().map_err(broken)?;
+        self.open_door(&id).map_err(broken)?;
         self.add(&shared.0);
         let data = json!({"backend": backend.name, "cwd": cwd, "alias": alias});
         self.events.emit(&id, "SessionCreated", data);
@@ -117,10 +144,38 @@ impl Hub {
         Ok(id)
     }
 
+    /// A session makes sessions like itself only: anything more would be a way out of its sandbox.
+    fn check_maker(&self, maker: &Record, made: &Record) -> Result<(), Refusal> {
+        if made.backend != maker.backend || made.sandbox != maker.sandbox {
+            return Err(refusal(
+                "permission denied: only sessions of the same backend and sandbox",
+            ));
+        }
+        let config = self.config();
+        let (launch, _) = launch::plan(&config, &self.places, self.kernel, maker, 0, "", false)?;
+        let place = made.place();
+        let writable = launch.paths.iter().any(|(path, access)| {
+            *access >= Access::Rw
+                && std::fs::canonicalize(path).is_ok_and(|granted| place.starts_with(granted))
+        });
+        if writable {
+            Ok(())
+        } else {
+            Err(refusal(format!(
+                "permission denied: {} is not writable for session {}",
+                place.display(),
+                maker.id
+            )))
+        }
+    }
+
     fn new_id(&self) -> std::io::Result<String> {
         loop {
             let id = random_hex(4)?;
-            let known = self.places.session(&id).exists() || self.places.exited().join(&id).exists();
+            let exited = self.places.exited();
+            let known = self.places.session(&id).exists()
+                || exited.join(&id).exists()
+                || exited.join(format!("{id}.json")).exists();
             if !known {
                 return Ok(id);
             }

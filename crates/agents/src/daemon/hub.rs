@@ -1,13 +1,17 @@
 //! What all parts of the daemon share.
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use beamtalk_ninep::{Hangup, Refusal};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
+use tokio::task::AbortHandle;
 
+use super::listen::Entrance;
 use crate::access::{Level, Right, Who};
 use crate::audit::Audit;
 use crate::config::{AuthMode, Config};
@@ -16,23 +20,34 @@ use crate::events::Events;
 use crate::files;
 use crate::ids::unix_seconds;
 use crate::mail::{Draft, Mail, Message, USER};
+use crate::namespace::Namespace;
 use crate::places::{Places, own_program, user_name};
 use crate::sandbox::Kernel;
+use crate::sandbox::hidden::NAMESPACE;
 use crate::secrets::Secrets;
 use crate::session::core::State;
 use crate::session::shared::{Command, SessionShared};
-use crate::session::task::process::{is_alive, not_found, stat_fields};
+use crate::session::task::process::{is_alive, not_found};
 use crate::tmux::Tmux;
 use crate::tree::Provider;
 
 /// A connection that can be ended from here.
 pub(crate) struct Guest {
     pub(crate) hangup: Hangup,
+    pub(crate) entrance: Entrance,
     pub(crate) who: Option<Who>,
+    /// What it proved to be; at a session's door that is not what it became.
+    pub(crate) proof: Option<Who>,
 }
 
 pub(crate) struct Hub {
     pub(crate) places: Places,
+    pub(crate) namespace: OwnedFd,
+    pub(super) doors: Mutex<BTreeMap<String, AbortHandle>>,
+    /// How many files programs may have open; the daemon needs more.
+    pub(crate) usual_files: Option<u64>,
+    /// Neither mounts nor the kernel tell sessions from the owner: everybody proves who they are.
+    asks_everybody: AtomicBool,
     pub(crate) owner: String,
     config: RwLock<Arc<Config>>,
     auth: Option<AuthMode>,
@@ -64,8 +79,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// All doors together need more descriptors than programs usually get; what they usually get.
+fn raise_file_limit() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // With the usual limit fewer connections fit, which is no reason not to serve.
+    setrlimit(Resource::Nofile, raised).ok();
+    limit.current
+}
+
 impl Hub {
     pub(crate) fn new(
+        namespace: &Namespace,
         places: Places,
         config: Config,
         auth: Option<AuthMode>,
@@ -74,6 +102,11 @@ impl Hub {
         files::make_directory(&places.state.join("sessions"))?;
         files::make_directory(&places.exited())?;
         files::make_directory(&places.state.join("mail"))?;
+        // A session that could make it would choose its own sandbox.
+        files::make_directory(&places.config)?;
+        // Other daemons of this user keep their sessions out of ours by this.
+        let path = places.namespace.as_os_str().as_encoded_bytes();
+        files::replace(&places.state.join(NAMESPACE), path)?;
         let program = own_program()?;
         let mut environment = vec![("NAMESPACE".to_owned(), places.namespace.display().to_string())];
         for name in ["BEAMTALK_HOME", "XDG_CONFIG_HOME", "HOME"] {
@@ -83,6 +116,10 @@ impl Hub {
         }
         let limits = &config.limits;
         Ok(Arc::new(Hub {
+            namespace: namespace.directory.try_clone()?,
+            doors: Mutex::default(),
+            usual_files: raise_file_limit(),
+            asks_everybody: AtomicBool::new(false),
             owner: user_name(),
             auth,
             kernel: Kernel::probe(),
@@ -219,16 +256,20 @@ impl Hub {
     pub(crate) fn forget(&self, shared: &Arc<SessionShared>) {
         lock(&self.sessions).retain(|session| session.id != shared.id);
         self.secrets.drop_session_token(&shared.id);
+        self.close_door(&shared.id);
         self.drop_guests(|who| *who == Who::Session(shared.id.clone()));
         let record = shared.record();
         if let Err(error) = shared.save().and_then(|()| {
             let aside = self.places.exited().join(&shared.id);
             std::fs::rename(&shared.directory, &aside)?;
             // Only the record is kept.
-            for name in ["launch.json", "output", "tmp"] {
-                let path = aside.join(name);
-                drop(std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)));
-            }
+            drop(std::fs::remove_file(aside.join("launch.json")));
+            // How much there is to remove was up to the session: nobody waits for it.
+            tokio::task::spawn_blocking(move || {
+                for name in ["output", "tmp"] {
+                    drop(files::remove_tree(&aside.join(name)));
+                }
+            });
             Ok(())
         }) {
             tracing::warn!(%error, session = %shared.id, "record cannot be kept");
@@ -250,7 +291,7 @@ impl Hub {
         let mut numbers: Vec<&u64> = guests.keys().collect();
         numbers.sort();
         for guest in numbers.into_iter().filter_map(|number| guests.get(number)) {
-            if guest.who.as_ref().is_some_and(&matches) {
+            if guest.who.iter().chain(&guest.proof).any(&matches) {
                 guest.hangup.now();
             }
         }
@@ -297,37 +338,13 @@ impl Hub {
         }
     }
 
-    /// The session a process belongs to: itself, an ancestor, or its session leader.
-    pub(crate) fn origin(&self, pid: i32) -> Option<String> {
-        let pids: HashMap<i32, String> = lock(&self.sessions)
-            .iter()
-            .filter_map(|session| session.with_record(|record| Some((record.pid?, record.id.clone()))))
-            .collect();
-        let mut current = pid;
-        for _ in 0..64 {
-            if let Some(id) = pids.get(&current) {
-                return Some(id.clone());
-            }
-            let (_, parent, leader) = stat_fields(current)?;
-            if let Some(id) = pids.get(&leader) {
-                return Some(id.clone());
-            }
-            if parent <= 1 {
-                return None;
-            }
-            current = parent;
-        }
-        None
-    }
-
     /// The safety net: notice processes that are gone, keep events on disk, forget old records.
     pub(crate) fn sweep(&self) {
         self.events.sync();
         for session in self.sessions() {
-            let (pid, start, state) =
-                session.with_record(|record| (record.pid, record.pid_start, record.state()));
+            let (processes, state) = session.with_record(|record| (record.processes(), record.state()));
             let should_live = matches!(state, State::Starting | State::Idle | State::Running);
-            if should_live && pid.is_some() && !is_alive(pid, start) {
+            if should_live && processes.iter().any(|process| !is_alive(*process)) {
                 session.tell(Command::Tick);
             }
         }
@@ -336,6 +353,7 @@ impl Hub {
     /// End the streams, save, end the connections.
     pub(crate) async fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
+        self.stop_doors();
         self.events.signal.bump();
         for session in self.sessions() {
             session.output.signal.bump();
@@ -359,7 +377,16 @@ impl Hub {
     }
 
     pub(crate) fn mode(&self) -> AuthMode {
-        self.config().auth.mode
+        if self.asks_everybody.load(Ordering::Acquire) {
+            AuthMode::Secret
+        } else {
+            self.config().auth.mode
+        }
+    }
+
+    /// From now on nobody comes in without a proof.
+    pub(crate) fn ask_everybody(&self) {
+        self.asks_everybody.store(true, Ordering::Release);
     }
 
     pub(crate) fn check_alias(&self, alias: &str, own: Option<&str>) -> Result<(), Refusal> {

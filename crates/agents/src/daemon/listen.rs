@@ -1,8 +1,8 @@
-//! The socket: bound under another name, never visible with a wider mode.
+//! The sockets: bound under another name, never visible with a wider mode.
 
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -10,61 +10,43 @@ use beamtalk_ninep::{Hangup, Limits, Owner, Peer};
 use rustix::fs::{AtFlags, Mode};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::Hub;
 use super::connection::Connection;
 use super::hub::Guest;
-use super::{DOOR, Hub};
 use crate::audit::Entry;
-use crate::error::Fatal;
-use crate::namespace::Namespace;
 use crate::places::variable;
+use crate::sys;
 
-const SOCKET: &str = "agent";
+pub(super) const SOCKET: &str = "agent";
 const TEMPORARY: &str = "agent.tmp";
 
-/// Bind in the directory that sessions see, then give the same socket its public name.
-pub(super) fn bind(namespace: &Namespace) -> Result<UnixListener, Fatal> {
-    let door: PathBuf = namespace.path.join(DOOR);
-    match rustix::fs::mkdirat(&namespace.directory, DOOR, Mode::from_raw_mode(0o700)) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-        Err(error) => return Err(std::io::Error::from(error).into()),
-    }
-    let inner = |name: &str| format!("{DOOR}/{name}");
-    let io = |error: rustix::io::Errno| Fatal::Io(error.into());
+/// The door a connection came through: the one thing that says who it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    Owner,
+    Session(String),
+}
+
+/// Listen in `directory`. A socket that is there already is replaced, so that whoever sees the
+/// directory sees the new one.
+pub(super) fn bind(directory: impl AsFd) -> std::io::Result<UnixListener> {
+    // Through the descriptor: short whatever the path, and free of links.
+    let temporary = format!("/proc/self/fd/{}/{TEMPORARY}", directory.as_fd().as_raw_fd());
     // What a crashed daemon left behind.
-    for name in [inner(TEMPORARY), TEMPORARY.to_owned()] {
-        rustix::fs::unlinkat(&namespace.directory, name.as_str(), AtFlags::empty()).ok();
-    }
+    rustix::fs::unlinkat(&directory, TEMPORARY, AtFlags::empty()).ok();
     let old_mask = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = std::os::unix::net::UnixListener::bind(door.join(TEMPORARY));
+    let bound = std::os::unix::net::UnixListener::bind(&temporary);
     rustix::process::umask(old_mask);
     let listener = bound?;
     listener.set_nonblocking(true)?;
-    std::fs::set_permissions(door.join(TEMPORARY), std::fs::Permissions::from_mode(0o600))?;
-    let directory = &namespace.directory;
-    rustix::fs::renameat(
-        directory,
-        inner(TEMPORARY).as_str(),
-        directory,
-        inner(SOCKET).as_str(),
-    )
-    .map_err(io)?;
-    rustix::fs::linkat(
-        directory,
-        inner(SOCKET).as_str(),
-        directory,
-        TEMPORARY,
-        AtFlags::empty(),
-    )
-    .map_err(io)?;
-    rustix::fs::renameat(directory, TEMPORARY, directory, SOCKET).map_err(io)?;
-    Ok(UnixListener::from_std(listener)?)
+    std::fs::set_permissions(&temporary, std::fs::Permissions::from_mode(0o600))?;
+    rustix::fs::renameat(&directory, TEMPORARY, &directory, SOCKET)?;
+    UnixListener::from_std(listener)
 }
 
-pub(super) fn unbind(namespace: &Namespace) {
-    for name in [SOCKET.to_owned(), format!("{DOOR}/{SOCKET}")] {
-        // Gone already is what we want.
-        rustix::fs::unlinkat(&namespace.directory, name.as_str(), AtFlags::empty()).ok();
-    }
+pub(super) fn unbind(directory: impl AsFd) {
+    // Gone already is what we want.
+    rustix::fs::unlinkat(directory, SOCKET, AtFlags::empty()).ok();
 }
 
 /// `READY=1` for the service manager.
@@ -85,10 +67,10 @@ pub(super) fn notify_ready() {
     }
 }
 
-pub(super) async fn accept(listener: UnixListener, hub: Arc<Hub>) {
+pub(super) async fn accept(listener: UnixListener, hub: Arc<Hub>, entrance: Entrance) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => admit(stream, &hub),
+            Ok((stream, _)) => admit(stream, &hub, &entrance),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -97,8 +79,34 @@ pub(super) async fn accept(listener: UnixListener, hub: Arc<Hub>) {
     }
 }
 
+/// Whether the process on the other side can gain privileges no more, as the backends of sessions
+/// cannot. One that is gone could have been anybody.
+fn is_confined(stream: &UnixStream, peer: Peer, owner: u32) -> bool {
+    // A daemon that is confined itself cannot tell; root may look after everybody.
+    if peer.uid != owner || sys::is_confined(std::process::id()) == Some(true) {
+        return false;
+    }
+    let Some(pid) = peer
+        .pid
+        .and_then(|pid| u32::try_from(pid).ok())
+        .filter(|pid| *pid > 0)
+    else {
+        return true;
+    };
+    let process = match sys::peer_process(stream) {
+        Ok(process) => Some(process),
+        // Kernels before 6.5 do not tell.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EINVAL)) => None,
+        Err(_) => return true,
+    };
+    let confined = sys::is_confined(pid);
+    // Looked at after the number: while it lives the number is its own.
+    let gone = process.is_some_and(|process| sys::has_ended(&process));
+    gone || confined != Some(false)
+}
+
 /// Look at the credentials before a byte is read.
-fn admit(stream: UnixStream, hub: &Arc<Hub>) {
+fn admit(stream: UnixStream, hub: &Arc<Hub>, entrance: &Entrance) {
     let owner = rustix::process::geteuid().as_raw();
     let number = hub.guest_number();
     let Ok(credentials) = stream.peer_cred() else {
@@ -108,12 +116,17 @@ fn admit(stream: UnixStream, hub: &Arc<Hub>) {
         uid: credentials.uid(),
         pid: credentials.pid(),
     };
+    let who = match entrance {
+        Entrance::Session(id) => format!("session:{id}"),
+        Entrance::Owner if peer.uid == 0 => "root".to_owned(),
+        Entrance::Owner => "owner".to_owned(),
+    };
     let entry = |result: &str| {
         let entry = Entry::new("connect")
             .with("conn", number)
             .with("pid", peer.pid)
-            .with("uid", peer.uid);
-        let entry = entry.with("who", if peer.uid == 0 { "root" } else { "owner" });
+            .with("uid", peer.uid)
+            .with("who", who.clone());
         hub.audit.write(
             if peer.uid == 0 && owner != 0 {
                 entry.with("root", true)
@@ -134,27 +147,48 @@ fn admit(stream: UnixStream, hub: &Arc<Hub>) {
         return;
     }
     let limits = hub.config().limits.clone();
-    let full = hub.guests.lock().unwrap_or_else(PoisonError::into_inner).len() >= limits.connections;
-    if full {
+    let (places, requests) = match entrance {
+        Entrance::Owner => (limits.connections, limits.requests),
+        Entrance::Session(_) => (limits.door_connections, limits.door_requests),
+    };
+    // Every door has places of its own: nobody takes those of the owner.
+    let taken = hub
+        .guests
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .values()
+        .filter(|guest| guest.entrance == *entrance)
+        .count();
+    if taken >= places {
         drop(entry("too many connections"));
         return;
     }
     if entry("ok").is_err() {
         return;
     }
+    let confined = *entrance == Entrance::Owner && is_confined(&stream, peer, owner);
     let hangup = Hangup::default();
     let guest = Guest {
         hangup: hangup.clone(),
+        entrance: entrance.clone(),
         who: None,
+        proof: None,
     };
     hub.guests
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .insert(number, guest);
-    let session = Arc::new(Connection::new(Arc::clone(hub), number, peer, hangup.clone()));
+    let session = Arc::new(Connection::new(
+        Arc::clone(hub),
+        number,
+        peer,
+        entrance.clone(),
+        confined,
+        hangup.clone(),
+    ));
     let limits = Limits {
         fids: limits.fids,
-        requests: limits.requests,
+        requests,
         queue: limits.reply_queue_bytes,
         stall: Duration::from_millis(limits.stall_ms),
         ..Limits::default()

@@ -9,13 +9,17 @@ use super::Hub;
 use crate::files;
 use crate::ids::unix_seconds;
 use crate::mail::USER;
+use crate::places::Places;
 use crate::session::core::State;
 use crate::session::launch::Launch;
 use crate::session::record::Record;
 use crate::session::task::{Start, Task};
 use crate::tmux::Window;
 
-const KEEP_EXITED: u64 = 7 * 24 * 3600;
+const DAY: u64 = 24 * 3600;
+/// What a session left behind, and what is known about it.
+const KEEP_DIRECTORY: u64 = DAY;
+const KEEP_RECORD: u64 = 7 * DAY;
 
 /// Adopt every session not known yet; the ids adopted.
 pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
@@ -37,10 +41,13 @@ pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
         }
         let window = windows.remove(&id);
         let record = read_record(hub, &id).or_else(|| window.as_ref().map(record_of));
-        let Some(record) = record else { continue };
-        if record.state() == State::Exited {
+        // Neither a record nor a window: nobody will ever ask for it again.
+        let Some(record) = record.filter(|record| record.state() != State::Exited) else {
+            if is_id(&id) {
+                put_aside(hub, &id);
+            }
             continue;
-        }
+        };
         if adopt(hub, record, window) {
             adopted.push(id);
         }
@@ -55,7 +62,7 @@ pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
         let data = json!({"message": message.without_body(), "error": "receiver does not exist"});
         hub.events.emit(&message.from, "Undeliverable", data);
     }
-    forget_old(hub);
+    hub.remove_lost_doors();
     adopted
 }
 
@@ -111,6 +118,9 @@ fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
     }
     match hub.open_session(record) {
         Ok((shared, queue)) => {
+            if let Err(error) = hub.open_door(&id) {
+                tracing::error!(%error, session = %id, "the session cannot come in");
+            }
             hub.add(&shared);
             Task::spawn(
                 Arc::clone(hub),
@@ -128,18 +138,38 @@ fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
     }
 }
 
-fn forget_old(hub: &Hub) {
-    for name in files::names(&hub.places.exited()) {
-        let path = hub.places.exited().join(name);
+/// Keep what is left of a session where the ended ones are.
+fn put_aside(hub: &Hub, id: &str) {
+    if let Err(error) = std::fs::rename(hub.places.session(id), hub.places.exited().join(id)) {
+        tracing::warn!(%error, session = id, "an ended session cannot be put aside");
+    }
+}
+
+/// Remove what ended sessions left: their directories after a day, their records after a week.
+pub(crate) fn forget_old(places: &Places) {
+    let exited = places.exited();
+    for name in files::names(&exited) {
+        let path = exited.join(&name);
         let age = path
-            .metadata()
+            .symlink_metadata()
             .and_then(|meta| meta.modified())
             .ok()
-            .and_then(|at| at.elapsed().ok());
-        if age.is_some_and(|age| age.as_secs() > KEEP_EXITED)
-            && let Err(error) = std::fs::remove_dir_all(&path)
-        {
-            tracing::warn!(%error, path = %path.display(), "old record cannot be removed");
+            .and_then(|at| at.elapsed().ok())
+            .map_or(0, |age| age.as_secs());
+        let removed = if path.is_dir() && age > KEEP_DIRECTORY {
+            let record = exited.join(format!("{name}.json"));
+            let kept = std::fs::rename(path.join("session.json"), &record);
+            match kept {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                _ => files::remove_tree(&path),
+            }
+        } else if !path.is_dir() && age > KEEP_RECORD {
+            std::fs::remove_file(&path)
+        } else {
+            Ok(())
+        };
+        if let Err(error) = removed {
+            tracing::warn!(%error, path = %path.display(), "an ended session cannot be removed");
         }
     }
 }

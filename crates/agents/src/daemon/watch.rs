@@ -10,6 +10,7 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
 
 use super::Hub;
+use crate::sandbox::STARTED;
 use crate::session::shared::{Command, SessionShared};
 use crate::tap::TICK;
 
@@ -79,12 +80,18 @@ fn drain(descriptor: &OwnedFd, watched: &mut HashMap<i32, Watched>) {
                 }
             }
             Some(Watched::Directory(session)) => {
-                if event
-                    .file_name()
-                    .is_some_and(|name| name.to_bytes() == TICK.as_bytes())
-                    && let Some(session) = session.upgrade()
-                {
-                    session.tell(Command::Tick);
+                let is = |wanted: &str| {
+                    event
+                        .file_name()
+                        .is_some_and(|name| name.to_bytes() == wanted.as_bytes())
+                };
+                let command = match () {
+                    () if is(TICK) => Some(Command::Tick),
+                    () if is(STARTED) => Some(Command::Started),
+                    () => None,
+                };
+                if let (Some(command), Some(session)) = (command, session.upgrade()) {
+                    session.tell(command);
                 }
             }
             None => {}

@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
+
+use rustix::process::{Pid, PidfdFlags};
 
 use super::Outcome;
 use crate::files;
@@ -41,6 +44,21 @@ impl Shell {
         })
     }
 
+    /// Becomes readable when the shell ends.
+    pub(super) fn process(&self) -> io::Result<OwnedFd> {
+        let pid = Pid::from_child(&self.child);
+        Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
+    }
+
+    /// The status of a shell that has ended, as a shell would tell it.
+    pub(super) fn ended(&mut self) -> io::Result<u8> {
+        let status = self.child.wait()?;
+        let code = status
+            .code()
+            .or_else(|| status.signal().map(|signal| 128 + signal));
+        Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    }
+
     pub(super) fn run(&mut self, prompt: &str) -> io::Result<Outcome> {
         files::replace_quickly(&self.script, format!("{prompt}\n").as_bytes())?;
         // A syntax error would end the shell; look first.
@@ -62,13 +80,7 @@ impl Shell {
             .write_all(line.as_bytes())
             .and_then(|()| self.input.flush());
         if sent.is_err() || self.status.read_line(&mut answer)? == 0 {
-            let status = self.child.wait()?;
-            return Ok(Outcome::Exit(
-                status
-                    .code()
-                    .and_then(|code| u8::try_from(code).ok())
-                    .unwrap_or(1),
-            ));
+            return Ok(Outcome::Exit(self.ended()?));
         }
         let status = answer.trim();
         if status != "0" {

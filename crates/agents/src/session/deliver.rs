@@ -12,10 +12,15 @@ use super::task::Task;
 use crate::config::{ContextRule, KeyStep, Slash};
 use crate::error::refusal;
 use crate::text::safe_prompt;
+use crate::tmux::TmuxError;
 
 impl Task {
     /// Paste a prompt and submit it; the number of the turn it began.
     pub(super) async fn deliver(&mut self, bytes: &[u8], from: &str) -> Result<u64, Refusal> {
+        if self.has_ended() {
+            // The news of it may be on its way: a prompt nobody reads is not delivered.
+            self.check_window().await;
+        }
         if let Some(text) = self.core.prompt_refusal() {
             return Err(refusal(text));
         }
@@ -53,9 +58,12 @@ impl Task {
         Ok(turn)
     }
 
-    async fn type_in(&self, window: &str, text: &str) -> Result<(), crate::tmux::TmuxError> {
+    async fn type_in(&self, window: &str, text: &str) -> Result<(), TmuxError> {
         self.hub.tmux.paste(window, &self.shared.id, text).await?;
         tokio::time::sleep(Duration::from_millis(self.backend.submit_delay_ms)).await;
+        if self.has_ended() {
+            return Err(TmuxError::Said("the program has ended".to_owned()));
+        }
         self.hub.tmux.keys(window, &self.backend.submit).await
     }
 

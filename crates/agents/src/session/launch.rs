@@ -1,6 +1,6 @@
 //! `launch.json`: everything the launcher needs, so that nothing shows in process listings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use beamtalk_ninep::Refusal;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::record::{Record, SandboxReport};
 use crate::config::{Access, Config, Templates};
 use crate::error::refusal;
-use crate::places::Places;
-use crate::sandbox::Kernel;
+use crate::places::{Places, own_program};
+use crate::sandbox::{Kernel, hidden, view};
 
 /// The next launch of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,20 +22,38 @@ pub(crate) struct Launch {
     pub(crate) argv: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) cwd: String,
+    /// The working directory without links, as it was when the session was made.
+    pub(crate) place: PathBuf,
     pub(crate) paths: BTreeMap<String, Access>,
+    /// Those of the paths that were granted as a part of the working directory.
+    pub(crate) in_place: BTreeSet<String>,
+    /// Never shown.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Shown where the configuration names them.
+    pub(crate) stores: Vec<PathBuf>,
     pub(crate) network_limited: bool,
     pub(crate) bind_tcp: Vec<u16>,
     pub(crate) connect_tcp: Vec<u16>,
     pub(crate) mount: bool,
     pub(crate) ipc: bool,
     pub(crate) net: bool,
-    #[serde(default)]
     pub(crate) pid: bool,
     pub(crate) landlock: bool,
     pub(crate) best_effort: bool,
     pub(crate) namespace: PathBuf,
-    pub(crate) state: PathBuf,
+    /// The directory of the door, which is put in the place of the namespace.
+    pub(crate) door: PathBuf,
+    pub(crate) directory: PathBuf,
     pub(crate) tmp: PathBuf,
+    /// How many files a program may have open, if the daemon may have more.
+    pub(crate) open_files: Option<u64>,
+}
+
+impl Launch {
+    /// Where the session finds its door.
+    pub(crate) fn visible_namespace(&self) -> &Path {
+        if self.mount { &self.namespace } else { &self.door }
+    }
 }
 
 /// Build the launch of `record` from the current configuration.
@@ -86,7 +104,6 @@ pub(crate) fn plan(
         ("AGENT_ID", record.id.clone()),
         ("AGENT_BACKEND", record.backend.clone()),
         ("AGENT_TOKEN", token.to_owned()),
-        ("NAMESPACE", places.namespace.display().to_string()),
         ("TMPDIR", tmp.display().to_string()),
     ] {
         environment.insert(name.to_owned(), value);
@@ -99,21 +116,33 @@ pub(crate) fn plan(
 
     let mut missing = Vec::new();
     let mut paths = BTreeMap::new();
+    let mut in_place = BTreeSet::new();
+    let mut add = |path: String, access: Access| {
+        let slot = paths.entry(path).or_insert(access);
+        *slot = (*slot).max(access);
+    };
+    let place = record.place();
+    let mut located = templates.clone();
+    located.set("CWD", place.display().to_string());
     for (template, access) in &wanted.paths {
-        let Ok(path) = templates.fill(template) else {
+        let Ok(path) = located.fill(template) else {
             continue;
         };
         if Path::new(&path).exists() {
-            let slot = paths.entry(path).or_insert(*access);
-            *slot = (*slot).max(*access);
+            if template.contains("{CWD}") {
+                in_place.insert(path.clone());
+            }
+            add(path, *access);
         } else {
             missing.push(path);
         }
     }
     if wanted.add_exec {
-        let file = std::fs::canonicalize(&program).unwrap_or_else(|_| program.clone());
-        let slot = paths.entry(file.display().to_string()).or_insert(Access::Rox);
-        *slot = (*slot).max(Access::Rox);
+        add(program.display().to_string(), Access::Rox);
+    }
+    // Hooks and helpers of the session are this executable.
+    if let Ok(own) = own_program() {
+        add(own.display().to_string(), Access::Rox);
     }
     if wanted.ldd {
         for library in libraries(&program) {
@@ -121,27 +150,37 @@ pub(crate) fn plan(
         }
     }
     let limits_network = !wanted.unrestricted;
-    let launch = Launch {
+    let mount = wanted.mount && kernel.mount_namespace;
+    let mut launch = Launch {
         id: record.id.clone(),
         number,
         program,
         argv,
         environment,
         cwd: record.cwd.clone(),
+        hidden: hidden::state(places, &place),
+        stores: hidden::stores(places),
+        place,
+        in_place,
         network_limited: limits_network,
         bind_tcp: wanted.bind_tcp.iter().copied().collect(),
         connect_tcp: wanted.connect_tcp.iter().copied().collect(),
-        mount: wanted.mount && kernel.mount_namespace,
+        mount,
         ipc: wanted.ipc && kernel.mount_namespace,
         net: wanted.net && kernel.net_namespace,
-        pid: wanted.pid && kernel.pid_namespace,
+        // What is hidden must not show in the `/proc` of others.
+        pid: wanted.pid && kernel.pid_namespace && mount,
         landlock: kernel.landlock_abi > 0,
         best_effort: wanted.best_effort,
         namespace: places.namespace.clone(),
-        state: places.state.clone(),
+        door: places.door(&record.id),
+        directory: places.session(&record.id),
         tmp,
         paths,
+        open_files: None,
     };
+    let namespace = launch.visible_namespace().display().to_string();
+    launch.environment.insert("NAMESPACE".to_owned(), namespace);
     if wanted.pid && !launch.pid {
         missing.push("pid namespace".to_owned());
     }
@@ -161,12 +200,10 @@ fn check(launch: &Launch, kernel: Kernel, mut missing: Vec<String>) -> Result<Sa
     if !launch.mount && kernel.landlock_abi < 9 {
         weak.push("cannot hide the tmux socket".to_owned());
     }
-    if !launch.mount
-        && let Some(path) = launch.paths.keys().find(|path| {
-            launch.namespace.starts_with(path)
-                || (launch.state.starts_with(path) && Path::new(path) != launch.tmp)
-        })
-    {
+    if launch.mount {
+        // A directory nobody may see is an error of its own, not a weakness of the kernel.
+        view::view(launch, None).map_err(|reason| refusal(format!("sandbox: {reason}")))?;
+    } else if let Some(path) = view::exposed(launch) {
         weak.push(format!("path {path} would expose the daemon's files"));
     }
     if let Some(reason) = weak.first()
@@ -193,7 +230,26 @@ fn check(launch: &Launch, kernel: Kernel, mut missing: Vec<String>) -> Result<Sa
         landlock_abi: kernel.landlock_abi,
         namespaces,
         missing,
+        open: open(launch, kernel),
     })
+}
+
+/// What nothing closes.
+fn open(launch: &Launch, kernel: Kernel) -> Vec<String> {
+    let abi = kernel.landlock_abi;
+    [
+        ("files", abi == 0),
+        ("sockets", !launch.mount && abi < 9),
+        ("abstract sockets", abi < 6 && !launch.net),
+        ("signals", !launch.pid && abi < 6),
+        ("processes", !launch.pid),
+        ("tcp", launch.network_limited && !launch.net && abi < 4),
+        ("udp", launch.network_limited && !launch.net),
+    ]
+    .into_iter()
+    .filter(|(_, open)| *open)
+    .map(|(name, _)| name.to_owned())
+    .collect()
 }
 
 /// The shared libraries of a program, as its loader lists them.
@@ -226,7 +282,8 @@ mod tests {
         std::fs::write(config.join("backends/b.yaml"), backend).unwrap();
         let places = Places {
             namespace: base.path().join("ns"),
-            state: base.path().join("state"),
+            base: base.path().join("state"),
+            state: base.path().join("state/agents/ns-0"),
             config: config.clone(),
             home: base.path().to_owned(),
         };
@@ -262,7 +319,8 @@ mod tests {
                 && !launch.environment.contains_key("CARGO_MANIFEST_DIR")
         );
         assert_eq!(launch.paths.get("/tmp"), Some(&Access::Rwx));
-        assert_eq!(report.namespaces, ["mount", "ipc", "net"]);
+        assert_eq!(report.namespaces, ["mount", "pid", "ipc", "net"]);
+        assert!(report.open.is_empty(), "{report:?}");
     }
 
     #[test]
@@ -277,12 +335,8 @@ mod tests {
             let refused = plan(&config, &places, kernel, &record, 1, "t", false).unwrap_err();
             assert_eq!(refused.text, reason);
         }
-        let inside = Record::new(
-            "5e1fa0c2",
-            "b",
-            places.state.parent().unwrap().to_str().unwrap(),
-            1,
-        );
+        std::fs::create_dir_all(&places.base).unwrap();
+        let inside = Record::new("5e1fa0c2", "b", places.base.to_str().unwrap(), 1);
         let refused = plan(&config, &places, kernel(9, false), &inside, 1, "t", false).unwrap_err();
         assert!(
             refused.text.ends_with("would expose the daemon's files"),
@@ -300,6 +354,16 @@ mod tests {
             report.missing.contains(&"kernel has no Landlock".to_owned()),
             "{report:?}"
         );
+        let all = [
+            "files",
+            "sockets",
+            "abstract sockets",
+            "signals",
+            "processes",
+            "tcp",
+            "udp",
+        ];
+        assert_eq!(report.open, all);
     }
 
     #[test]

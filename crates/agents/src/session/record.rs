@@ -1,5 +1,7 @@
 //! The session record: `info` in the tree, `session.json` on disk.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -10,12 +12,22 @@ pub(crate) struct SandboxReport {
     pub(crate) landlock_abi: u32,
     pub(crate) namespaces: Vec<String>,
     pub(crate) missing: Vec<String>,
+    /// What is not closed.
+    #[serde(default)]
+    pub(crate) open: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputExtent {
     pub(crate) base: u64,
     pub(crate) end: u64,
+}
+
+/// A process, and when it started: numbers are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) start: Option<u64>,
 }
 
 /// Everything known about a session.
@@ -62,7 +74,18 @@ pub(crate) struct Record {
     /// Where the output of the running turn starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) turn_start: Option<u64>,
-    /// Digest base: the token itself lives in `launch.json` only.
+    /// The working directory without links, as it was when the session was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<PathBuf>,
+    /// The process in the pane, which watches over the backend or is it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pane: Option<Process>,
+    /// The tmux server the window is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<i32>,
+    /// The session that made this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
     #[serde(flatten)]
     pub(crate) unknown: Map<String, Value>,
 }
@@ -93,8 +116,31 @@ impl Record {
             output: OutputExtent::default(),
             inbox: 0,
             turn_start: None,
+            place: None,
+            pane: None,
+            server: None,
+            parent: None,
             unknown: Map::new(),
         }
+    }
+
+    /// The working directory without links.
+    pub(crate) fn place(&self) -> PathBuf {
+        let real = || std::fs::canonicalize(&self.cwd).unwrap_or_else(|_| PathBuf::from(&self.cwd));
+        self.place.clone().unwrap_or_else(real)
+    }
+
+    /// The backend and the process in the pane, as far as they are known.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        let start = self.pid_start;
+        let backend = self.pid.map(|pid| Process { pid, start });
+        backend.into_iter().chain(self.pane).collect()
+    }
+
+    pub(crate) fn forget_processes(&mut self) {
+        self.pid = None;
+        self.pid_start = None;
+        self.pane = None;
     }
 
     pub(crate) fn state(&self) -> State {

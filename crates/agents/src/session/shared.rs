@@ -63,6 +63,8 @@ pub(crate) enum Command {
     },
     /// Something happened to the window.
     Tick,
+    /// The launcher has started the backend.
+    Started,
     OutputGrew {
         bytes: u64,
     },

@@ -106,6 +106,7 @@ impl Task {
     }
 
     async fn obey(&mut self, command: Command) {
+        self.note_backend();
         match command {
             Command::Prompt { text, from, done } => {
                 let outcome = self.deliver(&text, &from).await;
@@ -136,6 +137,8 @@ impl Task {
                 drop(done.send(outcome));
             }
             Command::Tick => self.check_window().await,
+            // Noted above.
+            Command::Started => {}
             Command::OutputGrew { bytes } => {
                 self.shared.touch();
                 self.output_grew(bytes).await;
@@ -195,13 +198,16 @@ impl Task {
         let Some(window) = window else {
             self.shared.change_record(|record| {
                 record.window = None;
-                record.pid = None;
+                record.forget_processes();
             });
             self.feed_quietly(Event::WindowLost { now }).await;
             return;
         };
-        self.shared
-            .change_record(|record| record.window = Some(window.number.clone()));
+        let server = self.hub.tmux.server_pid().await.ok().flatten();
+        self.shared.change_record(|record| {
+            record.window = Some(window.number.clone());
+            record.server = server;
+        });
         if window.dead {
             self.check_window().await;
             if self.core.state == State::Error {
@@ -209,7 +215,8 @@ impl Task {
             }
             return;
         }
-        self.note_pid(window.pid);
+        self.note_pane(window.pid);
+        self.note_backend();
         self.feed_quietly(Event::Adopted { now }).await;
         if !window.piped
             && let Err(error) = self.hub.tmux.capture(&window.number, &self.shared.id).await

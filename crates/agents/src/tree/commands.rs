@@ -74,7 +74,11 @@ impl TreeNode {
         match words {
             ["new", rest @ ..] if control || self.may_spawn() => {
                 let rest: Vec<String> = rest.iter().map(|word| (*word).to_owned()).collect();
-                Ok(format!("{}\n", self.hub.create(&rest)?))
+                let maker = match &self.caller.level {
+                    Level::Session(id) => Some(self.hub.session(id)?),
+                    Level::Control | Level::Read => None,
+                };
+                Ok(format!("{}\n", self.hub.create(&rest, maker.as_deref())?))
             }
             ["recover"] if control => {
                 let adopted = recover_sessions(&self.hub).await;

@@ -322,6 +322,9 @@ impl TreeNode {
 
     /// Whether the caller may open this place as asked.
     pub(super) fn check_open(&self, request: OpenRequest) -> Result<(), Refusal> {
+        if let Some(reader) = self.as_reader() {
+            reader.check_open(request)?;
+        }
         let level = &self.caller.level;
         let need = |yes: bool| {
             if yes {
@@ -402,7 +405,11 @@ impl TreeNode {
         let Ok(session) = self.hub.session(id) else {
             return false;
         };
-        let backend = session.with_record(|record| record.backend.clone());
+        let (backend, made) = session.with_record(|record| (record.backend.clone(), record.parent.is_some()));
+        // One that was made by a session makes none.
+        if made {
+            return false;
+        }
         self.hub
             .config()
             .backend(&backend)

@@ -359,7 +359,7 @@ fn a_session_sees_only_its_own_part_of_the_daemon() {
     );
 }
 
-/// All sessions share one door: what one of them may write to must not include it.
+/// What a session may write to never includes a door.
 #[test]
 fn a_session_around_the_namespace_cannot_replace_the_socket() {
     let world = World::started();
@@ -393,7 +393,7 @@ fn a_session_around_the_namespace_cannot_replace_the_socket() {
         &prompt("beamtalk agents state $AGENT_ID; touch here && ls here"),
         "running\nhere\n",
     );
-    world.check("ls -A $NAMESPACE/.session", "agent\n");
+    world.check(&format!("ls -A $NAMESPACE/doors/{id}"), "agent\n");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Daemon, tmux server and backends are killed at random moments while clients write and read.
 //! Afterwards everything that was answered for is there, once, and every session works.
 //!
-//! `BEAMTALK_KILL_SECONDS` makes the run longer, `BEAMTALK_KILL_SEED` repeats one.
+//! `BEAMTALK_KILLS` is how many, `BEAMTALK_SEED` repeats a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::support::World;
 use beamtalk_ninep::{Attachment, Client, Dialect, Error};
@@ -260,12 +260,12 @@ fn kill_something(world: &World, run: &Run, dice: &mut Dice) -> &'static str {
 #[test]
 fn whatever_is_killed_at_random_nothing_answered_is_lost() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seconds = number("BEAMTALK_KILL_SECONDS").unwrap_or(12);
-    let seed = number("BEAMTALK_KILL_SEED").unwrap_or_else(|| {
+    let kills = number("BEAMTALK_KILLS").unwrap_or(20);
+    let seed = number("BEAMTALK_SEED").unwrap_or_else(|| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.unwrap().as_nanos() as u64 | 1
     });
-    println!("BEAMTALK_KILL_SEED={seed}");
+    println!("BEAMTALK_KILLS={kills} BEAMTALK_SEED={seed}");
     let world = World::new();
     world.config("backends/quick.yaml", BACKEND);
     world.config("global.yaml", "limits: {inbox: 100000}\n");
@@ -287,16 +287,26 @@ fn whatever_is_killed_at_random_nothing_answered_is_lost() {
         scope.spawn(|| run.write_contexts(dice(3)));
         scope.spawn(|| run.read_files(dice(4)));
         scope.spawn(|| run.read_events());
-        let limit = Instant::now() + Duration::from_secs(seconds);
         let mut dice = dice(0);
-        while Instant::now() < limit {
-            std::thread::sleep(Duration::from_millis(100 + dice.roll(900)));
+        for _ in 0..kills {
+            std::thread::sleep(Duration::from_millis(50 + dice.roll(500)));
             *killed.entry(kill_something(&world, &run, &mut dice)).or_default() += 1;
         }
         run.stop.store(true, Ordering::Relaxed);
     });
     println!("killed {killed:?}; {}", run.answered.lock().unwrap().summary());
     check(&world, &run);
+    // The next start finds everything in order, and when all is stopped nothing is left.
+    world.check(
+        "beamtalk agents stop >/dev/null; beamtalk agents start",
+        "anvilsrv started successfully\n",
+    );
+    for id in &run.ids {
+        world.check(&format!("beamtalk agents wait {id}"), "idle\n");
+    }
+    world.value("beamtalk agents stop --kill-sessions");
+    assert_eq!(world.processes(), Vec::<String>::new());
+    world.check("ls -A $NAMESPACE", "");
 }
 
 fn check(world: &World, run: &Run) {

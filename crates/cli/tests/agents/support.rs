@@ -136,6 +136,20 @@ impl World {
         text.trim().to_owned()
     }
 
+    /// What runs with this world in its environment, as command lines.
+    pub(crate) fn processes(&self) -> Vec<String> {
+        let mark = self.directory.path().display().to_string();
+        let has = |text: &[u8]| String::from_utf8_lossy(text).contains(&mark);
+        let read = |path: PathBuf| std::fs::read(path).unwrap_or_default();
+        std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|process| has(&read(process.join("environ"))))
+            .map(|process| String::from_utf8_lossy(&read(process.join("cmdline"))).replace('\0', " "))
+            .collect()
+    }
+
     /// Run a script until it succeeds.
     pub(crate) fn until(&self, script: &str) {
         let limit = Instant::now() + LIMIT;

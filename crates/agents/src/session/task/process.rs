@@ -1,36 +1,54 @@
 //! The process of a session: launch, watch, stop.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, test_kill_process,
+};
 
 use super::Task;
 use crate::config::Config;
 use crate::error::refusal;
-use crate::files;
+use crate::sandbox::Started;
 use crate::secrets::new_token;
 use crate::session::core::{Ending, Event, Rules, State};
 use crate::session::launch;
+use crate::session::record::{Process, Record};
+use crate::session::shared::Command;
 use crate::tmux::{TmuxError, Window, WindowOptions};
+use crate::{files, sys};
 
-/// Field 22 of `/proc/<pid>/stat`.
-pub(crate) fn start_time(pid: i32) -> Option<u64> {
+/// How long tmux may take to collect a process that has ended.
+const COLLECT_LIMIT: Duration = Duration::from_secs(2);
+
+/// What `/proc/<pid>/stat` says about a process.
+struct Stat {
+    letter: char,
+    parent: i32,
+    session: i32,
+    start: u64,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may contain blanks and brackets; fields count from the last bracket.
     let (_, rest) = text.rsplit_once(')')?;
-    rest.split_whitespace().nth(19)?.parse().ok()
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
+    Some(Stat {
+        letter: fields.first()?.chars().next()?,
+        parent: number(1)?,
+        session: number(3)?,
+        start: fields.get(19)?.parse().ok()?,
+    })
 }
 
-/// State letter and parent of a process.
-pub(crate) fn stat_fields(pid: i32) -> Option<(char, i32, i32)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    let letter = fields.next()?.chars().next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let _group = fields.next()?;
-    let session = fields.next()?.parse().ok()?;
-    Some((letter, parent, session))
+impl Process {
+    pub(crate) fn of(pid: i32) -> Self {
+        let start = stat(pid).map(|stat| stat.start);
+        Process { pid, start }
+    }
 }
 
 fn children(pid: i32) -> Vec<i32> {
@@ -42,45 +60,106 @@ fn children(pid: i32) -> Vec<i32> {
 }
 
 /// Whether the recorded process still lives: signal 0, start time, not a zombie.
-pub(crate) fn is_alive(pid: Option<i32>, start: Option<u64>) -> bool {
-    let Some(number) = pid else { return false };
-    let Some(handle) = Pid::from_raw(number) else {
+pub(crate) fn is_alive(process: Process) -> bool {
+    let Some(handle) = Pid::from_raw(process.pid) else {
         return false;
     };
     if matches!(test_kill_process(handle), Err(rustix::io::Errno::SRCH)) {
         return false;
     }
-    let same = start.is_none_or(|start| start_time(number).is_none_or(|now| now == start));
-    same && stat_fields(number).is_none_or(|(letter, ..)| letter != 'Z')
+    match stat(process.pid) {
+        Some(now) => process.start.is_none_or(|start| start == now.start) && now.letter != 'Z',
+        None => true,
+    }
+}
+
+/// Have tmux collect a pane's process that has ended. tmux hears of it by a signal, which is lost
+/// when it comes while libutempter runs its helper with the signal's default action; nobody sends it again.
+fn remind_parent(process: Process) {
+    let waiting = stat(process.pid).filter(|stat| stat.letter == 'Z' && process.start == Some(stat.start));
+    if let Some(parent) = waiting.and_then(|stat| Pid::from_raw(stat.parent)) {
+        // A parent that is gone leaves the process to one that collects it.
+        kill_process(parent, Signal::CHILD).ok();
+    }
+}
+
+/// What still runs in the terminal session of a pane.
+fn left_in_pane(pane: Process) -> Vec<Pid> {
+    crate::files::names(std::path::Path::new("/proc"))
+        .into_iter()
+        .filter_map(|name| name.parse::<i32>().ok())
+        .filter(|pid| *pid != pane.pid)
+        // A number that was used again belongs to a process of a session that began later.
+        .filter(|pid| {
+            stat(*pid).is_some_and(|stat| stat.session == pane.pid && Some(stat.start) >= pane.start)
+        })
+        .filter_map(Pid::from_raw)
+        .collect()
 }
 
 impl Task {
+    /// Whether anything of the session's process is left: the backend, or what watches over it.
     pub(super) fn is_alive(&self) -> bool {
-        let (pid, start) = self.shared.with_record(|record| (record.pid, record.pid_start));
-        is_alive(pid, start)
+        self.processes().into_iter().any(is_alive)
+    }
+
+    fn processes(&self) -> Vec<Process> {
+        self.shared.with_record(|record| record.processes())
     }
 
     pub(super) fn has_children(&self) -> bool {
         let Some(pid) = self.shared.with_record(|record| record.pid) else {
             return false;
         };
-        // In a process namespace of its own the backend is a grandchild.
-        let apart = self.shared.with_record(|record| {
-            let used = &record.sandbox_report.namespaces;
-            used.iter().any(|name| name == "pid")
-        });
-        let mut generation = vec![pid];
-        for _ in 0..if apart { 2 } else { 0 } {
-            generation = generation.into_iter().flat_map(children).collect();
-        }
-        generation.into_iter().any(|pid| !children(pid).is_empty())
+        !children(pid).is_empty()
     }
 
-    pub(super) fn note_pid(&self, pid: Option<i32>) {
+    /// The process in the pane; its end is noticed as it happens, whatever tmux says.
+    pub(super) fn note_pane(&self, pid: Option<i32>) {
+        let pane = pid.map(Process::of);
         self.shared.change_record(|record| {
-            record.pid = pid;
-            record.pid_start = pid.and_then(start_time);
+            record.pane = pane;
+            record.pid = None;
+            record.pid_start = None;
         });
+        let handle = pid.and_then(Pid::from_raw);
+        let opened = handle.map(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK));
+        let Some(Ok(process)) = opened else {
+            // Ended already, or a kernel before 5.3: the window tells.
+            self.shared.tell(Command::Tick);
+            return;
+        };
+        let shared = Arc::downgrade(&self.shared);
+        tokio::spawn(async move {
+            if let Ok(process) = crate::sys::wait_on(process) {
+                // Readable is all a process can become, when it ends.
+                drop(process.readable().await);
+            }
+            if let Some(shared) = shared.upgrade() {
+                shared.tell(Command::Tick);
+            }
+        });
+    }
+
+    /// The backend, once the launcher has said which process it is.
+    pub(super) fn note_backend(&self) {
+        let (pane, known) = self
+            .shared
+            .with_record(|record| (record.pane, record.pid.is_some()));
+        let Some(pane) = pane.filter(|_| !known) else {
+            return;
+        };
+        // What was left by an earlier launch is no child of this one's launcher.
+        let started = Started::read(&self.shared.directory).filter(|started| {
+            started.pid == pane.pid || stat(started.pid).is_some_and(|stat| stat.parent == pane.pid)
+        });
+        if let Some(started) = started {
+            let process = Process::of(started.pid);
+            self.shared.change_record(|record| {
+                record.pid = Some(process.pid);
+                record.pid_start = process.start;
+            });
+        }
     }
 
     /// Start the process in its window, or in a new one.
@@ -115,7 +194,15 @@ impl Task {
             &token,
             resume,
         );
-        let (launch, report) = planned.map_err(|refused| (refused.text.into_owned(), false))?;
+        let (mut launch, mut report) = planned.map_err(|refused| (refused.text.into_owned(), false))?;
+        launch.open_files = self.hub.usual_files;
+        if !launch.mount && sys::is_confined(std::process::id()) == Some(true) {
+            // This daemon looks like its sessions: only a proof tells the owner from them.
+            self.hub.ask_everybody();
+            report
+                .missing
+                .push("the owner cannot be told from sessions; everybody proves who they are".to_owned());
+        }
         let io = |error: std::io::Error| (error.to_string(), true);
         files::make_directory(&launch.tmp).map_err(io)?;
         // Left over from the launch before; normally absent.
@@ -125,17 +212,21 @@ impl Task {
         self.hub.secrets.set_session_token(&id, &token);
         self.shared.output.refresh();
         self.launch_offset = self.shared.output.extent().end;
+        // The door asks by it, and the backend may knock before the window is known.
+        self.shared.change_record(|record| record.sandbox_report = report);
         let window = self.open_window(record.window.as_deref(), &record.cwd).await;
         let window = window.map_err(|error| (error.to_string(), true))?;
+        let server = self.server().await;
         self.shared.change_record(|record| {
             record.window = Some(window.clone());
-            record.sandbox_report = report;
+            record.server = server;
         });
         let tmux = &self.hub.tmux;
         let failed = |error: TmuxError| (error.to_string(), true);
         tmux.capture(&window, &id).await.map_err(failed)?;
         let pid = tmux.pane_pid(&window).await.map_err(failed)?;
-        self.note_pid(pid);
+        self.note_pane(pid);
+        self.note_backend();
         self.save_options().await;
         Ok(())
     }
@@ -178,25 +269,27 @@ impl Task {
     }
 
     /// Compare tmux with what we believe.
-    pub(super) async fn check_window(&mut self) {
+    pub(in crate::session) async fn check_window(&mut self) {
         let now = self.hub.now();
         let (own, id) = (
             self.shared.with_record(|record| record.window.clone()),
             self.shared.id.clone(),
         );
-        let windows = self.hub.tmux.windows().await;
-        let Ok(windows) = windows else {
-            if !self.is_alive() {
-                self.shared.change_record(|record| record.window = None);
-                self.feed_quietly(Event::WindowLost { now }).await;
+        let windows = match self.hub.tmux.windows().await {
+            Ok(windows) => windows,
+            Err(error) => {
+                // Without a server there is no terminal either; one that is slow to answer has both.
+                if matches!(error, TmuxError::Said(_)) || !self.is_alive() {
+                    self.lose_window(now).await;
+                }
+                return;
             }
-            return;
         };
         let found = windows
             .into_iter()
             .find(|window| window.session_id == id || Some(&window.number) == own.as_ref());
         match found {
-            Some(window) if window.dead => {
+            Some(window) if window.dead || self.has_ended() => {
                 let ending = self.ending(window).await;
                 self.ended(now, ending).await;
             }
@@ -204,6 +297,11 @@ impl Task {
                 self.feed_quietly(Event::FoundAlive { now }).await;
             }
             Some(_) => {}
+            None if own.is_some()
+                && self.shared.with_record(|record| record.server) != self.server().await =>
+            {
+                self.lose_window(now).await;
+            }
             None if own.is_some() && !matches!(self.core.state, State::Stopped) => {
                 // Somebody destroyed the window while its server lives: the session is over.
                 self.destroy().await;
@@ -213,19 +311,36 @@ impl Task {
         }
     }
 
-    /// How the process of a dead window ended; tmux may have to be made to find out.
+    async fn server(&self) -> Option<i32> {
+        self.hub.tmux.server_pid().await.ok().flatten()
+    }
+
+    /// The tmux server is gone, and the window with it; what runs on is out of everybody's reach.
+    async fn lose_window(&mut self, now: u64) {
+        self.wait_for_end(500).await;
+        self.end_for_good().await;
+        self.shared.change_record(|record| record.window = None);
+        self.feed_quietly(Event::WindowLost { now }).await;
+    }
+
+    /// Whether the program that answers is over, although something may still hold its terminal.
+    pub(in crate::session) fn has_ended(&self) -> bool {
+        !self.processes().into_iter().all(is_alive)
+    }
+
+    /// How the process of a window ended; tmux may have to be reminded to find out.
     async fn ending(&self, mut window: Window) -> Ending {
-        for _ in 0..20 {
-            if window.status.is_some() || window.signal.is_some() {
-                break;
+        let pane = self.shared.with_record(|record| record.pane);
+        let pane = pane.or_else(|| window.pid.map(Process::of));
+        let limit = Instant::now() + COLLECT_LIMIT;
+        while window.status.is_none() && window.signal.is_none() && Instant::now() < limit {
+            if let Some(pane) = pane {
+                remind_parent(pane);
             }
-            let collected = self.hub.tmux.collect_children().await;
-            tokio::time::sleep(Duration::from_millis(25)).await;
-            let again = match collected {
-                Ok(()) => self.hub.tmux.windows().await,
-                Err(error) => Err(error),
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let Ok(again) = self.hub.tmux.windows().await else {
+                break;
             };
-            let Ok(again) = again else { break };
             match again.into_iter().find(|other| other.number == window.number) {
                 Some(found) => window = found,
                 None => break,
@@ -238,8 +353,9 @@ impl Task {
     }
 
     async fn ended(&mut self, now: u64, ending: Ending) {
+        self.clear_pane();
         self.shared.change_record(|record| {
-            record.pid = None;
+            record.forget_processes();
             record.last_exit = ending.status.or_else(|| ending.signal.map(|signal| 128 + signal));
         });
         // The tail of the output may still be on its way.
@@ -278,20 +394,51 @@ impl Task {
             drop(self.press("C-c").await);
             self.wait_for_end(500).await;
         }
-        self.signal(Signal::TERM, 300).await;
-        self.signal(Signal::KILL, 1000).await;
-        self.shared.change_record(|record| record.pid = None);
+        self.end_process(Signal::TERM, 300).await;
+        self.end_for_good().await;
     }
 
-    async fn signal(&self, signal: Signal, limit: u64) {
+    /// Nothing of the process is left after this, nor of what it started in its terminal.
+    async fn end_for_good(&mut self) {
+        // The backend first: its watcher then ends everything around it and itself.
+        self.end_process(Signal::KILL, 500).await;
+        if let Some(pane) = self.shared.with_record(|record| record.pane) {
+            if is_alive(pane)
+                && let Some(pid) = Pid::from_raw(pane.pid)
+            {
+                kill_process_group(pid, Signal::KILL).ok();
+            }
+            let limit = Instant::now() + COLLECT_LIMIT;
+            while stat(pane.pid).is_some_and(|now| Some(now.start) == pane.start) && Instant::now() < limit {
+                remind_parent(pane);
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        self.clear_pane();
+        self.shared.change_record(Record::forget_processes);
+    }
+
+    /// End what its process left in the terminal; where there is a process namespace, nothing is.
+    fn clear_pane(&self) {
+        let Some(pane) = self.shared.with_record(|record| record.pane) else {
+            return;
+        };
+        for pid in left_in_pane(pane) {
+            // It may end by itself meanwhile.
+            kill_process(pid, Signal::KILL).ok();
+        }
+    }
+
+    /// Signal the group of the backend and wait until it is gone, and its watcher with it.
+    async fn end_process(&self, signal: Signal, limit: u64) {
+        self.note_backend();
         if !self.is_alive() {
             return;
         }
-        if let Some(pid) = self
+        let group = self
             .shared
-            .with_record(|record| record.pid)
-            .and_then(Pid::from_raw)
-        {
+            .with_record(|record| record.pid.or(record.pane.map(|pane| pane.pid)));
+        if let Some(pid) = group.and_then(Pid::from_raw) {
             // It may end between the check and the signal.
             kill_process_group(pid, signal).ok();
         }
@@ -299,11 +446,9 @@ impl Task {
     }
 
     async fn wait_for_end(&self, limit: u64) {
-        for _ in 0..limit.div_ceil(10) {
-            if !self.is_alive() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        let limit = Instant::now() + Duration::from_millis(limit);
+        while self.is_alive() && Instant::now() < limit {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
@@ -314,11 +459,8 @@ impl Task {
             drop(self.hub.tmux.kill_window(&window).await);
         }
         self.wait_for_end(300).await;
-        self.signal(Signal::KILL, 1000).await;
-        self.shared.change_record(|record| {
-            record.pid = None;
-            record.window = None;
-        });
+        self.end_for_good().await;
+        self.shared.change_record(|record| record.window = None);
     }
 }
 

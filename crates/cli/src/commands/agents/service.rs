@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use beamtalk_agents::{
-    Config, Instance, Kernel, Namespace, Places, TMUX_MINIMUM, is_tmux_new_enough, probe_instance,
-    tmux_version,
+    Config, Instance, Kernel, Namespace, Places, TMUX_MINIMUM, closed_switches, is_tmux_new_enough,
+    probe_instance, tmux_version,
 };
 
 use super::context::{Client, Failure, emit, say};
@@ -132,6 +132,24 @@ pub(super) fn doctor(client: &Client) -> Result<Exit, Failure> {
     };
     lines.push(or_warn(kernel.mount_namespace, "mount namespaces"));
     lines.push(or_warn(kernel.net_namespace, "network namespaces"));
+    lines.push(or_warn(
+        kernel.pid_namespace,
+        "process namespaces with their own /proc",
+    ));
+    if !kernel.mount_namespace || !kernel.pid_namespace {
+        lines.extend(closed_switches().into_iter().map(|switch| ("warn", switch)));
+    }
+    lines.push(match places.exited_count() {
+        0 => ("ok", "no ended session has a directory left".to_owned()),
+        1 => (
+            "ok",
+            "1 ended session has a directory left; it goes after a day".to_owned(),
+        ),
+        count => (
+            "ok",
+            format!("{count} ended sessions have a directory left; each goes after a day"),
+        ),
+    });
     match Config::load(&places.config) {
         Ok(config) => {
             let problems = config.problems();

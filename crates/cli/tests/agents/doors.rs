@@ -1,0 +1,570 @@
+//! A session never has more than its own rights, whatever it does.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use super::support::{BINARY, World};
+use serde_json::Value;
+
+/// The shell in a strict sandbox; `hostile` may also make sessions.
+const HOSTILE: &str = "command: [\"{SELF}\", \"agents\", \"drive\", \"shell\"]\n\
+    start: {ready: hook, regex: '^agent> $'}\nidle: {mode: hook}\nrestart: {policy: never}\nmay_spawn: true\n";
+
+/// Who runs the daemon.
+enum As {
+    Root,
+    User(u32),
+}
+
+/// A daemon with a victim and an attacker, both sandboxed, run by root or by somebody else.
+struct Field {
+    world: World,
+    prefix: String,
+    attacker: String,
+    victim: String,
+}
+
+impl Field {
+    /// `None`, with the reason printed, where such a field cannot be made.
+    fn new(run_by: &As) -> Option<Self> {
+        let world = World::new();
+        world.config("backends/hostile.yaml", HOSTILE);
+        let prefix = match run_by {
+            As::Root => String::new(),
+            As::User(uid) => {
+                if !rustix::process::geteuid().is_root() {
+                    println!("skipped: needs root to become another user");
+                    return None;
+                }
+                world.value(&format!("chmod 755 $W; chown -R {uid}:{uid} $W"));
+                chown(world.path(""), Some(*uid), Some(*uid)).unwrap();
+                format!(
+                    "setpriv --reuid={uid} --regid={uid} --clear-groups --inh-caps=-all --bounding-set=-all "
+                )
+            }
+        };
+        let (doctor, status) = world.run(&format!("{prefix}beamtalk agents doctor"));
+        let has = |what: &str| doctor.contains(&format!("ok\t{what}"));
+        if status != 0 || !has("Landlock") || !has("mount namespaces") || !has("process namespaces") {
+            println!("skipped: no strict sandbox here: {doctor}");
+            return None;
+        }
+        world.check(
+            &format!("{prefix}beamtalk agents start"),
+            "anvilsrv started successfully\n",
+        );
+        let new = |name: &str| {
+            let directory = world.path(name);
+            world.value(&format!(
+                "{prefix}mkdir -p {0}; {prefix}beamtalk agents new hostile {0} --wait",
+                directory.display()
+            ))
+        };
+        let (victim, attacker) = (new("victim"), new("work"));
+        Some(Field {
+            prefix,
+            attacker,
+            victim,
+            world,
+        })
+    }
+
+    /// What the attacker's shell prints for a script.
+    fn attack(&self, script: &str) -> String {
+        let path = self.world.path("work/attack.sh");
+        std::fs::write(&path, script).unwrap();
+        self.world
+            .value(&format!(
+                "{}beamtalk agents prompt {} '. ./attack.sh' --wait",
+                self.prefix, self.attacker
+            ))
+            .replace("\r\n", "\n")
+    }
+
+    /// The token in the environment of a session, which its owner can find.
+    fn token(&self, id: &str) -> String {
+        let launch = self.world.state().join(format!("sessions/{id}/launch.json"));
+        let launch: Value = serde_json::from_slice(&std::fs::read(launch).unwrap()).unwrap();
+        launch["environment"]["AGENT_TOKEN"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Prints a line for every attempt that got more than the rights of the session.
+fn every_way(field: &Field) -> String {
+    let world = &field.world;
+    format!(
+        r#"
+B={BINARY}
+NS=$NAMESPACE
+# More than its own rights: what only control may read, and what only the victim may.
+broken() {{ # NAME COMMAND...
+    name=$1; shift
+    for file in audit tokens {victim}/out {victim}/inbox; do
+        if "$@" read agents/$file >/dev/null 2>&1; then echo "BROKEN $name reads $file"; fi
+    done
+    if "$@" write agents/{victim}/ctl stop >/dev/null 2>&1; then echo "BROKEN $name stops the victim"; fi
+    if echo x | "$@" write agents/{victim}/in >/dev/null 2>&1; then echo "BROKEN $name prompts the victim"; fi
+}}
+broken plain $B 9p -n -a $NS/agent
+broken cleared env -i $B 9p -n -a $NS/agent
+broken apart setsid -w env -i $B 9p -n -a $NS/agent
+broken stolen env AGENT_TOKEN={token} $B 9p -a $NS/agent
+echo {token} > stolen; broken file $B 9p -T stolen -a $NS/agent
+echo {control} > minted; broken minted $B 9p -T minted -a $NS/agent
+# A daemonised child: two forks, its own session, no environment, its parent gone.
+( setsid sh -c '(for f in audit tokens; do env -i '$B' 9p -n -a '$NS'/agent read agents/$f >/dev/null 2>&1 && echo "BROKEN orphan $f"; done; echo done) > orphan.log 2>&1 &' )
+until grep -q done orphan.log 2>/dev/null; do sleep 0.05; done
+grep BROKEN orphan.log
+# Every socket it can see, and every name a socket of ours has outside.
+for socket in $(find / -xdev -type s 2>/dev/null; find / -type s 2>/dev/null) {ns}/agent {ns}/doors/*/agent {ns}/doors/{victim}/agent \
+    /proc/1/root{ns}/agent /proc/1/cwd/../ns/agent ../ns/agent $PWD/../ns/doors/{victim}/agent; do
+    test $socket = $NS/agent && continue
+    broken $socket $B 9p -n -a $socket
+done
+tmux -S {ns}/tmux.sock list-windows >/dev/null 2>&1 && echo "BROKEN tmux"
+ls -A {ns} | grep -v '^agent$'
+# Out of its namespaces.
+nsenter --target 1 --all true 2>/dev/null && echo "BROKEN nsenter"
+unshare -Urm sh -c 'umount {ns} && ls {ns}/tmux.sock' 2>/dev/null
+unshare -Urm sh -c 'mount -t tmpfs none /usr && echo BROKEN mount' 2>/dev/null
+mount -t tmpfs none $PWD 2>/dev/null && echo "BROKEN mount"
+hostname broken 2>/dev/null && echo "BROKEN hostname"
+test -e /proc/{outside} && echo "BROKEN sees process {outside}"
+kill -0 {outside} 2>/dev/null && echo "BROKEN signal"
+renice -n 5 -p {outside} >/dev/null 2>&1 && echo "BROKEN renice"
+cat /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' | grep -a SSH_AUTH_SOCK
+grep -H -e 'Cap[A-Z][a-z]*:.*[1-9a-f]' -e 'NoNewPrivs:.*0' /proc/self/status
+# Sessions it makes are no better than itself.
+for words in 'shell {work}' 'hostile /' 'hostile {home}' 'hostile {work} sandbox=readonly' 'hostile {ns}'; do
+    echo "new $words" | $B 9p -n write agent/ctl >/dev/null 2>&1 && echo "BROKEN new $words"
+done
+ln -sfn {home} door; echo "new hostile $PWD/door" | $B 9p -n write agent/ctl >/dev/null 2>&1 && echo "BROKEN new behind a link"
+echo over
+"#,
+        victim = field.victim,
+        token = field.token(&field.victim),
+        control = world.value(&format!(
+            "{}beamtalk agents token mint all{} control",
+            field.prefix, field.attacker
+        )),
+        ns = world.namespace().display(),
+        outside = std::process::id(),
+        work = world.path("work").display(),
+        home = world.path("home").display(),
+    )
+}
+
+fn a_session_stays_itself(run_by: &As) {
+    let Some(field) = Field::new(run_by) else { return };
+    let script = every_way(&field);
+    assert_eq!(field.attack(&script), "over");
+    let report = field.world.value(&format!(
+        "{}beamtalk agents show {} --json",
+        field.prefix, field.attacker
+    ));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(
+        report["sandbox_report"]["open"],
+        serde_json::json!([]),
+        "{report}"
+    );
+    // The victim is as it was.
+    field.world.check(
+        &format!("{}beamtalk agents state {}", field.prefix, field.victim),
+        "idle\n",
+    );
+}
+
+#[test]
+fn a_session_of_root_never_gets_more_than_its_own_rights() {
+    a_session_stays_itself(&As::Root);
+}
+
+#[test]
+fn a_session_of_another_user_never_gets_more_than_its_own_rights() {
+    a_session_stays_itself(&As::User(54_322));
+}
+
+#[test]
+fn a_session_that_races_its_own_end_gains_nothing_and_leaves_nothing() {
+    let Some(field) = Field::new(&As::Root) else {
+        return;
+    };
+    let world = &field.world;
+    // It knocks on all doors it knows while the session around it is stopped, killed and made again.
+    let knock = format!(
+        "echo > race.log; setsid sh -c 'while :; do for s in {ns}/agent {ns}/doors/*/agent $NAMESPACE/agent; do \
+         env -i {BINARY} 9p -n -a $s read agents/tokens >/dev/null 2>&1 && echo BROKEN $s >> race.log; \
+         echo tried >> race.log; done; done' </dev/null >/dev/null 2>&1 & sleep 0.1",
+        ns = world.namespace().display()
+    );
+    for end in ["stop", "restart", "kill"] {
+        field.attack(&knock);
+        let id = &field.attacker;
+        world.until("test $(grep -c tried $W/work/race.log) -gt 5");
+        world.value(&format!("beamtalk agents {end} {id}"));
+        world.check("grep -c BROKEN $W/work/race.log", "0\n[1]\n");
+        // Nothing of it runs on: the log rests.
+        let size = || std::fs::metadata(world.path("work/race.log")).unwrap().len();
+        let before = size();
+        world.value("sleep 0.3");
+        assert_eq!(size(), before, "a process outlived `{end}`");
+        if end == "stop" {
+            world.check(
+                &format!("beamtalk agents restart {id} && beamtalk agents wait {id}"),
+                "idle\n",
+            );
+        } else if end == "restart" {
+            world.check(&format!("beamtalk agents wait {id}"), "idle\n");
+        }
+    }
+    world.check(
+        &format!("ls -A $NAMESPACE/doors | grep -v {}", field.victim),
+        "[1]\n",
+    );
+}
+
+#[test]
+fn a_session_may_make_sessions_like_itself_and_prompt_them() {
+    let Some(field) = Field::new(&As::Root) else {
+        return;
+    };
+    std::fs::create_dir(field.world.path("work/sub")).unwrap();
+    let said = field.attack(&format!(
+        "made=$(echo \"new hostile $PWD/sub\" | {BINARY} 9p rpc agent/ctl 2>/dev/null || true)\n\
+         echo \"new hostile $PWD/sub alias=made\" | {BINARY} 9p write agent/ctl; {BINARY} agents wait made; \
+         {BINARY} agents prompt made 'pwd; echo \"new hostile $PWD\" | {BINARY} 9p write agent/ctl' --wait; \
+         {BINARY} agents kill made 2>&1"
+    ));
+    let expected = format!(
+        "idle\n{}\nbeamtalk 9p: open agent/ctl: permission denied\n[exit 1]\nbeamtalk agents: permission denied\n[exit 5]",
+        field.world.path("work/sub").display()
+    );
+    assert_eq!(said, expected);
+    // What it made stays where it was made, whatever is put there later.
+    field.attack("rm -rf sub; ln -s / sub");
+    field.world.value("beamtalk agents restart made");
+    field.world.check(
+        "beamtalk agents wait made --for error,idle; beamtalk agents show made | grep ^last_error",
+        "error\nlast_error: sandbox: path …/work/sub leads out of the working directory …/work/sub\n",
+    );
+}
+
+#[test]
+fn a_session_at_home_sees_neither_state_nor_secrets() {
+    let Some(field) = Field::new(&As::Root) else {
+        return;
+    };
+    let world = &field.world;
+    let secrets = [
+        ".beamtalk/workspaces/w1/cookie",
+        ".ssh/id_ed25519",
+        ".gnupg/private-keys-v1.d/key",
+        ".aws/credentials",
+        ".config/gcloud/credentials.db",
+        ".netrc",
+        ".password-store/mail.gpg",
+        ".local/share/keyrings/login.keyring",
+        ".config/git/credentials",
+    ];
+    for name in secrets {
+        let path = world.path("home").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "SECRET").unwrap();
+    }
+    std::fs::write(world.path("home/notes"), "plain\n").unwrap();
+    let id = world.value("beamtalk agents new hostile $HOME --wait");
+    let ask = |id: &str, text: &str| {
+        std::fs::write(world.path("home/ask.sh"), text).unwrap();
+        world.value(&format!("beamtalk agents prompt {id} '. ~/ask.sh' --wait"))
+    };
+    // It reads nothing of it, and cannot move what hides it out of the way.
+    let look = "grep -rl SECRET ~ 2>/dev/null | grep -v ask.sh; cat ~/notes; ls -A ~/.beamtalk/agents/*/; \
+        mv ~/.config ~/c 2>/dev/null && echo moved; mv ~/.local ~/l 2>/dev/null && echo moved; \
+        mv ~/.ssh ~/s 2>/dev/null && echo moved; rm -rf ~/.beamtalk 2>/dev/null; \
+        mkdir -p ~/.config/beamtalk/agents/sandbox 2>/dev/null && echo widened";
+    assert_eq!(ask(&id, look), "plain\nsessions\n[exit 1]");
+    world.check(
+        &format!("beamtalk agents restart {id}; beamtalk agents wait {id}"),
+        "idle\n",
+    );
+    assert_eq!(ask(&id, look), "plain\nsessions\n[exit 1]");
+    for name in secrets {
+        assert!(world.path("home").join(name).exists(), "{name} was removed");
+    }
+    // A profile may name a secret store; state cannot be named.
+    world.config(
+        "sandbox/keys.yaml",
+        "filesystem: {ro: [\"{HOME}/.ssh\"], rwx: [\"{CWD}\"]}\n",
+    );
+    let keys = world.value("beamtalk agents new hostile $HOME --sandbox keys --wait");
+    let found = ask(&keys, "grep -rl SECRET ~ 2>/dev/null | grep -v ask.sh");
+    assert_eq!(found, world.path("home/.ssh/id_ed25519").display().to_string());
+    world.config(
+        "sandbox/state.yaml",
+        "filesystem: {ro: [\"{HOME}/.beamtalk/workspaces\"]}\n",
+    );
+    world.check(
+        "beamtalk agents new hostile $W/work --sandbox state",
+        "beamtalk agents: sandbox: path …/.beamtalk/workspaces is not shown to any session\n[1]\n",
+    );
+    world.check(
+        "beamtalk agents new hostile $HOME/.ssh",
+        "beamtalk agents: sandbox: path …/.ssh is not shown to any session\n[1]\n",
+    );
+    // Nor does a link it left lead anywhere else the next time.
+    ask(
+        &id,
+        "mkdir -p ~/.config/git; mv ~/.config/git ~/.config/was; ln -s / ~/.config/git; ls ~/.config >/dev/null",
+    );
+    world.value(&format!("beamtalk agents restart {id}"));
+    world.check(
+        &format!("beamtalk agents wait {id} --for error,idle; beamtalk agents show {id} | grep ^last_error"),
+        "error\nlast_error: sandbox: path …/.config/git leads out of the working directory …/home\n",
+    );
+}
+
+/// Whether the daemon keeps a connection open: it says nothing, but does not hang up.
+fn stays(stream: &mut UnixStream) -> bool {
+    stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let mut byte = [0];
+    !matches!(stream.read(&mut byte), Ok(0))
+}
+
+#[test]
+fn connections_of_a_session_never_take_the_places_of_the_owner() {
+    let world = World::started();
+    let id = world.value("beamtalk agents new echo $W/work --wait");
+    let door = world.namespace().join(format!("doors/{id}/agent"));
+    let mut guests: Vec<UnixStream> = (0..256).filter_map(|_| UnixStream::connect(&door).ok()).collect();
+    assert!(guests.len() > 16);
+    // The owner comes in as ever, quickly, and the session itself goes on answering.
+    let began = Instant::now();
+    world.check("beamtalk agents list | wc -l", "2\n");
+    world.check(&format!("beamtalk agents state {id}"), "idle\n");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    world.until(&format!(
+        "beamtalk agents audit | grep '\"op\":\"connect\"' | grep 'session:{id}' | grep -q 'too many connections'"
+    ));
+    let open = guests.iter_mut().map(stays).filter(|stays| *stays).count();
+    // The driver of the session holds one of the sixteen.
+    assert!((1..=16).contains(&open), "{open} connections are open");
+    drop(guests);
+    world.until(&format!(
+        "beamtalk agents prompt {id} again --wait | grep -q again"
+    ));
+}
+
+#[test]
+fn requests_that_wait_at_a_door_are_bounded() {
+    let world = World::started();
+    let id = world.value("beamtalk agents new echo $W/work --wait");
+    let mut stream = UnixStream::connect(world.namespace().join(format!("doors/{id}/agent"))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut frame = |kind: u8, tag: u16, body: &[u8]| {
+        let size = u32::try_from(7 + body.len()).unwrap();
+        let head = [&size.to_le_bytes()[..], &[kind], &tag.to_le_bytes()].concat();
+        stream.write_all(&[&head, body].concat()).unwrap();
+    };
+    let text = |text: &str| [&u16::try_from(text.len()).unwrap().to_le_bytes(), text.as_bytes()].concat();
+    frame(
+        100,
+        0xffff,
+        &[&8192_u32.to_le_bytes()[..], &text("9P2000")].concat(),
+    );
+    frame(
+        104,
+        1,
+        &[
+            &0_u32.to_le_bytes()[..],
+            &u32::MAX.to_le_bytes(),
+            &text("x"),
+            &text("agents"),
+        ]
+        .concat(),
+    );
+    frame(
+        110,
+        2,
+        &[
+            &0_u32.to_le_bytes()[..],
+            &1_u32.to_le_bytes(),
+            &1_u16.to_le_bytes(),
+            &text("events"),
+        ]
+        .concat(),
+    );
+    frame(112, 3, &[&1_u32.to_le_bytes()[..], &[2]].concat());
+    for tag in 10..110 {
+        frame(
+            116,
+            tag,
+            &[
+                &1_u32.to_le_bytes()[..],
+                &0_u64.to_le_bytes(),
+                &512_u32.to_le_bytes(),
+            ]
+            .concat(),
+        );
+    }
+    // Four answers to the beginning, then one refusal for each read beyond those that wait.
+    let mut refused = 0;
+    while refused < 100 - 64 {
+        let mut head = [0; 7];
+        stream.read_exact(&mut head).unwrap();
+        let size = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let mut body = vec![0; size - 7];
+        stream.read_exact(&mut body).unwrap();
+        refused += usize::from(head[4] == 107);
+    }
+    world.check(&format!("beamtalk agents state {id}"), "idle\n");
+}
+
+#[test]
+fn a_process_that_looks_like_an_agent_needs_a_proof_at_the_owners_door() {
+    let world = World::started();
+    let confined = "setpriv --no-new-privs";
+    world.check(
+        &format!("{confined} beamtalk 9p -n read agent/list"),
+        "beamtalk 9p: attach agent: refused: this process cannot gain privileges, like an agent's; use a token\n[1]\n",
+    );
+    // The owner, whose shell may be like that, has the secret and is not locked out.
+    world.check(&format!("{confined} beamtalk 9p read agent/list"), "");
+    world.check(
+        &format!("{confined} beamtalk agents list"),
+        "ID  BACKEND  STATE  ALIAS  ROLE  CWD\n",
+    );
+    world.value("beamtalk agents token mint viewer read > $W/token");
+    world.check(&format!("{confined} beamtalk 9p -T $W/token read agent/list"), "");
+}
+
+/// Without a mount namespace doors can be seen by others: they ask for a token.
+#[test]
+fn a_door_that_others_can_see_asks_for_its_token() {
+    let world = World::new();
+    let open = HOSTILE.to_owned() + "best_effort: true\nnamespaces: {mount: false}\n";
+    world.config("backends/open.yaml", &open);
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    let ids: Vec<String> = (0..2)
+        .map(|_| world.value("beamtalk agents new open $W/work --wait"))
+        .collect();
+    let door = |id: &str| {
+        world
+            .namespace()
+            .join(format!("doors/{id}/agent"))
+            .display()
+            .to_string()
+    };
+    let launch = std::fs::read(world.state().join(format!("sessions/{}/launch.json", ids[0]))).unwrap();
+    let launch: Value = serde_json::from_slice(&launch).unwrap();
+    let token = launch["environment"]["AGENT_TOKEN"].as_str().unwrap();
+    std::fs::write(world.path("token"), token).unwrap();
+    for id in &ids {
+        world.check(
+            &format!("beamtalk 9p -n -a {} read agents/list", door(id)),
+            "beamtalk 9p: attach …: authentication required\n[1]\n",
+        );
+    }
+    world.value(&format!(
+        "beamtalk 9p -T $W/token -a {} read agents/list",
+        door(&ids[0])
+    ));
+    world.check(
+        &format!("beamtalk 9p -T $W/token -a {} read agents/list", door(&ids[1])),
+        "beamtalk 9p: auth …: authentication failed\n[1]\n",
+    );
+    // It knows its door, and is itself there; at the owner's it is turned away.
+    let record: Value =
+        serde_json::from_str(&world.value(&format!("beamtalk agents show {} --json", ids[0]))).unwrap();
+    let left = record["sandbox_report"]["open"].as_array().unwrap();
+    assert!(
+        left.contains(&"sockets".into()) && left.contains(&"processes".into()),
+        "{record}"
+    );
+    std::fs::write(
+        world.path("work/ask.sh"),
+        format!(
+            "echo $NAMESPACE; {BINARY} agents token list\nenv -i {BINARY} 9p -n -a {} read agents/list",
+            world.namespace().join("agent").display()
+        ),
+    )
+    .unwrap();
+    world.check(
+        &format!("beamtalk agents prompt {} '. ./ask.sh' --wait", ids[0]),
+        "…/ns/doors/…\nbeamtalk agents: permission denied\n\
+         beamtalk 9p: attach …: refused: this process cannot gain privileges, like an agent's; use a token\n[exit 1]\n",
+    );
+}
+
+#[test]
+fn the_state_follows_the_program_that_answers() {
+    let world = World::new();
+    world.config("backends/fragile.yaml", HOSTILE);
+    world.config(
+        "backends/outlived.yaml",
+        "command: [\"/bin/sh\", \"-c\", \"sleep 300 & echo ready; read line; exit 4\"]\n\
+         start: {ready: regex, regex: '^ready$'}\nidle: {mode: quiet}\nrestart: {policy: never}\n\
+         best_effort: true\nnamespaces: {pid: false}\n",
+    );
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    // The shell of a `shell` dies while nothing is asked of it.
+    let id = world.value("beamtalk agents new fragile $W/work --wait --timeout 30");
+    world.check(
+        &format!(
+            "kill -9 $(cat /proc/$(beamtalk 9p read agent/{id}/pid)/task/*/children); \
+             beamtalk agents wait {id} --for error,stopped --timeout 20; beamtalk agents prompt {id} lost"
+        ),
+        "error\nbeamtalk agents: session failed: exited with status 137\n[1]\n",
+    );
+    // A program ends while something it started holds its terminal.
+    let id = world.value("beamtalk agents new outlived $W/work --wait");
+    let pid = world.value(&format!("beamtalk 9p read agent/{id}/pid"));
+    world.check(
+        &format!("beamtalk agents prompt {id} go; beamtalk agents wait {id} --for error --timeout 20"),
+        "error\n",
+    );
+    world.check(
+        &format!("beamtalk agents show {id} | grep ^last_exit"),
+        "last_exit: 4\n",
+    );
+    world.check(
+        &format!("ps -o stat=,args= --sid {pid} | grep -v ^Z; kill -0 {pid} 2>/dev/null; echo $?"),
+        "1\n",
+    );
+}
+
+#[test]
+fn directories_of_ended_sessions_go_after_a_day() {
+    let world = World::started();
+    let id = world.value("beamtalk agents new echo $W/work --wait; beamtalk agents new echo $W/work --wait --alias two >/dev/null");
+    world.check(
+        &format!("beamtalk agents kill {id}; beamtalk agents kill two"),
+        "",
+    );
+    world.check(
+        "beamtalk agents doctor | grep -c '2 ended sessions have a directory left'",
+        "1\n",
+    );
+    let exited = world.state().join("sessions/.exited");
+    std::fs::create_dir(world.state().join("sessions/0badcafe")).unwrap();
+    world.value(&format!(
+        "touch -d '25 hours ago' {}/{id}; beamtalk agents stop",
+        exited.display()
+    ));
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    // The old one is gone, its record is kept; the new one and one that never was a session stay a day.
+    world.until(&format!("test ! -e {}/{id}", exited.display()));
+    world.check(&format!("ls {} | grep -c .", exited.display()), "3\n");
+    assert!(exited.join(format!("{id}.json")).exists());
+    assert!(exited.join("0badcafe").is_dir());
+    world.value(&format!(
+        "touch -d '8 days ago' {}/{id}.json; beamtalk agents stop",
+        exited.display()
+    ));
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    world.until(&format!("test ! -e {}/{id}.json", exited.display()));
+    let mode = std::fs::metadata(&exited).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
