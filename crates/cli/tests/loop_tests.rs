@@ -12,6 +12,8 @@ mod crashes;
 mod faults;
 #[path = "loop_tests/lifecycle.rs"]
 mod lifecycle;
+#[path = "loop_tests/orphans.rs"]
+mod orphans;
 #[path = "loop_tests/processes.rs"]
 mod processes;
 #[path = "loop_tests/servers.rs"]

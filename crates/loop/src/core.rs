@@ -101,10 +101,11 @@ pub enum Event {
         process: String,
         generation: u64,
     },
-    /// The group cannot be killed.
+    /// Some of the start cannot be killed.
     StopFailed {
         process: String,
         generation: u64,
+        left: Vec<u32>,
     },
     /// An output rule found a value.
     Matched {
@@ -121,8 +122,10 @@ pub enum Event {
         id: u64,
         result: Result<Captured, String>,
     },
+    /// The answer to [`Effect::Save`]; `version` is what [`Core::version`] gave when it was written.
     Saved {
         why: Save,
+        version: u64,
         result: Result<(), String>,
     },
     Posted(Post),
@@ -239,13 +242,6 @@ enum Wait {
     Save,
 }
 
-/// A poll under way.
-#[derive(Debug)]
-struct RunningPoll {
-    id: u64,
-    hook: String,
-}
-
 pub struct Core {
     config: Arc<Config>,
     plan: Plan,
@@ -258,7 +254,8 @@ pub struct Core {
     lane: Lane,
     running: Option<Execution>,
     wait: Wait,
-    poll: Option<RunningPoll>,
+    /// The polls under way, beside the lane: the hook of each.
+    polling: BTreeMap<u64, String>,
     polls: Polls,
     window: Window,
     /// The paths of a closed window, until it is known which of them exist.
@@ -307,7 +304,7 @@ impl Core {
             lane: Lane::default(),
             running: None,
             wait: Wait::Nothing,
-            poll: None,
+            polling: BTreeMap::new(),
             polls: Polls::new(&config),
             window: Window::new(config.debounce_ms),
             closed: None,
@@ -328,6 +325,11 @@ impl Core {
     /// The values to write when a save is asked for.
     pub fn values(&self) -> &BTreeMap<String, Value> {
         self.state.values()
+    }
+
+    /// Which change the values stand at; handed back with [`Event::Saved`].
+    pub fn version(&self) -> u64 {
+        self.state.version()
     }
 
     /// Grows with everything a status shows.
@@ -358,7 +360,7 @@ impl Core {
             | Wait::Hook(_)
             | Wait::Save => None,
         };
-        let poll = if self.is_lane_free() {
+        let poll = if self.phase == Phase::Running {
             self.polls.deadline()
         } else {
             None
@@ -433,8 +435,17 @@ impl Core {
             Event::Gone { process, generation } => {
                 self.process(now, &process, process::Input::Gone { generation }, &mut out);
             }
-            Event::StopFailed { process, generation } => {
-                self.process(now, &process, process::Input::StopFailed { generation }, &mut out);
+            Event::StopFailed {
+                process,
+                generation,
+                left,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::StopFailed { generation, left },
+                    &mut out,
+                );
             }
             Event::Matched {
                 process,
@@ -452,7 +463,7 @@ impl Core {
             }
             Event::Probed { id, answer } => self.probed(now, id, answer, &mut out),
             Event::HookDone { id, result } => self.hook_done(now, id, result, &mut out),
-            Event::Saved { why, result } => self.saved(now, why, result, &mut out),
+            Event::Saved { why, version, result } => self.saved(now, why, version, result, &mut out),
             Event::Posted(post) => self.posted(now, post, &mut out),
             Event::Requested {
                 workflow,
@@ -481,7 +492,37 @@ impl Core {
             }
         }
         self.advance(now, &mut out);
+        self.save_first(&mut out);
         out
+    }
+
+    /// The file holds what memory holds before a child starts or a post is answered. Effects are
+    /// carried out when the event has been dealt with completely, and a save writes what memory
+    /// holds then: so whether one is needed is known only here, and it goes before all of them.
+    fn save_first(&mut self, out: &mut Vec<Effect>) {
+        if !self.state.is_dirty() {
+            return;
+        }
+        let needs_file = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Spawn { .. }
+                    | Effect::RunHook { .. }
+                    | Effect::Answer {
+                        verdict: Verdict::Accepted { .. },
+                        ..
+                    }
+            )
+        };
+        if let Some(first) = out.iter().position(needs_file)
+            && !out
+                .iter()
+                .take(first)
+                .any(|effect| matches!(effect, Effect::Save(_)))
+        {
+            out.insert(first, Effect::Save(Save::Due));
+            self.state.saving();
+        }
     }
 
     /// Everything that may be due or possible now.
@@ -490,10 +531,10 @@ impl Core {
         self.tick_wait(now, out);
         self.close_window(now, out);
         self.run_lane(now, out);
+        self.start_polls(now, out);
         if self.state.save_at().is_some_and(|due| now >= due) {
             out.push(Effect::Save(Save::Due));
-            // The answer follows; until then the write is not due again.
-            self.state.tried(false);
+            self.state.saving();
         }
         self.end_if_down(out);
     }
@@ -552,8 +593,8 @@ impl Core {
         self.hinted = Some(now);
     }
 
-    fn saved(&mut self, now: Ms, why: Save, result: Result<(), String>, out: &mut Vec<Effect>) {
-        self.state.tried(result.is_ok());
+    fn saved(&mut self, now: Ms, why: Save, version: u64, result: Result<(), String>, out: &mut Vec<Effect>) {
+        self.state.tried(version, result.is_ok());
         match why {
             Save::Due => {
                 if let Err(reason) = result {
@@ -567,13 +608,6 @@ impl Core {
                 }
             }
             Save::Post => self.post_saved(result, out),
-        }
-    }
-
-    /// Before a child starts, the file holds what memory holds.
-    fn save_before_child(&mut self, out: &mut Vec<Effect>) {
-        if self.state.is_dirty() {
-            out.push(Effect::Save(Save::Due));
         }
     }
 
@@ -592,9 +626,7 @@ impl Core {
             finish(&request, &Err("the loop is shutting down".into()), out);
         }
         self.cancel_running(now, out);
-        if let Some(poll) = &self.poll {
-            out.push(Effect::StopHook { id: poll.id });
-        }
+        out.extend(self.polling.keys().map(|&id| Effect::StopHook { id }));
         let never: Vec<String> = self
             .processes
             .keys()
@@ -609,7 +641,7 @@ impl Core {
     fn end_if_down(&mut self, out: &mut Vec<Effect>) {
         let down = self.phase == Phase::Stopping
             && self.running.is_none()
-            && self.poll.is_none()
+            && self.polling.is_empty()
             && self.posts.is_empty()
             && self.processes.values().all(Supervised::is_settled);
         if down {

@@ -109,6 +109,12 @@ fn signal_name(signal: i32) -> String {
     name.map_or_else(|| "unknown".to_owned(), |name| format!("SIG{name}"))
 }
 
+/// Process ids as a list in a sentence.
+pub(crate) fn numbers(ids: &[u32]) -> String {
+    let texts: Vec<String> = ids.iter().map(u32::to_string).collect();
+    texts.join(", ")
+}
+
 /// Whether a line comes from a process or a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -9,20 +9,20 @@ mod perform;
 mod probes;
 mod signals;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use beamtalk_process::{Guard, descendants_of_self, reap_strangers};
+use beamtalk_process::Keepers;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use self::alarm::Alarm;
-use self::children::{Job, Ours};
+use self::children::Job;
 use self::probes::Prober;
-use self::signals::{Came, Signals};
+use self::signals::Signals;
 use crate::config::{Config, WatcherKind};
 use crate::core::{Core, Effect, Event, GroupStatus, Ms, Plan, Post, Servers, Status, Verdict, WatchStatus};
 use crate::error::Fatal;
@@ -55,6 +55,10 @@ pub enum Outcome {
     /// A second signal forced the end.
     Forced,
 }
+
+/// How much may wait for the shell. Whoever has more to say waits: a child for the reading of its
+/// output, the watcher for its changes, a client for its answer.
+const INBOX: usize = 1024;
 
 /// What comes to the shell from its tasks.
 pub(crate) enum Inbound {
@@ -123,7 +127,7 @@ async fn run_with(config: Config, options: Options, output: &Output) -> Outcome 
     let epoch = Instant::now();
     let prepared = tokio::select! {
         prepared = prepare(config, options, output, epoch) => prepared,
-        name = signals.end() => {
+        name = signals.next() => {
             // Nothing was started yet; what was prepared is dropped, which frees lock and guard.
             output.report(&Report::log(Level::Info, Part::Engine, format!("received {name}, shutting down")));
             output.report(&Report::Stop { reason: name.into(), exit: 0 });
@@ -163,10 +167,7 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
     let mut options = options;
     options.plan.epoch_ms = time::now_micros() / 1000;
     let lock = state_file::lock(&config.state_file).await?;
-    let guard = Guard::start(Some(&lock))?;
-    #[cfg(target_os = "linux")]
-    // Without it a detached descendant is only not found at the end.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let keepers = Keepers::start(Some(&lock))?;
     let config = Arc::new(config);
     let values = if options.fresh_state {
         BTreeMap::new()
@@ -180,21 +181,18 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         0,
         Event::Saved {
             why: crate::core::Save::Due,
+            version: core.version(),
             result: Ok(()),
         },
     );
     debug_assert!(saved.is_empty(), "nothing is due before the run begins");
 
-    let (inbox, inbound) = mpsc::unbounded_channel();
+    let (inbox, inbound) = mpsc::channel(INBOX);
     let watching = if options.plan.once {
         None
     } else {
         Some(start_watching(&config, output, inbox.clone()).await?)
     };
-    let ours = Ours::default();
-    if let Some(id) = guard.id() {
-        ours.add(id);
-    }
     let gate = Arc::new(Mutex::new(Gate::new(&config).map_err(Fatal::Random)?));
     let desk = Desk {
         config: Arc::clone(&config),
@@ -210,14 +208,13 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         output: output.clone(),
         inbox,
         inbound,
-        guard: Some(guard),
+        keepers: Some(keepers),
         _lock: lock,
         found: watching
             .as_ref()
             .map(|watching| watching.found)
             .unwrap_or_default(),
         watching,
-        ours,
         jobs: BTreeMap::new(),
         hooks: BTreeMap::new(),
         tokens: BTreeMap::new(),
@@ -243,9 +240,10 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
 async fn start_watching(
     config: &Config,
     output: &Output,
-    inbox: mpsc::UnboundedSender<Inbound>,
+    inbox: mpsc::Sender<Inbound>,
 ) -> Result<Watching, Fatal> {
-    let teller: Teller = Box::new(move |notice| inbox.send(Inbound::Notice(notice)).is_ok());
+    // The thread that watches waits for room: what happens meanwhile stays with the system.
+    let teller: Teller = Box::new(move |notice| inbox.blocking_send(Inbound::Notice(notice)).is_ok());
     let watching = watching::start(Scope::new(config), config.watcher.clone(), teller)
         .await
         .map_err(|cause| Fatal::Watch {
@@ -277,13 +275,12 @@ pub(crate) struct Shell {
     config: Arc<Config>,
     epoch: Instant,
     output: Output,
-    inbox: mpsc::UnboundedSender<Inbound>,
-    inbound: mpsc::UnboundedReceiver<Inbound>,
-    guard: Option<Guard>,
+    inbox: mpsc::Sender<Inbound>,
+    inbound: mpsc::Receiver<Inbound>,
+    keepers: Option<Keepers>,
     _lock: std::fs::File,
     watching: Option<Watching>,
     found: Found,
-    ours: Ours,
     jobs: BTreeMap<(String, u64), Job>,
     hooks: BTreeMap<u64, oneshot::Sender<()>>,
     /// Tokens of children with a scope of their own.
@@ -384,22 +381,21 @@ impl Shell {
             );
             tokio::select! {
                 biased;
-                came = signals.next() => match came {
-                    Came::Child => reap_strangers(&self.ours.ids()),
-                    Came::End(_) if stopping => return self.force(),
-                    Came::End(name) => {
-                        stopping = true;
-                        let line = format!("received {name}, shutting down");
-                        self.feed(Event::Shutdown { line, reason: name.into() });
+                name = signals.next() => {
+                    if stopping {
+                        return self.force();
                     }
-                },
+                    stopping = true;
+                    let line = format!("received {name}, shutting down");
+                    self.feed(Event::Shutdown { line, reason: name.into() });
+                }
                 () = sleep_until(limit) => {
                     limit = None;
                     stopping = true;
                     self.feed(Event::TimedOut { limit: self.timeout_ms.unwrap_or_default() });
                 }
-                () = guard_ended(&mut self.guard) => {
-                    self.guard = None;
+                () = guard_ended(&mut self.keepers) => {
+                    self.keepers = None;
                     let text = "the guard process ended; without it nothing can be left running".to_owned();
                     self.feed(Event::Fatal { part: Part::Process, text });
                 }
@@ -496,20 +492,17 @@ impl Shell {
             .status(self.now(), std::process::id(), watch, self.servers.clone())
     }
 
-    /// A second signal: everything dies now. The guard sees to what is left.
+    /// A second signal: everything dies now. The guard sees to it.
     fn force(self) -> Outcome {
-        self.ours.kill_all();
-        kill_descendants(&self.guard_ids());
+        if let Some(keepers) = &self.keepers {
+            keepers.kill_all();
+        }
         control_server::unbind(&self.config.state_file);
         self.output.report(&Report::Stop {
             reason: "forced".into(),
             exit: 130,
         });
         Outcome::Forced
-    }
-
-    fn guard_ids(&self) -> BTreeSet<u32> {
-        self.guard.as_ref().and_then(Guard::id).into_iter().collect()
     }
 
     /// Everything is down: close what is open, let the guard go.
@@ -519,9 +512,8 @@ impl Shell {
         }
         drop(self.watching.take());
         control_server::unbind(&self.config.state_file);
-        kill_descendants(&self.guard_ids());
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss().await;
+        if let Some(keepers) = self.keepers.take() {
+            keepers.dismiss().await;
         }
         Outcome::Ended(self.ended.unwrap_or(1))
     }
@@ -553,19 +545,6 @@ impl Shell {
     }
 }
 
-/// On Linux the descendants of dead children fell to this process: none of them stays.
-fn kill_descendants(besides: &BTreeSet<u32>) {
-    for _ in 0..20 {
-        let left = descendants_of_self(besides);
-        if left.is_empty() {
-            return;
-        }
-        beamtalk_process::kill_each(&left);
-        std::thread::sleep(Duration::from_millis(5));
-        reap_strangers(besides);
-    }
-}
-
 async fn sleep_until(deadline: Option<tokio::time::Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -573,9 +552,9 @@ async fn sleep_until(deadline: Option<tokio::time::Instant>) {
     }
 }
 
-async fn guard_ended(guard: &mut Option<Guard>) {
-    match guard {
-        Some(guard) => guard.ended().await,
+async fn guard_ended(keepers: &mut Option<Keepers>) {
+    match keepers {
+        Some(keepers) => keepers.ended().await,
         None => std::future::pending().await,
     }
 }

@@ -33,6 +33,44 @@ pub(crate) fn holds_for(time: Duration, what: &str, mut holds: impl FnMut() -> b
     }
 }
 
+/// Numbers that look random and can be had again: the seed is printed.
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// Seeded by `BEAMTALK_SEED`, or anew.
+    pub(crate) fn from_environment() -> Self {
+        let given = std::env::var("BEAMTALK_SEED")
+            .ok()
+            .and_then(|text| text.parse().ok());
+        let fresh = || {
+            let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+            now.as_nanos() as u64 ^ u64::from(std::process::id())
+        };
+        let seed: u64 = given.unwrap_or_else(fresh);
+        println!("BEAMTALK_SEED={seed}");
+        Self(seed | 1)
+    }
+
+    /// How many times, from the environment or as given.
+    pub(crate) fn count(variable: &str, default: u64) -> u64 {
+        std::env::var(variable)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) % limit
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+    }
+}
+
 /// A directory of its own with a config. Dropping it checks that nobody is left there.
 pub(crate) struct Place {
     directory: tempfile::TempDir,

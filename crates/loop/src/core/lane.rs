@@ -51,10 +51,6 @@ impl Lane {
         self.queue.pop_front()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Request> {
         self.queue.iter()
     }

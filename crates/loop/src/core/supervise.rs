@@ -107,7 +107,6 @@ impl Core {
                 self.state.set(now, &rule.state_key, Value::String(String::new()));
             }
         }
-        self.save_before_child(out);
         out.push(Effect::Spawn {
             process: name.to_owned(),
             generation,

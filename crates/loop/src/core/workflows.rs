@@ -1,4 +1,4 @@
-//! The lane at work: which execution or poll is next, what each step does, how it ends.
+//! The lane at work, and the polls beside it: which execution is next, what each step does, how it ends.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::execution::{Execution, Next, StepPlace};
 use super::health::request_limit;
 use super::lane::Request;
 use super::process::Input;
-use super::{Captured, Core, Effect, Ms, Phase, RunningPoll, Save, Wait, finish, log};
+use super::{Captured, Core, Effect, Ms, Phase, Save, Wait, finish, log};
 use crate::config::{LogStyle, ProbeTarget, Step};
 use crate::report::{Level, Part, Report, Source, WorkflowPhase};
 use crate::template::{Insert, render};
@@ -17,16 +17,11 @@ use crate::template::{Insert, render};
 const POLL_LIMIT: Ms = 30_000;
 
 impl Core {
-    /// Whether nothing runs and nothing waits, so that a poll may take the lane.
-    pub(super) fn is_lane_free(&self) -> bool {
-        self.phase == Phase::Running && self.running.is_none() && self.poll.is_none() && self.lane.is_empty()
-    }
-
-    /// Take up the next execution or poll when the lane is free for it.
+    /// Take up the next execution when the lane is free for it.
     pub(super) fn run_lane(&mut self, now: Ms, out: &mut Vec<Effect>) {
         loop {
             self.continue_execution(now, out);
-            if self.running.is_some() || self.poll.is_some() {
+            if self.running.is_some() {
                 return;
             }
             let request = match self.phase {
@@ -43,12 +38,7 @@ impl Core {
                         self.shut_down(now, "done".into(), out);
                         return;
                     }
-                    None => {
-                        if let Some(hook) = self.polls.take_due(now) {
-                            self.start_poll(hook, out);
-                        }
-                        return;
-                    }
+                    None => return,
                 },
                 Phase::Waiting | Phase::Starting | Phase::Stopping | Phase::Ended => return,
             };
@@ -69,6 +59,15 @@ impl Core {
         self.polls.begin(now);
     }
 
+    /// Polls run beside the lane: they delay no execution and wait for none.
+    pub(super) fn start_polls(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        while self.phase == Phase::Running
+            && let Some(hook) = self.polls.take_due(now)
+        {
+            self.start_poll(hook, out);
+        }
+    }
+
     fn start_poll(&mut self, hook: String, out: &mut Vec<Effect>) {
         let id = self.ids.next();
         let limit = self
@@ -77,7 +76,6 @@ impl Core {
             .get(&hook)
             .and_then(|hook| hook.timeout_ms)
             .unwrap_or(POLL_LIMIT);
-        self.save_before_child(out);
         out.push(Effect::RunHook {
             id,
             hook: hook.clone(),
@@ -85,7 +83,7 @@ impl Core {
             changed: Vec::new(),
             limit: Some(limit),
         });
-        self.poll = Some(RunningPoll { id, hook });
+        self.polling.insert(id, hook);
     }
 
     fn start_execution(&mut self, now: Ms, request: Request, out: &mut Vec<Effect>) {
@@ -173,7 +171,6 @@ impl Core {
                     changed: execution.request.changed.clone(),
                     limit: self.config.hook.get(hook).and_then(|hook| hook.timeout_ms),
                 };
-                self.save_before_child(out);
                 out.push(effect);
                 self.wait = Wait::Hook(id);
                 None
@@ -301,10 +298,8 @@ impl Core {
         result: Result<Captured, String>,
         out: &mut Vec<Effect>,
     ) {
-        if self.poll.as_ref().is_some_and(|poll| poll.id == id)
-            && let Some(poll) = self.poll.take()
-        {
-            self.poll_done(now, &poll.hook, result, out);
+        if let Some(hook) = self.polling.remove(&id) {
+            self.poll_done(now, &hook, result, out);
         } else if matches!(self.wait, Wait::Hook(waiting) if waiting == id) {
             self.wait = Wait::Nothing;
             if self.is_stopping() {

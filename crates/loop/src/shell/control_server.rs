@@ -109,11 +109,12 @@ async fn answer(
             let (reply, values) = oneshot::channel();
             desk.inbox
                 .send(Inbound::State { key, reply })
+                .await
                 .map_err(|_| gone())?;
             say(write, &Answer::State(values.await.map_err(|_| gone())?)).await
         }
         Ask::Stop => {
-            desk.inbox.send(Inbound::Stop).map_err(|_| gone())?;
+            desk.inbox.send(Inbound::Stop).await.map_err(|_| gone())?;
             say(write, &Answer::Stopping).await
         }
         Ask::Trigger { event, value, wait } => {
@@ -131,7 +132,7 @@ async fn answer(
 
 async fn status(desk: &Desk) -> Option<Answer> {
     let (reply, status) = oneshot::channel();
-    desk.inbox.send(Inbound::Status { reply }).ok()?;
+    desk.inbox.send(Inbound::Status { reply }).await.ok()?;
     status.await.ok().map(|status| Answer::Status(Box::new(status)))
 }
 
@@ -158,7 +159,7 @@ async fn trigger(
     };
     if let Some(rejection) = refused {
         desk.record(&caller, "cli", Some(value), Err(rejection));
-        desk.refuse(&caller, rejection);
+        desk.refuse(&caller, rejection).await;
         return say(write, &Answer::Error(rejection.kind().into())).await;
     }
     match desk.post(event, value, waits).await {

@@ -24,10 +24,11 @@ impl Shell {
                 let result = state_file::write(&self.config.state_file, self.core.values());
                 return Some(Event::Saved {
                     why,
+                    version: self.core.version(),
                     result: result.map_err(|error| error.to_string()),
                 });
             }
-            Effect::Spawn { process, generation } => return Some(self.spawn(process, generation)),
+            Effect::Spawn { process, generation } => return self.spawn(process, generation),
             Effect::Stop { process, generation } => {
                 // A job that has ended already has said, or is saying, that it is gone.
                 match self.jobs.remove(&(process.clone(), generation)) {
@@ -143,25 +144,17 @@ impl Shell {
         })
     }
 
-    fn spawn(&mut self, name: String, generation: u64) -> Event {
-        match self.try_spawn(&name, generation) {
-            Ok(pid) => Event::Spawned {
-                process: name,
-                generation,
-                pid,
-            },
-            Err(reason) => {
-                self.revoke(&Holder::Process(name.clone(), generation));
-                Event::SpawnFailed {
-                    process: name,
-                    generation,
-                    reason,
-                }
-            }
-        }
+    /// Ask for a start; whether it came about is told later, unless it is known at once.
+    fn spawn(&mut self, name: String, generation: u64) -> Option<Event> {
+        let reason = self.try_spawn(&name, generation).err()?;
+        Some(Event::SpawnFailed {
+            process: name,
+            generation,
+            reason,
+        })
     }
 
-    fn try_spawn(&mut self, name: &str, generation: u64) -> Result<u32, String> {
+    fn try_spawn(&mut self, name: &str, generation: u64) -> Result<(), String> {
         let config = std::sync::Arc::clone(&self.config);
         let process = config.process.get(name).ok_or("no such process")?;
         // The token of the last start ends with it.
@@ -202,12 +195,12 @@ impl Shell {
             rules: CompiledRule::all(process),
             stop: stop_of(process),
         };
-        let guard = self.guard.as_ref().ok_or("the guard is gone")?.link();
-        let (pid, job) = children::start(start, &guard, &self.ours, &self.output, &self.inbox)
-            .map_err(|error| error.to_string())?;
+        let keepers = self.keepers.as_ref().ok_or("the guard is gone")?;
+        let job =
+            children::start(start, keepers, &self.output, &self.inbox).map_err(|error| error.to_string())?;
         self.jobs.retain(|(other, _), _| other != name);
         self.jobs.insert((name.to_owned(), generation), job);
-        Ok(pid)
+        Ok(())
     }
 
     fn run_hook(
@@ -248,8 +241,8 @@ impl Shell {
             capture: hook.capture,
             limit,
         };
-        let guard = self.guard.as_ref().ok_or("the guard is gone")?.link();
-        let stop = hooks::start(run, &guard, &self.ours, &self.output, &self.inbox)?;
+        let keepers = self.keepers.as_ref().ok_or("the guard is gone")?;
+        let stop = hooks::start(run, keepers, &self.output, &self.inbox)?;
         self.hooks.insert(id, stop);
         Ok(())
     }
@@ -260,6 +253,12 @@ impl Shell {
             Event::HookDone { id, .. } => {
                 self.hooks.remove(id);
                 self.revoke(&Holder::Hook(*id));
+            }
+            Event::SpawnFailed {
+                process, generation, ..
+            } => {
+                self.jobs.remove(&(process.clone(), *generation));
+                self.revoke(&Holder::Process(process.clone(), *generation));
             }
             Event::Exited {
                 process, generation, ..
