@@ -8,9 +8,12 @@
 mod execution;
 mod health;
 mod lane;
+mod operate;
 mod polls;
 mod posts;
 mod process;
+mod reconfigure;
+mod runs;
 mod state;
 mod status;
 mod supervise;
@@ -31,13 +34,15 @@ use self::state::State;
 use self::status::Counts;
 use self::supervise::Supervised;
 use self::window::Window;
-use crate::config::Config;
+use crate::config::{Config, EventDeclaration, OnBusy};
 use crate::pattern::Groups;
 use crate::report::{Exit, Level, Part, Report, Source};
 
 pub(crate) use execution::Execution as Foresight;
+pub use operate::Operation;
 pub use posts::{Post, Verdict};
-pub use status::{GroupStatus, Servers, Status, WatchStatus};
+pub use runs::ARROW;
+pub use status::{DetachedStatus, GroupStatus, RunStatus, Servers, Status, WatchStatus};
 pub use window::Change;
 
 /// Milliseconds since the run began.
@@ -76,11 +81,21 @@ pub enum Event {
         changes: Vec<Change>,
         at: Ms,
     },
-    /// The answer to [`Effect::CheckWindow`]: those that do not exist.
+    /// The answer to [`Effect::CheckWindow`]: those that do not exist, and those that files such
+    /// as `.gitignore` exclude.
     WindowChecked {
         missing: BTreeSet<String>,
+        excluded: BTreeSet<String>,
     },
     ConfigChanged,
+    /// The edited config is valid.
+    Reconfigured(Arc<Config>),
+    /// A user asks for an operation on one process.
+    Operate {
+        process: String,
+        operation: Operation,
+        waiter: u64,
+    },
     Spawned {
         process: String,
         generation: u64,
@@ -161,7 +176,7 @@ pub enum Save {
 }
 
 /// Something to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Effect {
     Report(Report),
     /// Write the state; answered by [`Event::Saved`].
@@ -193,8 +208,12 @@ pub enum Effect {
     StopHook {
         id: u64,
     },
-    /// See which of the paths exist; answered by [`Event::WindowChecked`].
+    /// See which of the paths exist and which are excluded; answered by [`Event::WindowChecked`].
     CheckWindow(Vec<String>),
+    /// See whether the edited config is valid, then [`Event::Reconfigured`].
+    LoadConfig,
+    /// The config that is in force from now on.
+    Applied(Arc<Config>),
     Reload,
     /// Answer a post.
     Answer {
@@ -228,7 +247,7 @@ enum Phase {
 #[derive(Debug)]
 enum Wait {
     Nothing,
-    Process,
+    Process(String),
     Hook(u64),
     Sleep {
         until: Ms,
@@ -261,6 +280,16 @@ pub struct Core {
     /// The paths of a closed window, until it is known which of them exist.
     closed: Option<BTreeMap<String, bool>>,
     processes: BTreeMap<String, Supervised>,
+    /// Starts that wait for other processes.
+    held: BTreeMap<String, operate::Held>,
+    /// Who waits for an operation on a process.
+    operators: BTreeMap<String, Vec<u64>>,
+    /// Shutdown: those that wait for others to be stopped first.
+    to_stop: Vec<String>,
+    /// What begins when the step under way is over, instead of the next one.
+    superseding: Option<Request>,
+    /// A config that waits for the execution under way.
+    next_config: Option<Arc<Config>>,
     /// In the order they were last started.
     started: Vec<String>,
     posts: VecDeque<posts::Saving>,
@@ -274,11 +303,7 @@ pub struct Core {
 
 impl Core {
     pub fn new(config: Arc<Config>, plan: Plan, values: BTreeMap<String, Value>) -> Self {
-        let patterns = config
-            .event
-            .iter()
-            .filter_map(|(name, event)| Some((name.clone(), Regex::new(event.pattern.as_ref()?).ok()?)))
-            .collect();
+        let patterns = patterns_of(&config);
         let processes = config
             .process
             .iter()
@@ -292,7 +317,14 @@ impl Core {
         let names = plan.workflows.as_ref().unwrap_or(&config.startup_workflows);
         let startup = names
             .iter()
-            .map(|name| Request::new(name, Source::Startup, plan.changed.clone()))
+            .map(|name| {
+                Request::new(
+                    name,
+                    Source::Startup,
+                    plan.changed.clone(),
+                    vec!["startup".to_owned()],
+                )
+            })
             .collect();
         Self {
             groups: Groups::new(&config),
@@ -306,9 +338,14 @@ impl Core {
             wait: Wait::Nothing,
             polling: BTreeMap::new(),
             polls: Polls::new(&config),
-            window: Window::new(config.debounce_ms),
+            window: Window::new(config.debounce_ms, config.debounce_mode),
             closed: None,
             processes,
+            held: BTreeMap::new(),
+            operators: BTreeMap::new(),
+            to_stop: Vec::new(),
+            superseding: None,
+            next_config: None,
             started: Vec::new(),
             posts: VecDeque::new(),
             counts: Counts::new(&config),
@@ -356,7 +393,7 @@ impl Core {
             } => Some(*next),
             Wait::Ready { flight: Some(_), .. }
             | Wait::Nothing
-            | Wait::Process
+            | Wait::Process(_)
             | Wait::Hook(_)
             | Wait::Save => None,
         };
@@ -389,7 +426,15 @@ impl Core {
                     self.window.add(at.min(now), changes);
                 }
             }
-            Event::WindowChecked { missing } => self.window_checked(&missing),
+            Event::WindowChecked { missing, excluded } => {
+                self.window_checked(now, &missing, &excluded, &mut out);
+            }
+            Event::Reconfigured(config) => self.reconfigured(config),
+            Event::Operate {
+                process,
+                operation,
+                waiter,
+            } => self.operated(now, &process, operation, waiter, &mut out),
             Event::ConfigChanged => self.config_changed(now, &mut out),
             Event::Spawned {
                 process,
@@ -528,6 +573,7 @@ impl Core {
     /// Everything that may be due or possible now.
     fn advance(&mut self, now: Ms, out: &mut Vec<Effect>) {
         self.tick_processes(now, out);
+        self.start_held(now, out);
         self.tick_wait(now, out);
         self.close_window(now, out);
         self.run_lane(now, out);
@@ -536,6 +582,8 @@ impl Core {
             out.push(Effect::Save(Save::Due));
             self.state.saving();
         }
+        self.stop_in_order(now, out);
+        self.forget_retired();
         self.end_if_down(out);
     }
 
@@ -544,44 +592,73 @@ impl Core {
             && !self.is_stopping()
             && let Some(paths) = self.window.take(now)
         {
-            let doubtful = paths
-                .iter()
-                .filter(|(_, known)| !**known)
-                .map(|(path, _)| path.clone())
-                .collect();
+            let names = paths.keys().cloned().collect();
             self.closed = Some(paths);
-            out.push(Effect::CheckWindow(doubtful));
+            out.push(Effect::CheckWindow(names));
         }
     }
 
-    fn window_checked(&mut self, missing: &BTreeSet<String>) {
+    fn window_checked(
+        &mut self,
+        now: Ms,
+        missing: &BTreeSet<String>,
+        excluded: &BTreeSet<String>,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(paths) = self.closed.take() else { return };
         if self.is_stopping() {
             return;
         }
-        let mut requests: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut requests: BTreeMap<String, (Vec<String>, Vec<String>, OnBusy)> = BTreeMap::new();
         // A path nobody knew before and that is gone again was scratch.
         let real = paths
             .into_iter()
             .filter(|(path, known)| *known || !missing.contains(path));
-        for (path, _) in real {
-            let workflows: BTreeSet<&str> = self
-                .groups
-                .matching(&path)
-                .into_iter()
-                .map(|(_, workflow)| workflow)
-                .collect();
-            for workflow in workflows {
-                requests.entry(workflow).or_default().push(path.clone());
+        for (path, known) in real {
+            for (group, workflow) in self.groups.matching(&path) {
+                let Some(found) = self.config.watch.get(group) else {
+                    continue;
+                };
+                if found.ignore_files && excluded.contains(&path) {
+                    continue;
+                }
+                let (changed, cause, on_busy) = requests
+                    .entry(workflow.to_owned())
+                    .or_insert_with(|| (Vec::new(), Vec::new(), OnBusy::Queue));
+                if changed.last() != Some(&path) {
+                    changed.push(path.clone());
+                }
+                if cause.is_empty() {
+                    let what = match (known, missing.contains(&path)) {
+                        (_, true) => "removed",
+                        (true, false) => "modified",
+                        (false, false) => "created",
+                    };
+                    *cause = vec![format!("file {path} ({what})"), format!("watch {group}")];
+                }
+                if found.on_busy == OnBusy::Restart {
+                    *on_busy = OnBusy::Restart;
+                }
             }
         }
-        for (workflow, changed) in requests {
-            self.lane.push(Request::new(workflow, Source::Watch, changed));
+        for (workflow, (changed, mut cause, on_busy)) in requests {
+            if let (Some(first), more @ 1..) = (cause.first_mut(), changed.len() - 1) {
+                first.push_str(&format!(" and {more} more"));
+            }
+            let request = Request::new(&workflow, Source::Watch, changed, cause);
+            match on_busy {
+                OnBusy::Queue => self.lane.push(request),
+                OnBusy::Restart => self.supersede(now, request, out),
+            }
             self.revision += 1;
         }
     }
 
     fn config_changed(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        if self.config.reload_config {
+            out.push(Effect::LoadConfig);
+            return;
+        }
         // One save of the file is several changes; one hint is enough.
         if self.hinted.is_none_or(|last| now >= last + 1000) {
             let text = format!(
@@ -633,9 +710,19 @@ impl Core {
             .filter(|name| !self.started.contains(name))
             .cloned()
             .collect();
-        for name in self.started.clone().into_iter().rev().chain(never) {
-            self.process(now, &name, process::Input::Shutdown, out);
+        self.held.clear();
+        self.next_config = None;
+        self.to_stop = self.started.iter().rev().cloned().chain(never).collect();
+        for name in self.to_stop.clone() {
+            self.process(now, &name, process::Input::Close, out);
         }
+        for waiter in std::mem::take(&mut self.operators).into_values().flatten() {
+            out.push(Effect::Finished {
+                waiter,
+                result: Err("the loop is shutting down".into()),
+            });
+        }
+        self.stop_in_order(now, out);
     }
 
     fn end_if_down(&mut self, out: &mut Vec<Effect>) {
@@ -656,6 +743,14 @@ impl Core {
             out.push(Effect::End { code: self.code });
         }
     }
+}
+
+/// The patterns posted values have to match.
+fn patterns_of(config: &Config) -> BTreeMap<String, Regex> {
+    let compile = |(name, event): (&String, &EventDeclaration)| {
+        Some((name.clone(), Regex::new(event.pattern.as_ref()?).ok()?))
+    };
+    config.event.iter().filter_map(compile).collect()
 }
 
 fn log(level: Level, part: Part, text: impl Into<String>) -> Effect {

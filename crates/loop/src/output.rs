@@ -235,12 +235,14 @@ fn as_json(report: &Report, limit: Level) -> Option<String> {
             phase,
             source,
             changed,
+            cause,
             error,
             ms,
         } => (
             "workflow",
             json!({
-                "name": name, "phase": phase, "source": source, "changed": changed, "error": error, "ms": ms,
+                "name": name, "phase": phase, "source": source, "changed": changed, "cause": cause,
+                "error": error, "ms": ms,
             }),
         ),
         Report::Step {

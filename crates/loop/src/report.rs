@@ -123,7 +123,7 @@ pub enum ChildKind {
     Hook,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
     Stdout,
@@ -147,6 +147,10 @@ pub enum Source {
     Event,
     Observe,
     Workspace,
+    /// Another workflow, when it ended.
+    Trigger,
+    /// A step of another workflow.
+    Inline,
 }
 
 /// The record of one request to an event. It never holds the value or a token.
@@ -182,6 +186,8 @@ pub enum Report {
         phase: WorkflowPhase,
         source: Source,
         changed: Vec<String>,
+        /// What led to it, as one line.
+        cause: String,
         error: Option<String>,
         ms: Option<u64>,
     },

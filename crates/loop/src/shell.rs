@@ -3,11 +3,14 @@
 mod alarm;
 mod children;
 mod control_server;
+mod detached;
 mod environment;
 mod hooks;
 mod perform;
 mod probes;
+mod reconfigure;
 mod signals;
+mod tails;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -21,15 +24,21 @@ use tokio::task::AbortHandle;
 
 use self::alarm::Alarm;
 use self::children::Job;
+use self::detached::Register;
 use self::probes::Prober;
 use self::signals::Signals;
+pub use self::tails::Said;
+pub(crate) use self::tails::Tails;
 use crate::config::{Config, WatcherKind};
-use crate::core::{Core, Effect, Event, GroupStatus, Ms, Plan, Post, Servers, Status, Verdict, WatchStatus};
+use crate::core::{
+    Core, Effect, Event, GroupStatus, Ms, Operation, Plan, Post, Servers, Status, Verdict, WatchStatus,
+};
 use crate::error::Fatal;
 use crate::events::audit::AuditLog;
 use crate::events::gate::{Failures, Gate, Token};
 use crate::events::server::Desk;
 use crate::output::{Output, Style};
+use crate::record::Record;
 use crate::report::{Level, Part, Report};
 use crate::watch::{Found, Notice, Scope, Teller, Watching};
 use crate::{events, http, reload, state_file, time, watch as watching};
@@ -73,6 +82,13 @@ pub(crate) enum Inbound {
     Rejected {
         event: String,
     },
+    Operate {
+        process: String,
+        operation: Operation,
+        reply: oneshot::Sender<Result<(), String>>,
+    },
+    /// A watcher for another config has seen everything there is.
+    Watching(Watching),
     Status {
         reply: oneshot::Sender<Status>,
     },
@@ -167,6 +183,7 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
     let mut options = options;
     options.plan.epoch_ms = time::now_micros() / 1000;
     let lock = state_file::lock(&config.state_file).await?;
+    state_file::sweep(&config.state_file);
     let keepers = Keepers::start(Some(&lock))?;
     let config = Arc::new(config);
     let values = if options.fresh_state {
@@ -195,7 +212,8 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
     };
     let gate = Arc::new(Mutex::new(Gate::new(&config).map_err(Fatal::Random)?));
     let desk = Desk {
-        config: Arc::clone(&config),
+        config: Arc::new(Mutex::new(Arc::clone(&config))),
+        tails: Tails::default(),
         gate: Arc::clone(&gate),
         inbox: inbox.clone(),
         audit: Arc::new(AuditLog::beside(&config.state_file)),
@@ -216,6 +234,9 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
             .unwrap_or_default(),
         watching,
         jobs: BTreeMap::new(),
+        quiet: BTreeMap::new(),
+        detached: Register::beside(&config.state_file),
+        marks: BTreeMap::new(),
         hooks: BTreeMap::new(),
         tokens: BTreeMap::new(),
         desk,
@@ -282,6 +303,12 @@ pub(crate) struct Shell {
     watching: Option<Watching>,
     found: Found,
     jobs: BTreeMap<(String, u64), Job>,
+    /// Programs that outlive the loop.
+    detached: Register,
+    /// Detached hooks under way: their names, and the marks of what they leave behind.
+    marks: BTreeMap<u64, (String, String)>,
+    /// What polls that show only news showed last.
+    quiet: BTreeMap<String, Arc<Mutex<Vec<hooks::Shown>>>>,
     hooks: BTreeMap<u64, oneshot::Sender<()>>,
     /// Tokens of children with a scope of their own.
     tokens: BTreeMap<Holder, Token>,
@@ -310,6 +337,10 @@ impl Shell {
             path: crate::control::socket_path(&self.config.state_file),
             cause,
         })?;
+        if let Err(error) = Record::write(&self.config.file, &self.config.state_file) {
+            let text = format!("this loop is found by its config only: {error}");
+            self.log(Level::Warn, Part::Engine, text);
+        }
         let control = control_server::run(socket, self.desk.clone(), self.revision.subscribe());
         self.tasks.push(tokio::spawn(control).abort_handle());
         if !self.config.event.is_empty()
@@ -425,6 +456,30 @@ impl Shell {
                 part: Part::Watch,
                 text,
             }),
+            Inbound::Operate {
+                process,
+                operation,
+                reply,
+            } => {
+                self.next_post += 1;
+                let waiter = self.next_post;
+                let waiting = Poster {
+                    verdict: None,
+                    done: Some(reply),
+                };
+                self.posts.insert(waiter, waiting);
+                self.feed(Event::Operate {
+                    process,
+                    operation,
+                    waiter,
+                });
+            }
+            Inbound::Watching(watching) => {
+                if !self.core.is_stopping() {
+                    self.found = watching.found;
+                    self.watching = Some(watching);
+                }
+            }
             Inbound::Post {
                 event,
                 value,
@@ -472,12 +527,13 @@ impl Shell {
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&mut self) -> Status {
         let backend = match self.config.watcher.kind {
             WatcherKind::Native => "native",
             WatcherKind::Poll => "poll",
         };
-        let groups = self.config.watch.iter().map(|(name, group)| GroupStatus {
+        let config = Arc::clone(&self.config);
+        let groups = config.watch.iter().map(|(name, group)| GroupStatus {
             name: name.clone(),
             workflow: group.workflow.clone(),
             patterns: group.paths.clone(),
@@ -488,8 +544,11 @@ impl Shell {
             files: self.found.files,
             groups: groups.collect(),
         };
-        self.core
-            .status(self.now(), std::process::id(), watch, self.servers.clone())
+        let mut status = self
+            .core
+            .status(self.now(), std::process::id(), watch, self.servers.clone());
+        status.detached = self.detached.statuses();
+        status
     }
 
     /// A second signal: everything dies now. The guard sees to it.
@@ -497,12 +556,17 @@ impl Shell {
         if let Some(keepers) = &self.keepers {
             keepers.kill_all();
         }
-        control_server::unbind(&self.config.state_file);
+        self.unbind();
         self.output.report(&Report::Stop {
             reason: "forced".into(),
             exit: 130,
         });
         Outcome::Forced
+    }
+
+    fn unbind(&self) {
+        control_server::unbind(&self.config.state_file);
+        Record::remove(&self.config.file);
     }
 
     /// Everything is down: close what is open, let the guard go.
@@ -511,7 +575,7 @@ impl Shell {
             task.abort();
         }
         drop(self.watching.take());
-        control_server::unbind(&self.config.state_file);
+        self.unbind();
         if let Some(keepers) = self.keepers.take() {
             keepers.dismiss().await;
         }

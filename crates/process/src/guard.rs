@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::detached::DETACHED_ARGUMENT;
 use crate::error::Error;
 use crate::group::{Group, any_alive, signal_each};
 use crate::keepers::KEEPERS_ARGUMENT;
@@ -132,6 +133,9 @@ fn record(kind: u8, id: u32) -> Record {
 pub fn run_guard_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     let word = arguments.nth(1)?;
+    if word == DETACHED_ARGUMENT {
+        return Some(crate::detached::become_detached(arguments));
+    }
     if arguments.next().is_some() || word != GUARD_ARGUMENT && word != KEEPERS_ARGUMENT {
         return None;
     }

@@ -10,6 +10,7 @@
 //! It knows nothing of what the programs are for: no restart policy, no labels, no state.
 
 mod child;
+mod detached;
 mod error;
 mod group;
 mod guard;
@@ -20,6 +21,7 @@ mod members;
 mod wire;
 
 pub use child::{Child, Spec, Stdin, Stop, announce_before_exec, find_program, spawn};
+pub use detached::{Detached, detached_with_mark, spawn_detached};
 pub use error::Error;
 pub use group::Group;
 pub use guard::{GUARD_ARGUMENT, Guard, GuardLink, run_guard_if_asked};

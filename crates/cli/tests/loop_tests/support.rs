@@ -74,12 +74,14 @@ impl Random {
 /// A directory of its own with a config. Dropping it checks that nobody is left there.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Place {
     pub(crate) fn new(config: &str) -> Self {
         let place = Self {
             directory: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
         };
         place.write("devloop.toml", config);
         place
@@ -130,6 +132,8 @@ impl Place {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beamtalk"));
         command.arg("loop").args(arguments).current_dir(self.path(""));
+        // What a run leaves word of stays with it.
+        command.env("BEAMTALK_HOME", self.home.path());
         for name in ["BEAMTALK_LOG", "RUST_LOG", "NO_COLOR"] {
             command.env_remove(name);
         }
@@ -139,6 +143,30 @@ impl Place {
     /// Run a command of the loop to its end.
     pub(crate) fn cli(&self, arguments: &[&str]) -> Output {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Start a command of the loop, its output on a pipe.
+    pub(crate) fn spawn_cli(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Start a command of the loop in a terminal of its own.
+    pub(crate) fn terminal(&self, arguments: &[&str]) -> Terminal {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "stty rows 40 cols 120; exec \"$@\"", "sh"])
+            .args([env!("CARGO_BIN_EXE_beamtalk"), "loop"])
+            .args(arguments)
+            .env("BEAMTALK_HOME", self.home.path())
+            .env("TERM", "xterm")
+            .current_dir(self.path(""));
+        let limit = u64::try_from(PATIENCE.as_millis()).unwrap();
+        Terminal(rexpect::session::spawn_command(command, Some(limit)).unwrap())
     }
 
     pub(crate) fn start(&self) -> Loop {
@@ -159,6 +187,7 @@ impl Place {
         let mut command = Command::new("sh");
         command
             .args(["-c", line, "sh", env!("CARGO_BIN_EXE_beamtalk"), "loop", "run"])
+            .env("BEAMTALK_HOME", self.home.path())
             .current_dir(self.path(""));
         Loop::spawn(command, self)
     }
@@ -193,6 +222,26 @@ impl Drop for Place {
             );
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+/// A command in a terminal.
+pub(crate) struct Terminal(rexpect::session::PtySession);
+
+impl Terminal {
+    /// Wait until it shows a text it has not shown before.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.0.exp_string(text).unwrap();
+    }
+
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.0.send(keys).unwrap();
+        self.0.flush().unwrap();
+    }
+
+    /// Wait for its end.
+    pub(crate) fn ended(&mut self) -> bool {
+        self.0.exp_eof().is_ok()
     }
 }
 
@@ -285,6 +334,10 @@ impl Loop {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {

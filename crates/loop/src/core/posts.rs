@@ -113,7 +113,12 @@ impl Core {
             self.answer(saving.id, &saving.event, Verdict::State, out);
             return;
         }
-        let mut request = Request::new(&event.workflow, Source::Event, Vec::new());
+        let mut request = Request::new(
+            &event.workflow,
+            Source::Event,
+            Vec::new(),
+            vec![format!("event {}", saving.event)],
+        );
         if saving.waits {
             request.waiters.push(saving.id);
         }

@@ -38,6 +38,8 @@ pub(crate) enum Input {
     /// Liveness failed often enough.
     Unhealthy,
     Tick,
+    /// No start from here on.
+    Close,
     Shutdown,
 }
 
@@ -122,6 +124,10 @@ impl Machine {
             after_spawn: None,
             closing: false,
         }
+    }
+
+    pub(crate) fn reconfigure(&mut self, policy: Restart, backoff: Backoff) {
+        (self.policy, self.backoff) = (policy, backoff);
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -212,6 +218,14 @@ impl Machine {
                 {
                     self.restarts += 1;
                     self.spawn(&mut out);
+                }
+            }
+            Input::Close => {
+                self.closing = true;
+                match self.phase {
+                    Phase::Spawning => self.after_spawn = Some(Then::Down),
+                    Phase::Stopping { .. } => self.phase = Phase::Stopping { then: Then::Down },
+                    Phase::Down | Phase::Exited { .. } | Phase::Up { .. } | Phase::Backoff { .. } => {}
                 }
             }
             Input::Shutdown => self.shutdown(&mut out),

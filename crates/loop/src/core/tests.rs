@@ -18,6 +18,7 @@ struct World {
     disk_fails: bool,
     spawn_fails: bool,
     missing: BTreeSet<String>,
+    excluded: BTreeSet<String>,
     alive: BTreeMap<String, u64>,
     stopping: BTreeMap<String, u64>,
     hooks: BTreeMap<u64, String>,
@@ -47,6 +48,7 @@ impl World {
             disk_fails: false,
             spawn_fails: false,
             missing: BTreeSet::new(),
+            excluded: BTreeSet::new(),
             alive: BTreeMap::new(),
             stopping: BTreeMap::new(),
             hooks: BTreeMap::new(),
@@ -99,6 +101,12 @@ impl World {
         match effect {
             Effect::Report(Report::Said { text }) => self.said.push(text),
             Effect::Report(Report::Log { text, .. }) => self.said.push(text),
+            Effect::Report(Report::Workflow {
+                source: Source::Trigger | Source::Inline,
+                ..
+            })
+            | Effect::LoadConfig
+            | Effect::Applied(_) => {}
             Effect::Report(Report::Workflow {
                 phase: WorkflowPhase::Start,
                 ..
@@ -183,7 +191,10 @@ impl World {
                     .into_iter()
                     .filter(|path| self.missing.contains(path))
                     .collect();
-                return Some(Event::WindowChecked { missing });
+                return Some(Event::WindowChecked {
+                    missing,
+                    excluded: self.excluded.clone(),
+                });
             }
             Effect::Reload => self.reloads += 1,
             Effect::Answer { post, verdict } => {
@@ -198,10 +209,11 @@ impl World {
             Effect::Finished { waiter, result } => drop(self.finished.insert(waiter, result)),
             Effect::Closing => {
                 self.closing = true;
-                // A cancelled execution ends without a report.
-                self.running = 0;
             }
-            Effect::End { code } => self.ended = Some(code),
+            Effect::End { code } => {
+                self.check_disk();
+                self.ended = Some(code);
+            }
         }
         None
     }
@@ -258,6 +270,13 @@ impl World {
 
     fn all_gone(&mut self) {
         while let Some((process, generation)) = self.stopping.pop_first() {
+            self.alive.remove(&process);
+            self.feed(Event::Gone { process, generation });
+        }
+    }
+
+    fn one_gone(&mut self) {
+        if let Some((process, generation)) = self.stopping.pop_first() {
             self.alive.remove(&process);
             self.feed(Event::Gone { process, generation });
         }
@@ -459,7 +478,10 @@ fn a_process_that_cannot_start_ends_the_startup() {
         generation: 1,
         reason: "no".into(),
     };
-    assert_eq!(core.handle(0, failed).last(), Some(&Effect::End { code: 1 }));
+    assert!(matches!(
+        core.handle(0, failed).last(),
+        Some(Effect::End { code: 1 })
+    ));
 }
 
 #[test]
@@ -493,11 +515,186 @@ fn a_workflow_that_triggers_itself_is_named_once() {
     assert_eq!(world.said.iter().filter(|line| *line == warning).count(), 1);
 }
 
+#[test]
+fn every_run_has_a_cause() {
+    let mut world = World::new(
+        "debounce_ms = 10\nwatch.rust = { paths = [\"src/**\"], workflow = \"build\" }\n\
+         event.e = { state_key = \"k\", workflow = \"inner\" }\n\
+         workflow.build = { steps = [{ action = \"run_workflow\", workflow = \"inner\" }], triggers = [\"publish\"] }\n\
+         workflow.inner.steps = [{ action = \"log\", message = \"inner\" }]\n\
+         workflow.publish.steps = [{ action = \"notify_reload\" }]\n",
+    );
+    world.change("src/a.rs");
+    world.pass(100);
+    world.post(1, "e", "x");
+    let status = world
+        .core
+        .status(world.now, 1, WatchStatus::default(), Servers::default());
+    let causes: Vec<String> = status.runs.iter().map(|run| run.cause.join(ARROW)).collect();
+    let file = "file src/a.rs (modified) → watch rust → workflow build";
+    assert_eq!(
+        causes,
+        [
+            file.to_owned(),
+            format!("{file} → inline inner"),
+            format!("{file} → trigger publish"),
+            "event e → workflow inner".to_owned(),
+        ]
+    );
+    assert!(status.runs.iter().all(|run| run.result == "ok"));
+    let runs: Vec<u64> = status.workflows.iter().map(|workflow| workflow.runs).collect();
+    assert_eq!(runs, [1, 2, 1], "inline and triggered ones count like others");
+    assert_eq!((status.reloads, world.reloads), (1, 1));
+    assert_eq!(world.runs("inner"), 2);
+}
+
+const BUSY: &str = "debounce_ms = 10\nwatch.go = { paths = [\"*\"], on_busy = \"restart\" }\nhook.h.command = [\"x\"]\n\
+    workflow.go = { steps = [{ action = \"run_hook\", hook = \"h\" }, { action = \"sleep_ms\", duration_ms = 1000 }, { action = \"log\", message = \"{{last_changed_files}}\" }], triggers = [\"after\"] }\n\
+    workflow.after.steps = [{ action = \"log\", message = \"after\" }]\n";
+
+#[test]
+fn a_busy_workflow_begins_anew_with_the_changes_of_both() {
+    let mut world = World::new(BUSY);
+    world.change("a");
+    world.pass(20);
+    assert_eq!(world.hooks.len(), 1);
+    // While its hook runs, and while it sleeps.
+    world.change("b");
+    world.pass(20);
+    assert_eq!((world.runs("go"), world.hooks.len()), (2, 1));
+    world.finish_hook(Ok(Captured::Nothing));
+    world.change("c");
+    world.pass(20);
+    assert_eq!((world.runs("go"), world.hooks.len()), (3, 1));
+    world.finish_hook(Ok(Captured::Nothing));
+    world.pass(2000);
+    assert_eq!(world.said.iter().filter(|line| line.starts_with('[')).count(), 1);
+    assert!(world.said.contains(&"[\"a\",\"b\",\"c\"]".to_owned()));
+    assert_eq!(world.runs("after"), 1);
+}
+
+#[test]
+fn excluded_paths_count_only_where_they_are_not_excluded() {
+    let mut world = World::new(
+        "debounce_ms = 10\nwatch.all = { paths = [\"*\"] }\nwatch.clean = { paths = [\"*\"], ignore_files = true }\n\
+         workflow.all.steps = [{ action = \"log\", message = \"all\" }]\n\
+         workflow.clean.steps = [{ action = \"log\", message = \"clean {{last_changed_files}}\" }]\n",
+    );
+    world.excluded.insert("junk".into());
+    world.change("junk");
+    world.pass(50);
+    assert_eq!((world.runs("all"), world.runs("clean")), (1, 0));
+    world.change("junk");
+    world.change("good");
+    world.pass(50);
+    assert!(world.said.contains(&"clean [\"good\"]".to_owned()));
+}
+
+const ORDERED: &str = "watch.go.paths = [\"*\"]\nworkflow.go.steps = [{ action = \"start_process\", process = \"db\" }]\n\
+    process.app = { command = [\"x\"], after = [\"db\", \"cache\"] }\nprocess.cache.command = [\"x\"]\n\
+    process.db = { command = [\"x\"], readiness = { kind = \"state_key\", key = \"up\", interval_ms = 100, timeout_ms = 1000 } }\n";
+
+#[test]
+fn a_process_starts_when_those_before_it_are_ready_and_stops_before_them() {
+    let mut world = World::new(ORDERED);
+    assert!(!world.alive.contains_key("app"));
+    assert!(world.alive.contains_key("db") && world.alive.contains_key("cache"));
+    assert!(
+        world.said.contains(&"loop ready".to_owned()),
+        "nobody waits for it"
+    );
+    world.core.state.set(world.now, "up", json!("yes"));
+    world.pass(200);
+    assert!(world.alive.contains_key("app"));
+    world.feed(Event::Shutdown {
+        line: "end".into(),
+        reason: "test".into(),
+    });
+    assert_eq!(world.stopping.keys().collect::<Vec<_>>(), ["app"]);
+    world.one_gone();
+    assert_eq!(world.stopping.keys().collect::<Vec<_>>(), ["cache", "db"]);
+    world.all_gone();
+    assert_eq!(world.ended, Some(0));
+}
+
+#[test]
+fn a_process_whose_dependency_fails_is_not_started_and_the_run_goes_on() {
+    let mut world = World::new(ORDERED);
+    world.pass(1500);
+    let text = "failed to start process 'app': 'db' did not become ready in time";
+    assert!(world.said.contains(&text.to_owned()), "{:?}", world.said);
+    assert!(!world.alive.contains_key("app") && world.ended.is_none());
+    // Asked for by somebody, it fails for the same reason, at once.
+    world.feed(Event::Operate {
+        process: "app".into(),
+        operation: Operation::Start,
+        waiter: 7,
+    });
+    assert_eq!(world.finished[&7], Err(text.to_owned()));
+}
+
+#[test]
+fn one_process_is_operated_by_name() {
+    let mut world = World::new(ORDERED);
+    let ask = |process: &str, operation, waiter| Event::Operate {
+        process: process.into(),
+        operation,
+        waiter,
+    };
+    world.feed(ask("nobody", Operation::Stop, 1));
+    assert_eq!(world.finished[&1], Err("no process named 'nobody'".into()));
+    world.feed(ask("cache", Operation::Restart, 2));
+    assert!(!world.finished.contains_key(&2));
+    world.all_gone();
+    assert_eq!(world.finished[&2], Ok(()));
+    world.feed(ask("cache", Operation::Stop, 3));
+    world.feed(Event::Shutdown {
+        line: "end".into(),
+        reason: "test".into(),
+    });
+    assert_eq!(world.finished[&3], Err("the loop is shutting down".into()));
+}
+
+#[test]
+fn another_config_touches_only_what_differs() {
+    let text = |db: &str, extra: &str| {
+        format!(
+            "debounce_ms = 10\nwatch.go.paths = [\"*\"]\nworkflow.go.steps = [{{ action = \"log\", message = \"{db}\" }}]\n\
+             process.db.command = [\"{db}\"]\nprocess.same.command = [\"x\"]\n{extra}"
+        )
+    };
+    let config = |text: &str| {
+        let checked = check(Path::new("/tmp/devloop.toml"), text, RemoteBind::Refuse);
+        Arc::new(checked.valid().unwrap())
+    };
+    let mut world = World::new(&text("one", "process.old.command = [\"x\"]\n"));
+    let before = world.alive.clone();
+    world.feed(Event::Reconfigured(config(&text(
+        "two",
+        "process.new.command = [\"x\"]\n",
+    ))));
+    assert_eq!(world.stopping.keys().collect::<Vec<_>>(), ["db", "old"]);
+    world.all_gone();
+    assert_eq!(world.alive.keys().collect::<Vec<_>>(), ["db", "new", "same"]);
+    assert_eq!(world.alive["same"], before["same"], "it was left alone");
+    assert_ne!(world.alive["db"], before["db"]);
+    world.change("a");
+    world.pass(50);
+    assert!(world.said.contains(&"two".to_owned()));
+    world.feed(Event::Shutdown {
+        line: "end".into(),
+        reason: "test".into(),
+    });
+    world.all_gone();
+    assert_eq!(world.ended, Some(0));
+}
+
 const EVERYTHING: &str = r#"
 debounce_ms = 50
 startup_workflows = ["boot"]
-watch.go = { paths = ["*"], workflow = "go" }
+watch.go = { paths = ["*"], workflow = "go", on_busy = "restart" }
 watch.other = { paths = ["b*"], workflow = "other" }
+process.r = { command = ["x"], after = ["p"], restart = "on_failure" }
 process.p = { command = ["x"], restart = "always", readiness = { kind = "http", url = "http://x", timeout_ms = 2000 }, liveness = { kind = "state_key", key = "k" }, output.rules = [{ state_key = "port", pattern = "x" }] }
 process.q = { command = ["x"], autostart = false, restart = "on_failure" }
 hook.h = { command = ["x"], capture = "text", state_key = "t" }
@@ -559,7 +756,7 @@ fn a_post_of_a_value_that_waits_to_be_saved_is_answered_when_it_is() {
 proptest! {
     #[test]
     fn any_sequence_of_events_keeps_the_promises(
-        events in proptest::collection::vec((0u8..13, 0u64..700, any::<bool>()), 0..80),
+        events in proptest::collection::vec((0u8..16, 0u64..700, any::<bool>()), 0..80),
     ) {
         keeps_the_promises(&events);
     }
@@ -570,7 +767,7 @@ proptest! {
 /// last change, and a shutdown that ends.
 fn keeps_the_promises(events: &[(u8, u64, bool)]) {
     let mut world = World::new(EVERYTHING);
-    let mut posts = 0;
+    let (mut posts, mut operated) = (0, 0);
     for &(kind, time, flag) in events {
         match kind {
             0 => world.change(if flag { "a" } else { "b" }),
@@ -612,6 +809,39 @@ fn keeps_the_promises(events: &[(u8, u64, bool)]) {
             }
             10 => world.disk_fails = flag,
             11 => world.spawn_fails = flag && time < 100,
+            13 => {
+                let operations = [Operation::Start, Operation::Stop, Operation::Restart];
+                let names = ["p", "q", "r"];
+                operated += 1;
+                world.feed(Event::Operate {
+                    process: names[(time % 3) as usize].into(),
+                    operation: operations[(time / 3 % 3) as usize],
+                    waiter: 1_000_000 + operated,
+                });
+            }
+            14 => {
+                let config =
+                    EVERYTHING.replace("interval_ms = 400", &format!("interval_ms = {}", 400 + time % 2));
+                let config = config.replace(
+                    "debounce_ms = 50",
+                    if flag {
+                        "debounce_ms = 40"
+                    } else {
+                        "debounce_mode = \"quiet\""
+                    },
+                );
+                let config = config.replace(
+                    "command = [\"x\"], after",
+                    if flag {
+                        "command = [\"y\"], after"
+                    } else {
+                        "command = [\"x\"], after"
+                    },
+                );
+                let checked = check(Path::new("/tmp/devloop.toml"), &config, RemoteBind::Refuse);
+                world.feed(Event::Reconfigured(Arc::new(checked.valid().unwrap())));
+            }
+            15 => world.exit("r", i32::from(flag)),
             _ => world.pass(10),
         }
         if world.ended.is_some() {
@@ -635,5 +865,7 @@ fn keeps_the_promises(events: &[(u8, u64, bool)]) {
     }
     assert!(world.ended.is_some(), "the run did not end");
     assert_eq!(world.answered.len() as u64, posts);
+    let answers = world.finished.keys().filter(|waiter| **waiter > 1_000_000);
+    assert_eq!(answers.count() as u64, operated, "every operation is answered");
     assert!(world.alive.is_empty());
 }

@@ -18,7 +18,7 @@ use crate::core::Verdict;
 use crate::http::{Limits, Pace, hosts, serve, short};
 use crate::output::Output;
 use crate::report::{Audit, Level, Part, Report};
-use crate::shell::Inbound;
+use crate::shell::{Inbound, Tails};
 
 const LIMITS: Limits = Limits {
     strangers: 64,
@@ -28,7 +28,9 @@ const LIMITS: Limits = Limits {
 /// What posting needs, from the network or from the control socket.
 #[derive(Clone)]
 pub(crate) struct Desk {
-    pub(crate) config: Arc<Config>,
+    /// The config in force.
+    pub(crate) config: Arc<Mutex<Arc<Config>>>,
+    pub(crate) tails: Tails,
     pub(crate) gate: Arc<Mutex<Gate>>,
     pub(crate) inbox: mpsc::Sender<Inbound>,
     pub(crate) audit: Arc<AuditLog>,
@@ -50,6 +52,10 @@ pub(crate) enum Waits {
 }
 
 impl Desk {
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn gate(&self) -> std::sync::MutexGuard<'_, Gate> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,10 +94,8 @@ impl Desk {
         if caller.event.is_none() && outcome != Err(Rejection::Token) {
             return;
         }
-        let declared = caller
-            .event
-            .as_ref()
-            .and_then(|event| self.config.event.get(event));
+        let config = self.config();
+        let declared = caller.event.as_ref().and_then(|event| config.event.get(event));
         let audit = Audit {
             event: caller.event.clone().unwrap_or_else(|| "-".into()),
             via,

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use beamtalk_process::{Happened, Keepers, Kept, Line, LineSplitter, Signal, Spec, Stop};
+use beamtalk_process::{Detached, Happened, Keepers, Kept, Line, LineSplitter, Signal, Spec, Stop};
 use regex::Regex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Inbound;
+use super::tails::{LogFile, Tails};
 use crate::config::{Extract, Process, StopSignal};
 use crate::core::Event;
 use crate::output::{Output, Speaker};
-use crate::report::Stream;
+use crate::report::{Exit, Level, Part, Report, Stream};
 use crate::terminal::without_escapes;
 
 /// How long output that is already written is waited for after the end.
@@ -72,6 +73,8 @@ pub(crate) struct Start {
     pub(crate) inherit: bool,
     pub(crate) rules: Vec<CompiledRule>,
     pub(crate) stop: Stop,
+    /// Where its output is kept.
+    pub(crate) file: Option<LogFile>,
 }
 
 /// A running start: how to ask for its stop.
@@ -84,6 +87,7 @@ pub(crate) fn start(
     start: Start,
     keepers: &Keepers,
     output: &Output,
+    tails: &Tails,
     inbox: &mpsc::Sender<Inbound>,
 ) -> Result<Job, beamtalk_process::Error> {
     let kept = keepers.spawn(start.spec)?;
@@ -94,6 +98,8 @@ pub(crate) fn start(
         stream,
         inherit: start.inherit,
         rules: Arc::clone(&rules),
+        tails: tails.clone(),
+        file: start.file.clone(),
         name: start.name.clone(),
         generation: start.generation,
         inbox: inbox.clone(),
@@ -110,6 +116,54 @@ pub(crate) fn start(
     };
     tokio::spawn(task.run(readers, asked));
     Ok(Job { stop })
+}
+
+/// Follow a program that outlives the loop: report its start, its end, and stop it when asked.
+pub(crate) fn follow_detached(
+    program: Detached,
+    (name, generation): (String, u64),
+    how: Stop,
+    inbox: &mpsc::Sender<Inbound>,
+) -> Job {
+    let (stop, asked) = oneshot::channel();
+    let inbox = inbox.clone();
+    tokio::spawn(async move {
+        let send = |event| inbox.send(Inbound::Event(event));
+        let pid = program.id();
+        let spawned = Event::Spawned {
+            process: name.clone(),
+            generation,
+            pid,
+        };
+        drop(send(spawned).await);
+        let is_gone = tokio::select! {
+            () = program.ended() => true,
+            asked = asked => match asked {
+                Ok(()) => program.stop(how).await,
+                // The loop ends, and the program does not.
+                Err(_) => return,
+            },
+        };
+        if !is_gone {
+            let failed = Event::StopFailed {
+                process: name,
+                generation,
+                left: vec![pid],
+            };
+            return drop(send(failed).await);
+        }
+        // How it ended is known to whoever started it, which need not be this run.
+        let exited = Event::Exited {
+            process: name.clone(),
+            generation,
+            exit: Exit::Code(0),
+            leftovers: false,
+        };
+        drop(send(exited).await);
+        let process = name;
+        drop(send(Event::Gone { process, generation }).await);
+    });
+    Job { stop }
 }
 
 struct Task {
@@ -227,13 +281,15 @@ struct Reader {
     stream: Stream,
     inherit: bool,
     rules: Arc<Vec<CompiledRule>>,
+    tails: Tails,
+    file: Option<LogFile>,
     name: String,
     generation: u64,
     inbox: mpsc::Sender<Inbound>,
 }
 
 impl Reader {
-    async fn read(self, pipe: impl AsyncRead + Unpin) {
+    async fn read(mut self, pipe: impl AsyncRead + Unpin) {
         let mut pipe = Lines::new(pipe);
         loop {
             let batch = pipe.read().await;
@@ -242,6 +298,8 @@ impl Reader {
                 if !line.continued {
                     self.apply_rules(&line.text).await;
                 }
+                self.tails.add(&self.name, self.stream, &line.text);
+                self.keep(&line.text);
                 if self.inherit {
                     self.output.child(&self.speaker, self.stream, &line.text).await;
                 }
@@ -249,6 +307,20 @@ impl Reader {
             if ended {
                 return;
             }
+        }
+    }
+
+    /// Write a line to the log file; one that takes none any more is given up, and that is said.
+    fn keep(&mut self, line: &str) {
+        if let Some(file) = &self.file
+            && let Err(error) = file.write(line)
+        {
+            let text = format!(
+                "the log of process {} is not written any more: {error}",
+                self.name
+            );
+            self.output.report(&Report::log(Level::Warn, Part::Process, text));
+            self.file = None;
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use beamtalk_process::{Happened, Keepers, Kept, Spec, Stop};
+use beamtalk_process::{Child, Error, Happened, Keepers, Kept, Spec, Stop, spawn};
 use serde_json::Value;
 use tokio::io::AsyncRead;
 use tokio::sync::{mpsc, oneshot};
@@ -27,7 +27,17 @@ pub(crate) struct Run {
     pub(crate) inherit: bool,
     pub(crate) capture: Capture,
     pub(crate) limit: Option<Ms>,
+    /// A poll whose equal results are not shown: what it showed last.
+    pub(crate) last: Option<Arc<Mutex<Vec<Shown>>>>,
+    /// What it leaves behind stays, and is found by this mark.
+    pub(crate) mark: Option<String>,
 }
+
+/// One line of a hook.
+pub(crate) type Shown = (Stream, String);
+
+/// How many lines of a silent poll are held back before they are shown anyway.
+const HELD_LINES: usize = 10_000;
 
 /// What standard output brought, bounded.
 #[derive(Debug, Default)]
@@ -44,9 +54,12 @@ pub(crate) fn start(
     inbox: &mpsc::Sender<Inbound>,
 ) -> Result<oneshot::Sender<()>, String> {
     let Run { id, .. } = run;
-    let mut kept = keepers
-        .spawn(run.spec.clone())
-        .map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
+    let started = if run.mark.is_some() {
+        spawn(&run.spec, None).map(Runner::Loose)
+    } else {
+        keepers.spawn(run.spec.clone()).map(Runner::Kept)
+    };
+    let mut kept = started.map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
     let (stop, asked) = oneshot::channel();
     let (output, inbox) = (output.clone(), inbox.clone());
     tokio::spawn(async move {
@@ -56,16 +69,66 @@ pub(crate) fn start(
     Ok(stop)
 }
 
+/// Who runs a hook: a keeper, or nobody for one that may leave others behind.
+enum Runner {
+    Kept(Kept),
+    Loose(Child),
+}
+
+type Pipe = Box<dyn AsyncRead + Send + Unpin>;
+
+impl Runner {
+    async fn started(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Kept(kept) => kept.started().await.map(drop),
+            Self::Loose(_) => Ok(()),
+        }
+    }
+
+    fn take_stdout(&mut self) -> Option<Pipe> {
+        match self {
+            Self::Kept(kept) => kept.take_stdout().map(|pipe| Box::new(pipe) as Pipe),
+            Self::Loose(child) => child.take_stdout().map(|pipe| Box::new(pipe) as Pipe),
+        }
+    }
+
+    fn take_stderr(&mut self) -> Option<Pipe> {
+        match self {
+            Self::Kept(kept) => kept.take_stderr().map(|pipe| Box::new(pipe) as Pipe),
+            Self::Loose(child) => child.take_stderr().map(|pipe| Box::new(pipe) as Pipe),
+        }
+    }
+
+    async fn next(&mut self) -> Option<Happened> {
+        match self {
+            Self::Kept(kept) => kept.next().await,
+            Self::Loose(child) => child.wait().await.ok().map(|status| Happened::Exited {
+                status,
+                // Whoever is left is meant to be left.
+                alone: true,
+            }),
+        }
+    }
+
+    async fn stop(&mut self, how: Stop) {
+        match self {
+            Self::Kept(kept) => kept.stop(how).await,
+            Self::Loose(child) => drop(child.stop(how).await),
+        }
+    }
+}
+
 /// Run a hook to its end and the end of everything it made.
 async fn perform(
     run: &Run,
-    kept: &mut Kept,
+    kept: &mut Runner,
     asked: oneshot::Receiver<()>,
     output: &Output,
 ) -> Result<Captured, String> {
     kept.started()
         .await
         .map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
+    let held = Arc::new(Mutex::new(Vec::new()));
     let captured = Arc::new(Mutex::new(Bounded::default()));
     let (overflow, mut overflowed) = mpsc::channel(1);
     let reader = |stream| Reader {
@@ -73,6 +136,7 @@ async fn perform(
         speaker: run.speaker.clone(),
         stream,
         inherit: run.inherit,
+        held: run.last.is_some().then(|| Arc::clone(&held)),
         kept: (stream == Stream::Stdout && run.capture != Capture::Ignore).then(|| Arc::clone(&captured)),
         overflow: overflow.clone(),
     };
@@ -108,6 +172,9 @@ async fn perform(
         }
     }
     drain(readers.into_iter().flatten().collect()).await;
+    if let Some(last) = &run.last {
+        show_news(run, &held, last, output).await;
+    }
     output.flush().await;
     let kept = std::mem::take(&mut *captured.lock().unwrap_or_else(PoisonError::into_inner));
     if !left.is_empty() {
@@ -120,12 +187,30 @@ async fn perform(
     ended.result(&run.name, run.capture, kept)
 }
 
+/// Show what a poll said, unless it is what it said the last time.
+async fn show_news(run: &Run, held: &Mutex<Vec<Shown>>, last: &Mutex<Vec<Shown>>, output: &Output) {
+    let lines = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
+    let is_news = {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = *last != lines;
+        last.clone_from(&lines);
+        is_news
+    };
+    if is_news && run.inherit {
+        for (stream, line) in lines {
+            output.child(&run.speaker, stream, &line).await;
+        }
+    }
+}
+
 /// Reads one stream of a hook.
 struct Reader {
     output: Output,
     speaker: Speaker,
     stream: Stream,
     inherit: bool,
+    /// Where lines wait until it is known whether they are news.
+    held: Option<Arc<Mutex<Vec<Shown>>>>,
     /// Where to keep what is captured.
     kept: Option<Arc<Mutex<Bounded>>>,
     overflow: mpsc::Sender<()>,
@@ -138,8 +223,16 @@ impl Reader {
             let batch = pipe.read().await;
             let ended = batch.bytes.is_empty();
             let fits = self.kept.as_ref().is_none_or(|kept| keep(kept, batch.bytes));
-            if self.inherit {
-                for line in batch.lines {
+            for line in batch.lines {
+                let is_held = self.held.as_ref().is_some_and(|held| {
+                    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                    let has_room = held.len() < HELD_LINES;
+                    if has_room {
+                        held.push((self.stream, line.text.clone()));
+                    }
+                    has_room
+                });
+                if self.inherit && !is_held {
                     self.output.child(&self.speaker, self.stream, &line.text).await;
                 }
             }
