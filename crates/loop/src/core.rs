@@ -48,6 +48,9 @@ pub use window::Change;
 /// Milliseconds since the run began.
 pub type Ms = u64;
 
+/// How long the config file must be left alone before an edit is read.
+const CONFIG_AFTER: Ms = 100;
+
 /// How the run is meant to go.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -288,6 +291,8 @@ pub struct Core {
     to_stop: Vec<String>,
     /// What begins when the step under way is over, instead of the next one.
     superseding: Option<Request>,
+    /// When the edited config is read.
+    load_at: Option<Ms>,
     /// A config that waits for the execution under way.
     next_config: Option<Arc<Config>>,
     /// In the order they were last started.
@@ -345,6 +350,7 @@ impl Core {
             operators: BTreeMap::new(),
             to_stop: Vec::new(),
             superseding: None,
+            load_at: None,
             next_config: None,
             started: Vec::new(),
             posts: VecDeque::new(),
@@ -408,7 +414,7 @@ impl Core {
         } else {
             self.window.deadline()
         };
-        let others = [self.state.save_at(), window, wait, poll];
+        let others = [self.state.save_at(), window, wait, poll, self.load_at];
         processes.chain(others.into_iter().flatten()).min()
     }
 
@@ -576,6 +582,10 @@ impl Core {
         self.start_held(now, out);
         self.tick_wait(now, out);
         self.close_window(now, out);
+        if self.load_at.is_some_and(|due| now >= due) {
+            self.load_at = None;
+            out.push(Effect::LoadConfig);
+        }
         self.run_lane(now, out);
         self.start_polls(now, out);
         if self.state.save_at().is_some_and(|due| now >= due) {
@@ -655,8 +665,12 @@ impl Core {
     }
 
     fn config_changed(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        if self.is_stopping() {
+            return;
+        }
         if self.config.reload_config {
-            out.push(Effect::LoadConfig);
+            // An editor may not be done with it yet.
+            self.load_at = Some(now + CONFIG_AFTER);
             return;
         }
         // One save of the file is several changes; one hint is enough.
@@ -712,6 +726,7 @@ impl Core {
             .collect();
         self.held.clear();
         self.next_config = None;
+        self.load_at = None;
         self.to_stop = self.started.iter().rev().cloned().chain(never).collect();
         for name in self.to_stop.clone() {
             self.process(now, &name, process::Input::Close, out);

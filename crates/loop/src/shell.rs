@@ -237,6 +237,7 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         quiet: BTreeMap::new(),
         detached: Register::beside(&config.state_file),
         marks: BTreeMap::new(),
+        config_text: None,
         hooks: BTreeMap::new(),
         tokens: BTreeMap::new(),
         desk,
@@ -303,6 +304,8 @@ pub(crate) struct Shell {
     watching: Option<Watching>,
     found: Found,
     jobs: BTreeMap<(String, u64), Job>,
+    /// The config as it was read last, once it was edited.
+    config_text: Option<Vec<u8>>,
     /// Programs that outlive the loop.
     detached: Register,
     /// Detached hooks under way: their names, and the marks of what they leave behind.

@@ -73,13 +73,28 @@ async fn converse(stream: UnixStream, desk: Desk, revision: watch::Receiver<u64>
     let (read, mut write) = stream.into_split();
     let mut lines = BufReader::new(read);
     while let Some(line) = read_line(&mut lines).await {
-        let answered = match serde_json::from_slice(&line) {
-            Ok(ask) => answer(ask, &desk, &revision, &mut write).await,
+        let answered = match serde_json::from_slice::<Ask>(&line) {
+            Ok(ask) => {
+                let is_endless = matches!(ask, Ask::Follow | Ask::Logs { follow: true, .. });
+                tokio::select! {
+                    answered = answer(ask, &desk, &revision, &mut write) => answered,
+                    // Nobody reads any more, and there may be nothing to say for long.
+                    () = left(&mut lines), if is_endless => return,
+                }
+            }
             Err(_) => say(&mut write, &Answer::Error("not understood".into())).await,
         };
         if answered.is_err() {
             return;
         }
+    }
+}
+
+/// Resolves when the client has gone.
+async fn left(lines: &mut BufReader<OwnedReadHalf>) {
+    if lines.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty()) {
+        // It has more to ask, which waits its turn.
+        std::future::pending::<()>().await;
     }
 }
 

@@ -21,6 +21,11 @@ impl Shell {
         } else {
             RemoteBind::Refuse
         };
+        let text = std::fs::read(&old.file).ok();
+        if text.is_some() && text == self.config_text {
+            return None;
+        }
+        self.config_text = text;
         let mut config = match load(Some(&old.file), &old.root, remote).valid() {
             Ok(config) => config,
             Err(errors) => {

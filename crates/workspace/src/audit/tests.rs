@@ -390,7 +390,6 @@ fn a_trail_that_cannot_be_written_says_so_and_confesses_later() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn a_trail_cut_at_any_byte_goes_on_without_a_gap(count in 1_usize..6, cut in 0_usize..2000, text in "\\PC{0,30}") {

@@ -1,11 +1,12 @@
 //! `beamtalk loop ui`: a running loop in the terminal.
 //!
 //! `model` says what keys do and what is shown, `view` draws it; here are the connections: one that
-//! follows the status, one that follows the output of the chosen process, one for questions.
+//! follows the status, one for the output of each process that was chosen, one for questions.
 
 mod model;
 mod view;
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -81,7 +82,7 @@ fn interact(
     news: &Receiver<News>,
 ) -> anyhow::Result<Exit> {
     let mut model = Model::default();
-    let mut followed: Option<String> = None;
+    let mut followed = BTreeSet::new();
     let mut asked: Option<Instant> = None;
     let mut is_drawn = false;
     loop {
@@ -97,16 +98,14 @@ fn interact(
             asked = Some(Instant::now());
             follow_once(place, Ask::State { key: None }, sender);
         }
-        if model.chosen() != followed.as_deref()
-            && let Some(name) = model.chosen().map(str::to_owned)
+        if let Some(name) = model.chosen().map(str::to_owned)
+            && followed.insert(name.clone())
         {
-            model.clear_output();
             let ask = Ask::Logs {
                 process: name.clone(),
                 tail: TAIL,
                 follow: true,
             };
-            followed = Some(name.clone());
             follow(place, ask, sender.clone(), move |answer| {
                 News::Output(name.clone(), answer)
             });

@@ -1,6 +1,6 @@
 //! What the view shows and what keys do.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use beamtalk_loop::control::Answer;
 use beamtalk_loop::core::{Operation, Status};
@@ -32,7 +32,7 @@ pub(super) enum Pane {
 pub(super) struct Model {
     pub(super) status: Option<Status>,
     pub(super) state: Map<String, Value>,
-    pub(super) output: VecDeque<String>,
+    output: BTreeMap<String, VecDeque<String>>,
     pub(super) pane: Pane,
     pub(super) message: String,
     selected: usize,
@@ -53,26 +53,26 @@ impl Model {
         }
     }
 
-    /// Take in what a process said; only the chosen one is listened to.
+    /// Take in what a process said.
     pub(super) fn said(&mut self, process: &str, answer: Answer) {
-        if self.chosen() != Some(process) {
-            return;
-        }
         let line = match answer {
             Answer::Log(said) => said.line,
             Answer::Skipped(count) => format!("({count} lines were left out)"),
             _ => return,
         };
-        if self.output.len() == LINES {
-            self.output.pop_front();
+        let output = self.output.entry(process.to_owned()).or_default();
+        if output.len() == LINES {
+            output.pop_front();
         }
         // What a program writes must not steer this terminal.
-        self.output
-            .push_back(line.chars().filter(|letter| !letter.is_control()).collect());
+        output.push_back(line.chars().filter(|letter| !letter.is_control()).collect());
     }
 
-    pub(super) fn clear_output(&mut self) {
-        self.output.clear();
+    /// What the chosen process said.
+    pub(super) fn output(&self) -> impl DoubleEndedIterator<Item = &String> + ExactSizeIterator {
+        const NOTHING: &VecDeque<String> = &VecDeque::new();
+        let output = self.chosen().and_then(|name| self.output.get(name));
+        output.unwrap_or(NOTHING).iter()
     }
 
     pub(super) fn selected(&self) -> usize {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn output_of_others_and_escapes_are_left_out() {
+    fn output_is_kept_apart_and_without_escapes() {
         let mut model = Model::default();
         model.learn(status(&["db"]));
         let said = |line: &str| {
@@ -185,10 +185,10 @@ mod tests {
         };
         model.said("web", said("not this"));
         model.said("db", said("\u{1b}[2Jthis"));
-        assert_eq!(model.output, ["[2Jthis"]);
+        assert_eq!(model.output().collect::<Vec<_>>(), ["[2Jthis"]);
         for number in 0..2000 {
             model.said("db", said(&number.to_string()));
         }
-        assert_eq!(model.output.len(), LINES);
+        assert_eq!(model.output().len(), LINES);
     }
 }

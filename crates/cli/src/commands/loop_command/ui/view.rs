@@ -78,10 +78,9 @@ fn output(frame: &mut Frame<'_>, model: &Model, area: Rect) {
     let block = Block::new().borders(Borders::ALL).title(title);
     let room = usize::from(block.inner(area).height);
     // What was said last stands last.
-    let skipped = model.output.len().saturating_sub(room);
+    let skipped = model.output().len().saturating_sub(room);
     let lines: Vec<Line<'_>> = model
-        .output
-        .iter()
+        .output()
         .skip(skipped)
         .map(|line| Line::from(line.as_str()))
         .collect();
