@@ -13,12 +13,14 @@ CHECKED = $(CARGO) run --quiet --package beamtalk-cli --
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl jq tmux
 
-.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs bench clean
+.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs properties loop-rounds bench clean
 
 help:
 	@echo "make repl       install Erlang if it is missing, build, start a session"
 	@echo "make test       everything that is checked before a change is accepted"
 	@echo "make test-v9fs  the agents' tree mounted by a Linux kernel, in an emulated machine"
+	@echo "make properties every property test with fifty times the cases"
+	@echo "make loop-rounds 200 rounds of programs that try to outlive the loop, 200 random kills"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
 	@echo "make setup      install what is missing"
 	@echo "make clean      remove everything that was built"
@@ -89,6 +91,19 @@ test-v9fs: build
 	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
 	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(V9FS_PACKAGES); fi
 	tests/v9fs/run.sh target/release/beamtalk
+
+# Every property test with fifty times the 256 cases of a usual run. Found cases are kept in
+# proptest-regressions or become tests of their own.
+PROPERTY_CASES ?= 12800
+properties:
+	PROPTEST_CASES=$(PROPERTY_CASES) $(CARGO) test --workspace --quiet --no-fail-fast --lib --bins --test properties --test codec --test lint
+
+# Programs that try to get away from the loop, and kills at random. The seed is printed; BEAMTALK_SEED repeats it.
+BEAMTALK_ROUNDS ?= 200
+BEAMTALK_KILLS ?= 200
+loop-rounds:
+	BEAMTALK_ROUNDS=$(BEAMTALK_ROUNDS) BEAMTALK_KILLS=$(BEAMTALK_KILLS) $(CARGO) test --package beamtalk-cli --test loop_tests \
+	  -- --nocapture random_rounds random_kills
 
 bench: build
 	python3 bench/lang/run.py target/release/beamtalk

@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // The compiler only in the build script, for the embedded library; storage because the runtime
     // is unpacked below the state directory.
     ("node", &["etf", "process", "storage", "compiler", "syntax"]),
-    ("loop", &["process"]),
+    ("loop", &["process", "storage"]),
     ("agents", &["ninep", "process"]),
     ("client", &["wire", "storage"]),
     (

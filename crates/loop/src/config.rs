@@ -105,6 +105,11 @@ pub fn load(path: Option<&Path>, directory: &Path, remote: RemoteBind) -> Loaded
     }
 }
 
+/// The absolute path of a config: the named file, or `devloop.toml` in `directory`.
+pub fn locate(path: Option<&Path>, directory: &Path) -> PathBuf {
+    clean(&directory.join(path.unwrap_or(Path::new("devloop.toml"))))
+}
+
 /// Decode and check the text of a config that stands at `file`, an absolute path.
 pub fn check(file: &Path, text: &str, remote: RemoteBind) -> Loaded {
     let decoded = decode::decode(file, text);

@@ -33,6 +33,25 @@ pub enum Ask {
     Stop,
     /// The status, again and again, whenever it changes.
     Follow,
+    /// Start, stop or restart one declared process.
+    Process {
+        process: String,
+        operation: crate::core::Operation,
+    },
+    /// The last lines of a process, and with `follow` what it says from then on.
+    Logs {
+        process: String,
+        tail: usize,
+        follow: bool,
+    },
+    /// The last runs of workflows and why they ran, of all or of one.
+    Why {
+        workflow: Option<String>,
+    },
+    /// Who sets which workflow in motion.
+    Graph {
+        dot: bool,
+    },
 }
 
 /// An answer of a running loop.
@@ -41,9 +60,22 @@ pub enum Ask {
 pub enum Answer {
     Status(Box<crate::core::Status>),
     State(serde_json::Map<String, Value>),
-    Accepted { changed: bool },
-    Finished { error: Option<String> },
+    /// What was asked for is done.
+    Done,
+    Accepted {
+        changed: bool,
+    },
+    Finished {
+        error: Option<String>,
+    },
     Stopping,
+    Log(crate::shell::Said),
+    /// This many lines were left out for one who reads too slowly.
+    Skipped(u64),
+    /// No more lines, unless they are followed.
+    Lines,
+    Runs(Vec<crate::core::RunStatus>),
+    Text(String),
     Error(String),
 }
 
@@ -73,7 +105,12 @@ pub struct Client {
 impl Client {
     /// Connect; none when no loop runs there.
     pub fn connect(state_file: &Path) -> Option<Self> {
-        let stream = UnixStream::connect(socket_path(state_file)).ok()?;
+        Self::connect_to(&socket_path(state_file))
+    }
+
+    /// Connect to a control socket; none when nobody listens there.
+    pub fn connect_to(socket: &Path) -> Option<Self> {
+        let stream = UnixStream::connect(socket).ok()?;
         Some(Self {
             stream: BufReader::new(stream),
         })
@@ -124,19 +161,25 @@ mod tests {
     }
 
     #[test]
-    fn only_the_five_operations_are_understood() {
+    fn only_the_documented_operations_are_understood() {
         for text in [
             r#"{"op":"status"}"#,
             r#"{"op":"state","key":null}"#,
             r#"{"op":"trigger","event":"a","value":"b","wait":false}"#,
             r#"{"op":"stop"}"#,
             r#"{"op":"follow"}"#,
+            r#"{"op":"process","process":"p","operation":"restart"}"#,
+            r#"{"op":"logs","process":"p","tail":3,"follow":false}"#,
+            r#"{"op":"why","workflow":null}"#,
+            r#"{"op":"graph","dot":true}"#,
         ] {
             assert!(serde_json::from_str::<Ask>(text).is_ok(), "{text}");
         }
         for text in [
             r#"{"op":"run","workflow":"x"}"#,
             r#"{"op":"write","key":"x","value":"y"}"#,
+            r#"{"op":"process","process":"p","operation":"run"}"#,
+            r#"{"op":"process","process":"p","operation":"start","command":["x"]}"#,
             r#"{"op":"trigger","event":"a","value":"b","wait":false,"workflow":"w"}"#,
             r#"{"op":"trigger","event":"a","value":1,"wait":false}"#,
             "[]",

@@ -8,9 +8,12 @@
 mod execution;
 mod health;
 mod lane;
+mod operate;
 mod polls;
 mod posts;
 mod process;
+mod reconfigure;
+mod runs;
 mod state;
 mod status;
 mod supervise;
@@ -31,17 +34,22 @@ use self::state::State;
 use self::status::Counts;
 use self::supervise::Supervised;
 use self::window::Window;
-use crate::config::Config;
+use crate::config::{Config, EventDeclaration, OnBusy};
 use crate::pattern::Groups;
 use crate::report::{Exit, Level, Part, Report, Source};
 
 pub(crate) use execution::Execution as Foresight;
+pub use operate::Operation;
 pub use posts::{Post, Verdict};
-pub use status::{GroupStatus, Servers, Status, WatchStatus};
+pub use runs::ARROW;
+pub use status::{DetachedStatus, GroupStatus, RunStatus, Servers, Status, WatchStatus};
 pub use window::Change;
 
 /// Milliseconds since the run began.
 pub type Ms = u64;
+
+/// How long the config file must be left alone before an edit is read.
+const CONFIG_AFTER: Ms = 100;
 
 /// How the run is meant to go.
 #[derive(Clone, Debug, Default)]
@@ -76,11 +84,21 @@ pub enum Event {
         changes: Vec<Change>,
         at: Ms,
     },
-    /// The answer to [`Effect::CheckWindow`]: those that do not exist.
+    /// The answer to [`Effect::CheckWindow`]: those that do not exist, and those that files such
+    /// as `.gitignore` exclude.
     WindowChecked {
         missing: BTreeSet<String>,
+        excluded: BTreeSet<String>,
     },
     ConfigChanged,
+    /// The edited config is valid.
+    Reconfigured(Arc<Config>),
+    /// A user asks for an operation on one process.
+    Operate {
+        process: String,
+        operation: Operation,
+        waiter: u64,
+    },
     Spawned {
         process: String,
         generation: u64,
@@ -101,10 +119,11 @@ pub enum Event {
         process: String,
         generation: u64,
     },
-    /// The group cannot be killed.
+    /// Some of the start cannot be killed.
     StopFailed {
         process: String,
         generation: u64,
+        left: Vec<u32>,
     },
     /// An output rule found a value.
     Matched {
@@ -121,8 +140,10 @@ pub enum Event {
         id: u64,
         result: Result<Captured, String>,
     },
+    /// The answer to [`Effect::Save`]; `version` is what [`Core::version`] gave when it was written.
     Saved {
         why: Save,
+        version: u64,
         result: Result<(), String>,
     },
     Posted(Post),
@@ -158,7 +179,7 @@ pub enum Save {
 }
 
 /// Something to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Effect {
     Report(Report),
     /// Write the state; answered by [`Event::Saved`].
@@ -190,8 +211,12 @@ pub enum Effect {
     StopHook {
         id: u64,
     },
-    /// See which of the paths exist; answered by [`Event::WindowChecked`].
+    /// See which of the paths exist and which are excluded; answered by [`Event::WindowChecked`].
     CheckWindow(Vec<String>),
+    /// See whether the edited config is valid, then [`Event::Reconfigured`].
+    LoadConfig,
+    /// The config that is in force from now on.
+    Applied(Arc<Config>),
     Reload,
     /// Answer a post.
     Answer {
@@ -225,7 +250,7 @@ enum Phase {
 #[derive(Debug)]
 enum Wait {
     Nothing,
-    Process,
+    Process(String),
     Hook(u64),
     Sleep {
         until: Ms,
@@ -237,13 +262,6 @@ enum Wait {
         flight: Option<u64>,
     },
     Save,
-}
-
-/// A poll under way.
-#[derive(Debug)]
-struct RunningPoll {
-    id: u64,
-    hook: String,
 }
 
 pub struct Core {
@@ -258,12 +276,25 @@ pub struct Core {
     lane: Lane,
     running: Option<Execution>,
     wait: Wait,
-    poll: Option<RunningPoll>,
+    /// The polls under way, beside the lane: the hook of each.
+    polling: BTreeMap<u64, String>,
     polls: Polls,
     window: Window,
     /// The paths of a closed window, until it is known which of them exist.
     closed: Option<BTreeMap<String, bool>>,
     processes: BTreeMap<String, Supervised>,
+    /// Starts that wait for other processes.
+    held: BTreeMap<String, operate::Held>,
+    /// Who waits for an operation on a process.
+    operators: BTreeMap<String, Vec<u64>>,
+    /// Shutdown: those that wait for others to be stopped first.
+    to_stop: Vec<String>,
+    /// What begins when the step under way is over, instead of the next one.
+    superseding: Option<Request>,
+    /// When the edited config is read.
+    load_at: Option<Ms>,
+    /// A config that waits for the execution under way.
+    next_config: Option<Arc<Config>>,
     /// In the order they were last started.
     started: Vec<String>,
     posts: VecDeque<posts::Saving>,
@@ -277,11 +308,7 @@ pub struct Core {
 
 impl Core {
     pub fn new(config: Arc<Config>, plan: Plan, values: BTreeMap<String, Value>) -> Self {
-        let patterns = config
-            .event
-            .iter()
-            .filter_map(|(name, event)| Some((name.clone(), Regex::new(event.pattern.as_ref()?).ok()?)))
-            .collect();
+        let patterns = patterns_of(&config);
         let processes = config
             .process
             .iter()
@@ -295,7 +322,14 @@ impl Core {
         let names = plan.workflows.as_ref().unwrap_or(&config.startup_workflows);
         let startup = names
             .iter()
-            .map(|name| Request::new(name, Source::Startup, plan.changed.clone()))
+            .map(|name| {
+                Request::new(
+                    name,
+                    Source::Startup,
+                    plan.changed.clone(),
+                    vec!["startup".to_owned()],
+                )
+            })
             .collect();
         Self {
             groups: Groups::new(&config),
@@ -307,11 +341,17 @@ impl Core {
             lane: Lane::default(),
             running: None,
             wait: Wait::Nothing,
-            poll: None,
+            polling: BTreeMap::new(),
             polls: Polls::new(&config),
-            window: Window::new(config.debounce_ms),
+            window: Window::new(config.debounce_ms, config.debounce_mode),
             closed: None,
             processes,
+            held: BTreeMap::new(),
+            operators: BTreeMap::new(),
+            to_stop: Vec::new(),
+            superseding: None,
+            load_at: None,
+            next_config: None,
             started: Vec::new(),
             posts: VecDeque::new(),
             counts: Counts::new(&config),
@@ -328,6 +368,11 @@ impl Core {
     /// The values to write when a save is asked for.
     pub fn values(&self) -> &BTreeMap<String, Value> {
         self.state.values()
+    }
+
+    /// Which change the values stand at; handed back with [`Event::Saved`].
+    pub fn version(&self) -> u64 {
+        self.state.version()
     }
 
     /// Grows with everything a status shows.
@@ -354,11 +399,11 @@ impl Core {
             } => Some(*next),
             Wait::Ready { flight: Some(_), .. }
             | Wait::Nothing
-            | Wait::Process
+            | Wait::Process(_)
             | Wait::Hook(_)
             | Wait::Save => None,
         };
-        let poll = if self.is_lane_free() {
+        let poll = if self.phase == Phase::Running {
             self.polls.deadline()
         } else {
             None
@@ -369,7 +414,7 @@ impl Core {
         } else {
             self.window.deadline()
         };
-        let others = [self.state.save_at(), window, wait, poll];
+        let others = [self.state.save_at(), window, wait, poll, self.load_at];
         processes.chain(others.into_iter().flatten()).min()
     }
 
@@ -387,7 +432,15 @@ impl Core {
                     self.window.add(at.min(now), changes);
                 }
             }
-            Event::WindowChecked { missing } => self.window_checked(&missing),
+            Event::WindowChecked { missing, excluded } => {
+                self.window_checked(now, &missing, &excluded, &mut out);
+            }
+            Event::Reconfigured(config) => self.reconfigured(config),
+            Event::Operate {
+                process,
+                operation,
+                waiter,
+            } => self.operated(now, &process, operation, waiter, &mut out),
             Event::ConfigChanged => self.config_changed(now, &mut out),
             Event::Spawned {
                 process,
@@ -433,8 +486,17 @@ impl Core {
             Event::Gone { process, generation } => {
                 self.process(now, &process, process::Input::Gone { generation }, &mut out);
             }
-            Event::StopFailed { process, generation } => {
-                self.process(now, &process, process::Input::StopFailed { generation }, &mut out);
+            Event::StopFailed {
+                process,
+                generation,
+                left,
+            } => {
+                self.process(
+                    now,
+                    &process,
+                    process::Input::StopFailed { generation, left },
+                    &mut out,
+                );
             }
             Event::Matched {
                 process,
@@ -452,7 +514,7 @@ impl Core {
             }
             Event::Probed { id, answer } => self.probed(now, id, answer, &mut out),
             Event::HookDone { id, result } => self.hook_done(now, id, result, &mut out),
-            Event::Saved { why, result } => self.saved(now, why, result, &mut out),
+            Event::Saved { why, version, result } => self.saved(now, why, version, result, &mut out),
             Event::Posted(post) => self.posted(now, post, &mut out),
             Event::Requested {
                 workflow,
@@ -481,20 +543,57 @@ impl Core {
             }
         }
         self.advance(now, &mut out);
+        self.save_first(&mut out);
         out
+    }
+
+    /// The file holds what memory holds before a child starts or a post is answered. Effects are
+    /// carried out when the event has been dealt with completely, and a save writes what memory
+    /// holds then: so whether one is needed is known only here, and it goes before all of them.
+    fn save_first(&mut self, out: &mut Vec<Effect>) {
+        if !self.state.is_dirty() {
+            return;
+        }
+        let needs_file = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Spawn { .. }
+                    | Effect::RunHook { .. }
+                    | Effect::Answer {
+                        verdict: Verdict::Accepted { .. },
+                        ..
+                    }
+            )
+        };
+        if let Some(first) = out.iter().position(needs_file)
+            && !out
+                .iter()
+                .take(first)
+                .any(|effect| matches!(effect, Effect::Save(_)))
+        {
+            out.insert(first, Effect::Save(Save::Due));
+            self.state.saving();
+        }
     }
 
     /// Everything that may be due or possible now.
     fn advance(&mut self, now: Ms, out: &mut Vec<Effect>) {
         self.tick_processes(now, out);
+        self.start_held(now, out);
         self.tick_wait(now, out);
         self.close_window(now, out);
+        if self.load_at.is_some_and(|due| now >= due) {
+            self.load_at = None;
+            out.push(Effect::LoadConfig);
+        }
         self.run_lane(now, out);
+        self.start_polls(now, out);
         if self.state.save_at().is_some_and(|due| now >= due) {
             out.push(Effect::Save(Save::Due));
-            // The answer follows; until then the write is not due again.
-            self.state.tried(false);
+            self.state.saving();
         }
+        self.stop_in_order(now, out);
+        self.forget_retired();
         self.end_if_down(out);
     }
 
@@ -503,44 +602,77 @@ impl Core {
             && !self.is_stopping()
             && let Some(paths) = self.window.take(now)
         {
-            let doubtful = paths
-                .iter()
-                .filter(|(_, known)| !**known)
-                .map(|(path, _)| path.clone())
-                .collect();
+            let names = paths.keys().cloned().collect();
             self.closed = Some(paths);
-            out.push(Effect::CheckWindow(doubtful));
+            out.push(Effect::CheckWindow(names));
         }
     }
 
-    fn window_checked(&mut self, missing: &BTreeSet<String>) {
+    fn window_checked(
+        &mut self,
+        now: Ms,
+        missing: &BTreeSet<String>,
+        excluded: &BTreeSet<String>,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(paths) = self.closed.take() else { return };
         if self.is_stopping() {
             return;
         }
-        let mut requests: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut requests: BTreeMap<String, (Vec<String>, Vec<String>, OnBusy)> = BTreeMap::new();
         // A path nobody knew before and that is gone again was scratch.
         let real = paths
             .into_iter()
             .filter(|(path, known)| *known || !missing.contains(path));
-        for (path, _) in real {
-            let workflows: BTreeSet<&str> = self
-                .groups
-                .matching(&path)
-                .into_iter()
-                .map(|(_, workflow)| workflow)
-                .collect();
-            for workflow in workflows {
-                requests.entry(workflow).or_default().push(path.clone());
+        for (path, known) in real {
+            for (group, workflow) in self.groups.matching(&path) {
+                let Some(found) = self.config.watch.get(group) else {
+                    continue;
+                };
+                if found.ignore_files && excluded.contains(&path) {
+                    continue;
+                }
+                let (changed, cause, on_busy) = requests
+                    .entry(workflow.to_owned())
+                    .or_insert_with(|| (Vec::new(), Vec::new(), OnBusy::Queue));
+                if changed.last() != Some(&path) {
+                    changed.push(path.clone());
+                }
+                if cause.is_empty() {
+                    let what = match (known, missing.contains(&path)) {
+                        (_, true) => "removed",
+                        (true, false) => "modified",
+                        (false, false) => "created",
+                    };
+                    *cause = vec![format!("file {path} ({what})"), format!("watch {group}")];
+                }
+                if found.on_busy == OnBusy::Restart {
+                    *on_busy = OnBusy::Restart;
+                }
             }
         }
-        for (workflow, changed) in requests {
-            self.lane.push(Request::new(workflow, Source::Watch, changed));
+        for (workflow, (changed, mut cause, on_busy)) in requests {
+            if let (Some(first), more @ 1..) = (cause.first_mut(), changed.len() - 1) {
+                first.push_str(&format!(" and {more} more"));
+            }
+            let request = Request::new(&workflow, Source::Watch, changed, cause);
+            match on_busy {
+                OnBusy::Queue => self.lane.push(request),
+                OnBusy::Restart => self.supersede(now, request, out),
+            }
             self.revision += 1;
         }
     }
 
     fn config_changed(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        if self.is_stopping() {
+            return;
+        }
+        if self.config.reload_config {
+            // An editor may not be done with it yet.
+            self.load_at = Some(now + CONFIG_AFTER);
+            return;
+        }
         // One save of the file is several changes; one hint is enough.
         if self.hinted.is_none_or(|last| now >= last + 1000) {
             let text = format!(
@@ -552,8 +684,8 @@ impl Core {
         self.hinted = Some(now);
     }
 
-    fn saved(&mut self, now: Ms, why: Save, result: Result<(), String>, out: &mut Vec<Effect>) {
-        self.state.tried(result.is_ok());
+    fn saved(&mut self, now: Ms, why: Save, version: u64, result: Result<(), String>, out: &mut Vec<Effect>) {
+        self.state.tried(version, result.is_ok());
         match why {
             Save::Due => {
                 if let Err(reason) = result {
@@ -567,13 +699,6 @@ impl Core {
                 }
             }
             Save::Post => self.post_saved(result, out),
-        }
-    }
-
-    /// Before a child starts, the file holds what memory holds.
-    fn save_before_child(&mut self, out: &mut Vec<Effect>) {
-        if self.state.is_dirty() {
-            out.push(Effect::Save(Save::Due));
         }
     }
 
@@ -592,24 +717,33 @@ impl Core {
             finish(&request, &Err("the loop is shutting down".into()), out);
         }
         self.cancel_running(now, out);
-        if let Some(poll) = &self.poll {
-            out.push(Effect::StopHook { id: poll.id });
-        }
+        out.extend(self.polling.keys().map(|&id| Effect::StopHook { id }));
         let never: Vec<String> = self
             .processes
             .keys()
             .filter(|name| !self.started.contains(name))
             .cloned()
             .collect();
-        for name in self.started.clone().into_iter().rev().chain(never) {
-            self.process(now, &name, process::Input::Shutdown, out);
+        self.held.clear();
+        self.next_config = None;
+        self.load_at = None;
+        self.to_stop = self.started.iter().rev().cloned().chain(never).collect();
+        for name in self.to_stop.clone() {
+            self.process(now, &name, process::Input::Close, out);
         }
+        for waiter in std::mem::take(&mut self.operators).into_values().flatten() {
+            out.push(Effect::Finished {
+                waiter,
+                result: Err("the loop is shutting down".into()),
+            });
+        }
+        self.stop_in_order(now, out);
     }
 
     fn end_if_down(&mut self, out: &mut Vec<Effect>) {
         let down = self.phase == Phase::Stopping
             && self.running.is_none()
-            && self.poll.is_none()
+            && self.polling.is_empty()
             && self.posts.is_empty()
             && self.processes.values().all(Supervised::is_settled);
         if down {
@@ -624,6 +758,14 @@ impl Core {
             out.push(Effect::End { code: self.code });
         }
     }
+}
+
+/// The patterns posted values have to match.
+fn patterns_of(config: &Config) -> BTreeMap<String, Regex> {
+    let compile = |(name, event): (&String, &EventDeclaration)| {
+        Some((name.clone(), Regex::new(event.pattern.as_ref()?).ok()?))
+    };
+    config.event.iter().filter_map(compile).collect()
 }
 
 fn log(level: Level, part: Part, text: impl Into<String>) -> Effect {

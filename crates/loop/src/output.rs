@@ -1,11 +1,13 @@
 //! Where the loop and its children write.
 //!
 //! Each stream has a thread of its own, so that a terminal that does not read never stops the
-//! loop. Children wait when too much is queued; the loop's own lines never do. A stream that is
+//! loop. Children wait when too much is queued; the loop's own lines never do, and are counted
+//! instead when far too many are. A stream that is
 //! closed swallows what is written to it.
 
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ use crate::time::{now_micros, timestamp};
 
 /// How many bytes of children's output may wait to be written to one stream.
 const BACKLOG: usize = 1024 * 1024;
+/// How many bytes of the loop's own lines may wait; a terminal that does not read loses more.
+const OWN_BACKLOG: usize = 4 * 1024 * 1024;
 /// How much is written at once.
 const BATCH: usize = 64 * 1024;
 
@@ -43,7 +47,10 @@ pub(crate) struct Speaker {
 }
 
 enum Message {
+    /// A line of a child, and the room it takes.
     Text(Vec<u8>, u32),
+    /// A line of the loop itself.
+    Own(Vec<u8>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -51,6 +58,14 @@ enum Message {
 struct Lane {
     queue: Sender<Message>,
     room: Arc<Semaphore>,
+    own: Arc<Own>,
+}
+
+/// The loop's own lines: they never wait, so there is an end to how many do.
+#[derive(Default)]
+struct Own {
+    waiting: AtomicUsize,
+    dropped: AtomicUsize,
 }
 
 /// A handle to both streams.
@@ -66,24 +81,37 @@ impl Lane {
         let (queue, messages) = channel();
         let room = Arc::new(Semaphore::new(BACKLOG));
         let freed = Arc::clone(&room);
+        let own = Arc::new(Own::default());
+        let written = Arc::clone(&own);
         std::thread::Builder::new()
             .name(name.to_owned())
             .stack_size(128 * 1024)
-            .spawn(move || write_all(&messages, stream, &freed))?;
-        Ok(Self { queue, room })
+            .spawn(move || write_all(&messages, stream, &freed, &written))?;
+        Ok(Self { queue, room, own })
     }
 
     fn put(&self, text: Vec<u8>, permits: u32) {
         // The thread ends only with the program.
         drop(self.queue.send(Message::Text(text, permits)));
     }
+
+    /// Queue a line of the loop itself, or count it when too many wait.
+    fn put_own(&self, text: Vec<u8>) {
+        if self.own.waiting.load(Ordering::Relaxed) + text.len() > OWN_BACKLOG {
+            self.own.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.own.waiting.fetch_add(text.len(), Ordering::Relaxed);
+        drop(self.queue.send(Message::Own(text)));
+    }
 }
 
-fn write_all(messages: &Receiver<Message>, mut stream: impl Write, room: &Semaphore) {
+fn write_all(messages: &Receiver<Message>, mut stream: impl Write, room: &Semaphore, own: &Own) {
     while let Ok(message) = messages.recv() {
         let mut waiting = vec![];
         let (mut bytes, mut permits) = match message {
             Message::Text(bytes, permits) => (bytes, permits as usize),
+            Message::Own(bytes) => (own.taken(bytes), 0),
             Message::Flush(done) => {
                 waiting.push(done);
                 (Vec::new(), 0)
@@ -95,6 +123,7 @@ fn write_all(messages: &Receiver<Message>, mut stream: impl Write, room: &Semaph
                     bytes.extend_from_slice(&more);
                     permits += freed as usize;
                 }
+                Ok(Message::Own(more)) => bytes.extend_from_slice(&own.taken(more)),
                 Ok(Message::Flush(done)) => waiting.push(done),
                 Err(_) => break,
             }
@@ -104,6 +133,21 @@ fn write_all(messages: &Receiver<Message>, mut stream: impl Write, room: &Semaph
         room.add_permits(permits);
         for done in waiting {
             let _ = done.send(());
+        }
+    }
+}
+
+impl Own {
+    /// A line leaves the queue, after word of those that never came in.
+    fn taken(&self, line: Vec<u8>) -> Vec<u8> {
+        self.waiting.fetch_sub(line.len(), Ordering::Relaxed);
+        match self.dropped.swap(0, Ordering::Relaxed) {
+            0 => line,
+            count => {
+                let mut text = format!("[loop engine] WARN {count} lines were not written\n").into_bytes();
+                text.extend_from_slice(&line);
+                text
+            }
         }
     }
 }
@@ -142,7 +186,7 @@ impl Output {
     pub(crate) fn report(&self, report: &Report) {
         if self.style.json {
             if let Some(line) = as_json(report, self.style.level) {
-                self.stdout.put(line.into_bytes(), 0);
+                self.stdout.put_own(line.into_bytes());
             }
             return;
         }
@@ -168,7 +212,7 @@ impl Output {
             timestamp(now_micros()),
             one_line(text)
         );
-        self.stderr.put(line.into_bytes(), 0);
+        self.stderr.put_own(line.into_bytes());
     }
 
     /// Resolves when everything queued so far is written, or a stream seems stuck.
@@ -235,12 +279,14 @@ fn as_json(report: &Report, limit: Level) -> Option<String> {
             phase,
             source,
             changed,
+            cause,
             error,
             ms,
         } => (
             "workflow",
             json!({
-                "name": name, "phase": phase, "source": source, "changed": changed, "error": error, "ms": ms,
+                "name": name, "phase": phase, "source": source, "changed": changed, "cause": cause,
+                "error": error, "ms": ms,
             }),
         ),
         Report::Step {
@@ -292,6 +338,44 @@ mod tests {
         let log = |level| Report::log(level, Part::Engine, "x");
         assert!(as_json(&log(Level::Debug), Level::Info).is_none());
         assert!(as_json(&log(Level::Error), Level::Warn).is_some());
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_costs_lines_and_not_memory() {
+        struct Stuck(std::sync::mpsc::Receiver<()>, Arc<std::sync::Mutex<Vec<u8>>>);
+        impl Write for Stuck {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                drop(self.0.recv());
+                self.1.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let (free, stuck) = channel();
+        let written = Arc::default();
+        let lane = Lane::new("test", Stuck(stuck, Arc::clone(&written))).unwrap();
+        for _ in 0..200 {
+            lane.put_own(vec![b'x'; 64 * 1024]);
+        }
+        assert!(lane.own.waiting.load(Ordering::Relaxed) <= OWN_BACKLOG);
+        drop(free);
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        while lane.own.waiting.load(Ordering::Relaxed) > 0 {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        lane.put_own(b"last\n".to_vec());
+        loop {
+            let text = String::from_utf8_lossy(&written.lock().unwrap()).into_owned();
+            if text.ends_with("last\n") {
+                assert!(text.contains(" lines were not written\n"));
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -14,15 +14,17 @@ use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 
 use crate::events::gate::is_host_allowed;
-use crate::http::{Pace, hosts, serve, short};
+use crate::http::{Limits, Pace, hosts, serve, short};
 
 /// The path of the stream.
 pub(crate) const PATH: &str = "/browser-events";
 /// A listener further behind than this loses the oldest.
 const BACKLOG: usize = 16;
 const STREAMS: usize = 64;
-/// Room for requests that are turned away while all streams are taken.
-const CONNECTIONS: usize = STREAMS + 16;
+const LIMITS: Limits = Limits {
+    strangers: 32,
+    admitted: STREAMS,
+};
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// Where to say that browsers should reload.
@@ -35,7 +37,7 @@ type Answer = Response<Either<Full<Bytes>, EventStream>>;
 /// Serve streams until dropped.
 pub(crate) async fn run(listener: TcpListener, local: SocketAddr, reloads: broadcast::Sender<()>) {
     let slots = Arc::new(Semaphore::new(STREAMS));
-    serve(listener, CONNECTIONS, move |request, pace| {
+    serve(listener, LIMITS, move |request, pace| {
         let answer = answer(&request, &pace, local, &reloads, &slots);
         async move { answer }
     })
@@ -64,6 +66,7 @@ fn answer(
         return refuse(503, &[]);
     };
     pace.received();
+    pace.admit();
     let (frames, stream) = mpsc::channel(1);
     tokio::spawn(pump(reloads.subscribe(), frames));
     let headers = [

@@ -109,6 +109,12 @@ fn signal_name(signal: i32) -> String {
     name.map_or_else(|| "unknown".to_owned(), |name| format!("SIG{name}"))
 }
 
+/// Process ids as a list in a sentence.
+pub(crate) fn numbers(ids: &[u32]) -> String {
+    let texts: Vec<String> = ids.iter().map(u32::to_string).collect();
+    texts.join(", ")
+}
+
 /// Whether a line comes from a process or a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -117,7 +123,7 @@ pub enum ChildKind {
     Hook,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
     Stdout,
@@ -141,6 +147,10 @@ pub enum Source {
     Event,
     Observe,
     Workspace,
+    /// Another workflow, when it ended.
+    Trigger,
+    /// A step of another workflow.
+    Inline,
 }
 
 /// The record of one request to an event. It never holds the value or a token.
@@ -176,6 +186,8 @@ pub enum Report {
         phase: WorkflowPhase,
         source: Source,
         changed: Vec<String>,
+        /// What led to it, as one line.
+        cause: String,
         error: Option<String>,
         ms: Option<u64>,
     },

@@ -3,33 +3,42 @@
 mod alarm;
 mod children;
 mod control_server;
+mod detached;
 mod environment;
 mod hooks;
 mod perform;
 mod probes;
+mod reconfigure;
 mod signals;
+mod tails;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use beamtalk_process::{Guard, descendants_of_self, reap_strangers};
+use beamtalk_process::Keepers;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use self::alarm::Alarm;
-use self::children::{Job, Ours};
+use self::children::Job;
+use self::detached::Register;
 use self::probes::Prober;
-use self::signals::{Came, Signals};
+use self::signals::Signals;
+pub use self::tails::Said;
+pub(crate) use self::tails::Tails;
 use crate::config::{Config, WatcherKind};
-use crate::core::{Core, Effect, Event, GroupStatus, Ms, Plan, Post, Servers, Status, Verdict, WatchStatus};
+use crate::core::{
+    Core, Effect, Event, GroupStatus, Ms, Operation, Plan, Post, Servers, Status, Verdict, WatchStatus,
+};
 use crate::error::Fatal;
 use crate::events::audit::AuditLog;
 use crate::events::gate::{Failures, Gate, Token};
 use crate::events::server::Desk;
 use crate::output::{Output, Style};
+use crate::record::Record;
 use crate::report::{Level, Part, Report};
 use crate::watch::{Found, Notice, Scope, Teller, Watching};
 use crate::{events, http, reload, state_file, time, watch as watching};
@@ -56,6 +65,10 @@ pub enum Outcome {
     Forced,
 }
 
+/// How much may wait for the shell. Whoever has more to say waits: a child for the reading of its
+/// output, the watcher for its changes, a client for its answer.
+const INBOX: usize = 1024;
+
 /// What comes to the shell from its tasks.
 pub(crate) enum Inbound {
     Event(Event),
@@ -69,6 +82,13 @@ pub(crate) enum Inbound {
     Rejected {
         event: String,
     },
+    Operate {
+        process: String,
+        operation: Operation,
+        reply: oneshot::Sender<Result<(), String>>,
+    },
+    /// A watcher for another config has seen everything there is.
+    Watching(Watching),
     Status {
         reply: oneshot::Sender<Status>,
     },
@@ -123,7 +143,7 @@ async fn run_with(config: Config, options: Options, output: &Output) -> Outcome 
     let epoch = Instant::now();
     let prepared = tokio::select! {
         prepared = prepare(config, options, output, epoch) => prepared,
-        name = signals.end() => {
+        name = signals.next() => {
             // Nothing was started yet; what was prepared is dropped, which frees lock and guard.
             output.report(&Report::log(Level::Info, Part::Engine, format!("received {name}, shutting down")));
             output.report(&Report::Stop { reason: name.into(), exit: 0 });
@@ -163,10 +183,8 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
     let mut options = options;
     options.plan.epoch_ms = time::now_micros() / 1000;
     let lock = state_file::lock(&config.state_file).await?;
-    let guard = Guard::start(Some(&lock))?;
-    #[cfg(target_os = "linux")]
-    // Without it a detached descendant is only not found at the end.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    state_file::sweep(&config.state_file);
+    let keepers = Keepers::start(Some(&lock))?;
     let config = Arc::new(config);
     let values = if options.fresh_state {
         BTreeMap::new()
@@ -180,24 +198,22 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         0,
         Event::Saved {
             why: crate::core::Save::Due,
+            version: core.version(),
             result: Ok(()),
         },
     );
     debug_assert!(saved.is_empty(), "nothing is due before the run begins");
 
-    let (inbox, inbound) = mpsc::unbounded_channel();
+    let (inbox, inbound) = mpsc::channel(INBOX);
     let watching = if options.plan.once {
         None
     } else {
         Some(start_watching(&config, output, inbox.clone()).await?)
     };
-    let ours = Ours::default();
-    if let Some(id) = guard.id() {
-        ours.add(id);
-    }
     let gate = Arc::new(Mutex::new(Gate::new(&config).map_err(Fatal::Random)?));
     let desk = Desk {
-        config: Arc::clone(&config),
+        config: Arc::new(Mutex::new(Arc::clone(&config))),
+        tails: Tails::default(),
         gate: Arc::clone(&gate),
         inbox: inbox.clone(),
         audit: Arc::new(AuditLog::beside(&config.state_file)),
@@ -210,15 +226,18 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         output: output.clone(),
         inbox,
         inbound,
-        guard: Some(guard),
+        keepers: Some(keepers),
         _lock: lock,
         found: watching
             .as_ref()
             .map(|watching| watching.found)
             .unwrap_or_default(),
         watching,
-        ours,
         jobs: BTreeMap::new(),
+        quiet: BTreeMap::new(),
+        detached: Register::beside(&config.state_file),
+        marks: BTreeMap::new(),
+        config_text: None,
         hooks: BTreeMap::new(),
         tokens: BTreeMap::new(),
         desk,
@@ -243,9 +262,10 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
 async fn start_watching(
     config: &Config,
     output: &Output,
-    inbox: mpsc::UnboundedSender<Inbound>,
+    inbox: mpsc::Sender<Inbound>,
 ) -> Result<Watching, Fatal> {
-    let teller: Teller = Box::new(move |notice| inbox.send(Inbound::Notice(notice)).is_ok());
+    // The thread that watches waits for room: what happens meanwhile stays with the system.
+    let teller: Teller = Box::new(move |notice| inbox.blocking_send(Inbound::Notice(notice)).is_ok());
     let watching = watching::start(Scope::new(config), config.watcher.clone(), teller)
         .await
         .map_err(|cause| Fatal::Watch {
@@ -277,14 +297,21 @@ pub(crate) struct Shell {
     config: Arc<Config>,
     epoch: Instant,
     output: Output,
-    inbox: mpsc::UnboundedSender<Inbound>,
-    inbound: mpsc::UnboundedReceiver<Inbound>,
-    guard: Option<Guard>,
+    inbox: mpsc::Sender<Inbound>,
+    inbound: mpsc::Receiver<Inbound>,
+    keepers: Option<Keepers>,
     _lock: std::fs::File,
     watching: Option<Watching>,
     found: Found,
-    ours: Ours,
     jobs: BTreeMap<(String, u64), Job>,
+    /// The config as it was read last, once it was edited.
+    config_text: Option<Vec<u8>>,
+    /// Programs that outlive the loop.
+    detached: Register,
+    /// Detached hooks under way: their names, and the marks of what they leave behind.
+    marks: BTreeMap<u64, (String, String)>,
+    /// What polls that show only news showed last.
+    quiet: BTreeMap<String, Arc<Mutex<Vec<hooks::Shown>>>>,
     hooks: BTreeMap<u64, oneshot::Sender<()>>,
     /// Tokens of children with a scope of their own.
     tokens: BTreeMap<Holder, Token>,
@@ -313,6 +340,10 @@ impl Shell {
             path: crate::control::socket_path(&self.config.state_file),
             cause,
         })?;
+        if let Err(error) = Record::write(&self.config.file, &self.config.state_file) {
+            let text = format!("this loop is found by its config only: {error}");
+            self.log(Level::Warn, Part::Engine, text);
+        }
         let control = control_server::run(socket, self.desk.clone(), self.revision.subscribe());
         self.tasks.push(tokio::spawn(control).abort_handle());
         if !self.config.event.is_empty()
@@ -384,22 +415,21 @@ impl Shell {
             );
             tokio::select! {
                 biased;
-                came = signals.next() => match came {
-                    Came::Child => reap_strangers(&self.ours.ids()),
-                    Came::End(_) if stopping => return self.force(),
-                    Came::End(name) => {
-                        stopping = true;
-                        let line = format!("received {name}, shutting down");
-                        self.feed(Event::Shutdown { line, reason: name.into() });
+                name = signals.next() => {
+                    if stopping {
+                        return self.force();
                     }
-                },
+                    stopping = true;
+                    let line = format!("received {name}, shutting down");
+                    self.feed(Event::Shutdown { line, reason: name.into() });
+                }
                 () = sleep_until(limit) => {
                     limit = None;
                     stopping = true;
                     self.feed(Event::TimedOut { limit: self.timeout_ms.unwrap_or_default() });
                 }
-                () = guard_ended(&mut self.guard) => {
-                    self.guard = None;
+                () = guard_ended(&mut self.keepers) => {
+                    self.keepers = None;
                     let text = "the guard process ended; without it nothing can be left running".to_owned();
                     self.feed(Event::Fatal { part: Part::Process, text });
                 }
@@ -429,6 +459,30 @@ impl Shell {
                 part: Part::Watch,
                 text,
             }),
+            Inbound::Operate {
+                process,
+                operation,
+                reply,
+            } => {
+                self.next_post += 1;
+                let waiter = self.next_post;
+                let waiting = Poster {
+                    verdict: None,
+                    done: Some(reply),
+                };
+                self.posts.insert(waiter, waiting);
+                self.feed(Event::Operate {
+                    process,
+                    operation,
+                    waiter,
+                });
+            }
+            Inbound::Watching(watching) => {
+                if !self.core.is_stopping() {
+                    self.found = watching.found;
+                    self.watching = Some(watching);
+                }
+            }
             Inbound::Post {
                 event,
                 value,
@@ -476,12 +530,13 @@ impl Shell {
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&mut self) -> Status {
         let backend = match self.config.watcher.kind {
             WatcherKind::Native => "native",
             WatcherKind::Poll => "poll",
         };
-        let groups = self.config.watch.iter().map(|(name, group)| GroupStatus {
+        let config = Arc::clone(&self.config);
+        let groups = config.watch.iter().map(|(name, group)| GroupStatus {
             name: name.clone(),
             workflow: group.workflow.clone(),
             patterns: group.paths.clone(),
@@ -492,15 +547,19 @@ impl Shell {
             files: self.found.files,
             groups: groups.collect(),
         };
-        self.core
-            .status(self.now(), std::process::id(), watch, self.servers.clone())
+        let mut status = self
+            .core
+            .status(self.now(), std::process::id(), watch, self.servers.clone());
+        status.detached = self.detached.statuses();
+        status
     }
 
-    /// A second signal: everything dies now. The guard sees to what is left.
+    /// A second signal: everything dies now. The guard sees to it.
     fn force(self) -> Outcome {
-        self.ours.kill_all();
-        kill_descendants(&self.guard_ids());
-        control_server::unbind(&self.config.state_file);
+        if let Some(keepers) = &self.keepers {
+            keepers.kill_all();
+        }
+        self.unbind();
         self.output.report(&Report::Stop {
             reason: "forced".into(),
             exit: 130,
@@ -508,8 +567,9 @@ impl Shell {
         Outcome::Forced
     }
 
-    fn guard_ids(&self) -> BTreeSet<u32> {
-        self.guard.as_ref().and_then(Guard::id).into_iter().collect()
+    fn unbind(&self) {
+        control_server::unbind(&self.config.state_file);
+        Record::remove(&self.config.file);
     }
 
     /// Everything is down: close what is open, let the guard go.
@@ -518,10 +578,9 @@ impl Shell {
             task.abort();
         }
         drop(self.watching.take());
-        control_server::unbind(&self.config.state_file);
-        kill_descendants(&self.guard_ids());
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss().await;
+        self.unbind();
+        if let Some(keepers) = self.keepers.take() {
+            keepers.dismiss().await;
         }
         Outcome::Ended(self.ended.unwrap_or(1))
     }
@@ -553,19 +612,6 @@ impl Shell {
     }
 }
 
-/// On Linux the descendants of dead children fell to this process: none of them stays.
-fn kill_descendants(besides: &BTreeSet<u32>) {
-    for _ in 0..20 {
-        let left = descendants_of_self(besides);
-        if left.is_empty() {
-            return;
-        }
-        beamtalk_process::kill_each(&left);
-        std::thread::sleep(Duration::from_millis(5));
-        reap_strangers(besides);
-    }
-}
-
 async fn sleep_until(deadline: Option<tokio::time::Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -573,9 +619,9 @@ async fn sleep_until(deadline: Option<tokio::time::Instant>) {
     }
 }
 
-async fn guard_ended(guard: &mut Option<Guard>) {
-    match guard {
-        Some(guard) => guard.ended().await,
+async fn guard_ended(keepers: &mut Option<Keepers>) {
+    match keepers {
+        Some(keepers) => keepers.ended().await,
         None => std::future::pending().await,
     }
 }

@@ -80,6 +80,23 @@ pub(crate) async fn lock(state: &Path) -> Result<File, Fatal> {
     Ok(file)
 }
 
+/// Remove what killed runs left half written. The lock is held, so nobody writes now.
+pub(crate) fn sweep(state: &Path) {
+    let target = std::fs::canonicalize(state).unwrap_or_else(|_| state.to_owned());
+    let prefix = beside(&target, ".tmp-");
+    let (Some(directory), Some(prefix)) = (target.parent(), prefix.file_name()) else {
+        return;
+    };
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes()) {
+            // One that cannot be removed harms nobody.
+            drop(std::fs::remove_file(entry.path()));
+        }
+    }
+}
+
 /// Whether no run owns the state file.
 pub fn is_free(state: &Path) -> bool {
     let Ok(file) = File::open(beside(state, ".lock")) else {
@@ -147,6 +164,11 @@ pub(crate) fn write(path: &Path, values: &BTreeMap<String, Value>) -> Result<(),
 fn replace(path: &Path, values: &BTreeMap<String, Value>) -> std::io::Result<()> {
     let mut text = serde_json::to_vec_pretty(values)?;
     text.push(b'\n');
+    replace_bytes(path, &text)
+}
+
+/// Replace a file of ours: written aside, synced, renamed.
+pub(crate) fn replace_bytes(path: &Path, text: &[u8]) -> std::io::Result<()> {
     // A link stays a link: the file it points to is the one that is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let before = std::fs::metadata(&target).ok();
@@ -162,7 +184,7 @@ fn replace(path: &Path, values: &BTreeMap<String, Value>) -> std::io::Result<()>
     let aside = beside(&target, &format!(".tmp-{}", std::process::id()));
     let outcome = fill(
         &aside,
-        &text,
+        text,
         before.map(|found| found.permissions().mode() & 0o7777),
     )
     .and_then(|()| std::fs::rename(&aside, &target));

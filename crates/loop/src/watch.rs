@@ -47,7 +47,7 @@ impl Scope {
             root: config.root.clone(),
             groups: Groups::new(config),
             config_file: config.file.clone(),
-            own: OwnFiles::new(&config.root, &config.state_file),
+            own: OwnFiles::new(config),
         }
     }
 
@@ -61,10 +61,13 @@ impl Scope {
 struct OwnFiles {
     /// The state file relative to root, when it lies there.
     state: Option<String>,
+    /// The log files of processes, likewise.
+    logs: Vec<String>,
 }
 
 impl OwnFiles {
-    fn new(root: &Path, state_file: &Path) -> Self {
+    fn new(config: &Config) -> Self {
+        let (root, state_file) = (config.root.as_path(), config.state_file.as_path());
         let inside = |root: &Path, file: &Path| {
             file.strip_prefix(root)
                 .ok()
@@ -77,10 +80,24 @@ impl OwnFiles {
                 &directory.join(state_file.file_name()?),
             )
         });
-        Self { state }
+        let logs = config.process.values().filter_map(|process| {
+            let path = crate::config::clean(&root.join(process.log.as_ref()?));
+            inside(root, &path)
+        });
+        Self {
+            state,
+            logs: logs.collect(),
+        }
     }
 
     fn contains(&self, path: &str) -> bool {
+        let is_log = |log: &String| {
+            let rest = path.strip_prefix(log.as_str());
+            rest.is_some_and(|rest| matches!(rest, "" | ".1" | ".2" | ".3"))
+        };
+        if self.logs.iter().any(is_log) {
+            return true;
+        }
         let Some(state) = &self.state else { return false };
         if let Some(rest) = path.strip_prefix(state.as_str()) {
             return rest.is_empty() || rest == ".lock" || rest.starts_with(".tmp-");
@@ -89,7 +106,7 @@ impl OwnFiles {
         crate::pattern::parent(path) == directory
             && matches!(
                 path.rsplit('/').next().unwrap_or_default(),
-                "loop.sock" | "events.log" | "events.log.1"
+                "loop.sock" | "events.log" | "events.log.1" | "detached.json"
             )
     }
 }

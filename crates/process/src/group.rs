@@ -6,9 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpid,
-};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 /// A process group, named by the process id of its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,11 +63,6 @@ pub(crate) fn signal_each(ids: &[u32], signal: Signal) {
     }
 }
 
-/// `SIGKILL` to single processes.
-pub fn kill_each(ids: &[u32]) {
-    signal_each(ids, Signal::KILL);
-}
-
 /// Whether one of the processes is alive.
 pub(crate) fn any_alive(ids: &[u32]) -> bool {
     if ids.is_empty() {
@@ -79,44 +72,7 @@ pub(crate) fn any_alive(ids: &[u32]) -> bool {
     ids.iter().any(|id| table.contains_key(id))
 }
 
-/// Every living descendant of this process except those in `besides` and what descends from them.
-pub fn descendants_of_self(besides: &BTreeSet<u32>) -> Vec<u32> {
-    let table: BTreeMap<_, _> = process_table()
-        .into_iter()
-        .filter(|(id, _)| !besides.contains(id))
-        .collect();
-    descendants(&table, BTreeSet::from([std::process::id()]))
-}
-
-/// Collect dead children that were not started here but fell to this process, a subreaper, when
-/// their parents ended. The children in `ours` are left to those who wait for them.
-pub fn reap_strangers(ours: &BTreeSet<u32>) {
-    for id in children_of_self() {
-        if !ours.contains(&id)
-            && let Some(group) = Group::of(id)
-        {
-            // Still alive, or collected meanwhile: nothing to do.
-            let _ = waitpid(Some(group.pid()), WaitOptions::NOHANG);
-        }
-    }
-}
-
-/// The direct children of this process.
-fn children_of_self() -> Vec<u32> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
-        return Vec::new();
-    };
-    threads
-        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok())
-        .flat_map(|text| {
-            text.split_whitespace()
-                .filter_map(|id| id.parse().ok())
-                .collect::<Vec<u32>>()
-        })
-        .collect()
-}
-
-fn descendants(table: &BTreeMap<u32, Entry>, roots: BTreeSet<u32>) -> Vec<u32> {
+pub(crate) fn descendants(table: &BTreeMap<u32, Entry>, roots: BTreeSet<u32>) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (&id, entry) in table {
         children.entry(entry.parent).or_default().push(id);
@@ -143,38 +99,58 @@ fn has_living_member(group: u32) -> bool {
     }
 }
 
-struct Entry {
-    parent: u32,
+/// One line of the table of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) parent: u32,
     group: u32,
+    /// When it started, in ticks since boot: with it a number names one process for ever.
+    pub(crate) started: u64,
+    /// Ended and not yet collected. A process whose first thread has ended looks the same.
+    pub(crate) is_zombie: bool,
 }
 
 /// The living processes of the machine; empty where there is no `/proc`.
 fn process_table() -> BTreeMap<u32, Entry> {
+    let mut table = whole_table();
+    table.retain(|_, entry| !entry.is_zombie);
+    table
+}
+
+/// All processes of the machine, the dead that wait to be collected included.
+pub(crate) fn whole_table() -> BTreeMap<u32, Entry> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return BTreeMap::new();
     };
     entries
         .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let id: u32 = entry.file_name().to_str()?.parse().ok()?;
-            let text = std::fs::read(entry.path().join("stat")).ok()?;
-            Some((id, parse_stat(&text)?))
+            let id: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            Some((id, entry_of(id)?))
         })
         .collect()
 }
 
-/// Parent and group from a line of `/proc/ID/stat`; none for the dead.
+/// What the system says about one process.
+pub(crate) fn entry_of(id: u32) -> Option<Entry> {
+    parse_stat(&std::fs::read(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// Parent, group and start from a line of `/proc/ID/stat`.
 fn parse_stat(text: &[u8]) -> Option<Entry> {
     // The name in brackets may itself hold brackets and blanks.
     let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
     let text = std::str::from_utf8(text.get(after_name..)?).ok()?;
     let mut fields = text.split_whitespace();
-    if matches!(fields.next()?, "Z" | "X" | "x") {
-        return None;
-    }
+    let is_zombie = matches!(fields.next()?, "Z" | "X" | "x");
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
-    Some(Entry { parent, group })
+    let started = fields.nth(16)?.parse().ok()?;
+    Some(Entry {
+        parent,
+        group,
+        started,
+        is_zombie,
+    })
 }
 
 #[cfg(test)]
@@ -185,9 +161,13 @@ mod tests {
 
     #[test]
     fn names_with_brackets_do_not_confuse_the_process_table() {
-        let entry = parse_stat(b"42 (a ) Z (b) S 7 9 9 0 -1").unwrap();
-        assert_eq!((entry.parent, entry.group), (7, 9));
-        assert!(parse_stat(b"42 (gone) Z 7 9 9").is_none());
+        let rest = "9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 771 99";
+        let entry = parse_stat(format!("42 (a ) Z (b) S 7 9 {rest}").as_bytes()).unwrap();
+        assert_eq!((entry.parent, entry.group, entry.started), (7, 9, 771));
+        assert!(!entry.is_zombie);
+        let gone = parse_stat(format!("42 (gone) Z 7 9 {rest}").as_bytes()).unwrap();
+        assert!(gone.is_zombie);
+        assert!(parse_stat(b"42 (cut) S 7 9 9").is_none());
     }
 
     #[test]

@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::detached::DETACHED_ARGUMENT;
 use crate::error::Error;
 use crate::group::{Group, any_alive, signal_each};
+use crate::keepers::KEEPERS_ARGUMENT;
 
 /// The first argument that makes the binary a guard. See [`run_guard_if_asked`].
 pub const GUARD_ARGUMENT: &str = "__guard";
@@ -130,11 +132,21 @@ fn record(kind: u8, id: u32) -> Record {
 /// To be called first thing in `main`.
 pub fn run_guard_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
-    if arguments.nth(1)? != GUARD_ARGUMENT || arguments.next().is_some() {
+    let word = arguments.nth(1)?;
+    if word == DETACHED_ARGUMENT {
+        return Some(crate::detached::become_detached(arguments));
+    }
+    if arguments.next().is_some() || word != GUARD_ARGUMENT && word != KEEPERS_ARGUMENT {
         return None;
     }
     // A leader of a group cannot make a session; then it has no terminal to lose either.
     let _ = rustix::process::setsid();
+    if word == KEEPERS_ARGUMENT {
+        let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3) else {
+            return Some(ExitCode::FAILURE);
+        };
+        return Some(crate::keeping::run(socket, io::stdout()));
+    }
     let mut out = io::stdout();
     if out.write_all(b"\n").and_then(|()| out.flush()).is_err() {
         return Some(ExitCode::FAILURE);

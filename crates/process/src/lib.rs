@@ -1,22 +1,30 @@
 //! Start programs, stop them with everything they started, read what they print.
 //!
-//! This is the only crate that starts programs. A [`Spec`] says what to run; [`spawn`] puts it
-//! into a process group of its own; [`Child::stop`] ends the whole group, gently first. A
-//! [`Guard`] is a small second process that ends every reported group when this one dies without
-//! saying goodbye, so that not even `kill -9` leaves orphans. [`LineSplitter`] turns bytes into
-//! lines the way a terminal shows them.
+//! This is the only crate that starts programs. A [`Spec`] says what to run. [`Keepers::spawn`]
+//! starts it below a keeper, which ends everything the program ever made, whatever that did to
+//! its group, session or environment, and also when this process is killed. [`spawn`] is the
+//! plain way: a process group of its own, which [`Child::stop`] ends; a [`Guard`] ends reported
+//! groups when this process dies without saying goodbye. [`LineSplitter`] turns bytes into lines
+//! the way a terminal shows them.
 //!
 //! It knows nothing of what the programs are for: no restart policy, no labels, no state.
 
 mod child;
+mod detached;
 mod error;
 mod group;
 mod guard;
+mod keepers;
+mod keeping;
 mod lines;
+mod members;
+mod wire;
 
 pub use child::{Child, Spec, Stdin, Stop, announce_before_exec, find_program, spawn};
+pub use detached::{Detached, detached_with_mark, spawn_detached};
 pub use error::Error;
-pub use group::{Group, descendants_of_self, kill_each, reap_strangers};
+pub use group::Group;
 pub use guard::{GUARD_ARGUMENT, Guard, GuardLink, run_guard_if_asked};
+pub use keepers::{Happened, KEEPERS_ARGUMENT, Keepers, Kept};
 pub use lines::{LINE_LIMIT, Line, LineSplitter};
 pub use rustix::process::Signal;

@@ -81,15 +81,19 @@ impl Directory {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let descriptor =
-            fs::open(parent, flags, Mode::empty()).map_err(StorageError::file("open", parent))?;
-        let directory = Self {
-            descriptor: Arc::new(File::from(descriptor)),
-            path: parent.to_owned(),
-        };
+        let directory = Self::open_existing(parent)?;
         let missing = || StorageError::file("open", path)(Errno::NOENT);
         directory.read_secret(name)?.ok_or_else(missing)
+    }
+
+    /// A directory of the user's, as it is: nothing about it is changed.
+    pub fn open_existing(path: &Path) -> Result<Self, StorageError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor = fs::open(path, flags, Mode::empty()).map_err(StorageError::file("open", path))?;
+        Ok(Self {
+            descriptor: Arc::new(File::from(descriptor)),
+            path: path.to_owned(),
+        })
     }
 
     /// The path it was reached by: for messages and for programs that need a path.

@@ -1,16 +1,21 @@
 //! `beamtalk loop`: watch files, supervise processes, run workflows.
 
 mod follow;
+mod process;
 mod run;
 mod status;
+mod ui;
+mod why;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use beamtalk_loop::config::{Config, Loaded, Problem, RemoteBind, load};
-use beamtalk_loop::control::{Answer, Ask, Client};
+use beamtalk_loop::Record;
+use beamtalk_loop::config::{Loaded, Problem, RemoteBind, load, locate};
+use beamtalk_loop::control::{Answer, Ask, Client, socket_path};
+use beamtalk_loop::core::Operation;
 use clap::Subcommand;
 
 use crate::exit::Exit;
@@ -72,11 +77,38 @@ enum Command {
         #[arg(long, value_parser = ["text", "dot"], default_value = "text")]
         format: String,
     },
-    /// End the running loop and wait for its end.
+    /// End the running loop, or one process of it, and wait for the end.
     Stop {
+        /// The process; without it the whole loop ends.
+        process: Option<String>,
         #[arg(long, value_name = "N", default_value_t = STOP_LIMIT_MS)]
         timeout_ms: u64,
     },
+    /// Start a process of the running loop.
+    Start { process: String },
+    /// Stop a process of the running loop and start it again.
+    Restart { process: String },
+    /// Show what a process of the running loop said last.
+    Logs {
+        process: String,
+        /// Keep showing what it says.
+        #[arg(short, long)]
+        follow: bool,
+        /// How many of the last lines to show; at most 1000 are kept.
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        tail: usize,
+        /// One JSON object per line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show why workflows ran, the last run last.
+    Why {
+        workflow: Option<String>,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch and steer the running loop in the terminal.
+    Ui,
     /// Print a page of the built-in reference.
     Docs {
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(beamtalk_loop::TOPICS.map(|(topic, _)| topic)))]
@@ -91,7 +123,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Validate { strict, json } => validate(config, strict, json),
         Command::Status { json, follow: false } => status::once(&located(config)?, json),
         Command::Status { json, follow: true } => follow::follow(&located(config)?, json),
-        Command::State { key, json } => state(&located(config)?, key.as_deref(), json),
+        Command::State { key, json } => state(config, key.as_deref(), json),
         Command::Trigger {
             event,
             value,
@@ -100,7 +132,23 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
             json,
         } => trigger(&located(config)?, event, value, wait, timeout_ms, json),
         Command::Graph { format } => graph(config, &format),
-        Command::Stop { timeout_ms } => stop(&located(config)?, Duration::from_millis(timeout_ms)),
+        Command::Stop {
+            process: None,
+            timeout_ms,
+        } => stop(&located(config)?, Duration::from_millis(timeout_ms)),
+        Command::Stop {
+            process: Some(name), ..
+        } => process::operate(&located(config)?, &name, Operation::Stop),
+        Command::Start { process } => process::operate(&located(config)?, &process, Operation::Start),
+        Command::Restart { process } => process::operate(&located(config)?, &process, Operation::Restart),
+        Command::Logs {
+            process,
+            follow,
+            tail,
+            json,
+        } => process::logs(&located(config)?, &process, tail, follow, json),
+        Command::Why { workflow, json } => why::why(&located(config)?, workflow, json),
+        Command::Ui => ui::run(&located(config)?),
         Command::Docs { topic } => docs(&topic),
     }
 }
@@ -110,13 +158,41 @@ fn read(path: Option<&Path>, remote: RemoteBind) -> anyhow::Result<Loaded> {
     Ok(load(path, &directory, remote))
 }
 
-/// The config of a loop that runs somewhere: it may have been edited since, so what is wrong in
-/// it does not matter as long as it says where the state is.
-fn located(path: Option<&Path>) -> anyhow::Result<Config> {
-    let loaded = read(path, RemoteBind::Allow)?;
-    loaded.config.ok_or_else(|| {
-        let texts: Vec<String> = loaded.errors.into_iter().map(|problem| problem.text).collect();
-        anyhow::anyhow!("{}", texts.join("\nerror: "))
+/// Where a loop is, or would be if one ran.
+struct Located {
+    socket: PathBuf,
+    /// None when no loop runs and the config does not say.
+    state_file: Option<PathBuf>,
+}
+
+impl Located {
+    fn connect(&self) -> Option<Client> {
+        Client::connect_to(&self.socket)
+    }
+}
+
+/// Find the loop of a config. One that runs has left word where it is, so that what is wrong in
+/// the config does not matter; the config is read only when there is no such word.
+fn located(path: Option<&Path>) -> anyhow::Result<Located> {
+    let directory = std::env::current_dir().context("the current directory cannot be read")?;
+    let file = locate(path, &directory);
+    if let Some(record) = Record::find(&file) {
+        return Ok(Located {
+            socket: record.socket,
+            state_file: Some(record.state_file),
+        });
+    }
+    if !file.exists() {
+        let texts = read(path, RemoteBind::Allow)?.errors;
+        let texts: Vec<String> = texts.into_iter().map(|problem| problem.text).collect();
+        anyhow::bail!("{}", texts.join("\nerror: "));
+    }
+    let state_file = read(path, RemoteBind::Allow)?
+        .config
+        .map(|config| config.state_file);
+    Ok(Located {
+        socket: state_file.as_deref().map(socket_path).unwrap_or_default(),
+        state_file,
     })
 }
 
@@ -150,17 +226,20 @@ fn validate(path: Option<&Path>, strict: bool, json: bool) -> anyhow::Result<Exi
     Ok(if valid { Exit::Success } else { Exit::Failure })
 }
 
-fn state(config: &Config, key: Option<&str>, json: bool) -> anyhow::Result<Exit> {
-    let values = match Client::connect(&config.state_file) {
-        Some(mut client) => match client.ask(&Ask::State {
+fn state(path: Option<&Path>, key: Option<&str>, json: bool) -> anyhow::Result<Exit> {
+    let place = located(path)?;
+    let values = match (place.connect(), &place.state_file) {
+        (Some(mut client), _) => match client.ask(&Ask::State {
             key: key.map(str::to_owned),
         })? {
             Answer::State(values) => values,
             other => anyhow::bail!("the loop gave an unexpected answer: {other:?}"),
         },
-        None => beamtalk_loop::read_state(&config.state_file)?
-            .into_iter()
-            .collect(),
+        (None, Some(state_file)) => beamtalk_loop::read_state(state_file)?.into_iter().collect(),
+        (None, None) => {
+            print_problems("error", &read(path, RemoteBind::Allow)?.errors);
+            return Ok(Exit::Failure);
+        }
     };
     let mut out = std::io::stdout().lock();
     let Some(key) = key else {
@@ -182,14 +261,14 @@ fn state(config: &Config, key: Option<&str>, json: bool) -> anyhow::Result<Exit>
 }
 
 fn trigger(
-    config: &Config,
+    place: &Located,
     event: String,
     value: String,
     wait: bool,
     timeout_ms: Option<u64>,
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else {
+    let Some(mut client) = place.connect() else {
         return no_loop();
     };
     client.set_limit(timeout_ms.map(Duration::from_millis))?;
@@ -244,6 +323,15 @@ fn no_loop() -> anyhow::Result<Exit> {
 }
 
 fn graph(path: Option<&Path>, format: &str) -> anyhow::Result<Exit> {
+    // A loop that runs knows best what it follows.
+    let directory = std::env::current_dir().context("the current directory cannot be read")?;
+    let running = Record::find(&locate(path, &directory));
+    if let Some(mut client) = running.and_then(|record| Client::connect_to(&record.socket))
+        && let Answer::Text(text) = client.ask(&Ask::Graph { dot: format == "dot" })?
+    {
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(Exit::Success);
+    }
     match read(path, RemoteBind::Allow)?.valid() {
         Ok(config) => {
             let text = if format == "dot" {
@@ -261,15 +349,15 @@ fn graph(path: Option<&Path>, format: &str) -> anyhow::Result<Exit> {
     }
 }
 
-fn stop(config: &Config, limit: Duration) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else {
+fn stop(place: &Located, limit: Duration) -> anyhow::Result<Exit> {
+    let (Some(mut client), Some(state_file)) = (place.connect(), &place.state_file) else {
         return no_loop();
     };
     let deadline = Instant::now() + limit;
     client.set_limit(Some(limit.max(Duration::from_millis(1))))?;
     // The answer may be lost when the loop ends quickly; the lock says when it has ended.
     drop(client.ask(&Ask::Stop));
-    while !beamtalk_loop::is_free(&config.state_file) {
+    while !beamtalk_loop::is_free(state_file) {
         if Instant::now() >= deadline {
             writeln!(
                 std::io::stderr(),

@@ -290,7 +290,8 @@ fn a_dead_guard_ends_the_run() {
     let guard = children
         .split_whitespace()
         .find(|id| {
-            std::fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.contains("__guard"))
+            std::fs::read_to_string(format!("/proc/{id}/cmdline"))
+                .is_ok_and(|line| line.contains("__keepers"))
         })
         .unwrap();
     let pid = rustix::process::Pid::from_raw(guard.parse().unwrap()).unwrap();

@@ -33,15 +33,55 @@ pub(crate) fn holds_for(time: Duration, what: &str, mut holds: impl FnMut() -> b
     }
 }
 
+/// Numbers that look random and can be had again: the seed is printed.
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// Seeded by `BEAMTALK_SEED`, or anew.
+    pub(crate) fn from_environment() -> Self {
+        let given = std::env::var("BEAMTALK_SEED")
+            .ok()
+            .and_then(|text| text.parse().ok());
+        let fresh = || {
+            let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+            now.as_nanos() as u64 ^ u64::from(std::process::id())
+        };
+        let seed: u64 = given.unwrap_or_else(fresh);
+        println!("BEAMTALK_SEED={seed}");
+        Self(seed | 1)
+    }
+
+    /// How many times, from the environment or as given.
+    pub(crate) fn count(variable: &str, default: u64) -> u64 {
+        std::env::var(variable)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) % limit
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+    }
+}
+
 /// A directory of its own with a config. Dropping it checks that nobody is left there.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Place {
     pub(crate) fn new(config: &str) -> Self {
         let place = Self {
             directory: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
         };
         place.write("devloop.toml", config);
         place
@@ -92,6 +132,8 @@ impl Place {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beamtalk"));
         command.arg("loop").args(arguments).current_dir(self.path(""));
+        // What a run leaves word of stays with it.
+        command.env("BEAMTALK_HOME", self.home.path());
         for name in ["BEAMTALK_LOG", "RUST_LOG", "NO_COLOR"] {
             command.env_remove(name);
         }
@@ -101,6 +143,30 @@ impl Place {
     /// Run a command of the loop to its end.
     pub(crate) fn cli(&self, arguments: &[&str]) -> Output {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Start a command of the loop, its output on a pipe.
+    pub(crate) fn spawn_cli(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Start a command of the loop in a terminal of its own.
+    pub(crate) fn terminal(&self, arguments: &[&str]) -> Terminal {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "stty rows 40 cols 120; exec \"$@\"", "sh"])
+            .args([env!("CARGO_BIN_EXE_beamtalk"), "loop"])
+            .args(arguments)
+            .env("BEAMTALK_HOME", self.home.path())
+            .env("TERM", "xterm")
+            .current_dir(self.path(""));
+        let limit = u64::try_from(PATIENCE.as_millis()).unwrap();
+        Terminal(rexpect::session::spawn_command(command, Some(limit)).unwrap())
     }
 
     pub(crate) fn start(&self) -> Loop {
@@ -121,6 +187,7 @@ impl Place {
         let mut command = Command::new("sh");
         command
             .args(["-c", line, "sh", env!("CARGO_BIN_EXE_beamtalk"), "loop", "run"])
+            .env("BEAMTALK_HOME", self.home.path())
             .current_dir(self.path(""));
         Loop::spawn(command, self)
     }
@@ -155,6 +222,26 @@ impl Drop for Place {
             );
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+/// A command in a terminal.
+pub(crate) struct Terminal(rexpect::session::PtySession);
+
+impl Terminal {
+    /// Wait until it shows a text it has not shown before.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.0.exp_string(text).unwrap();
+    }
+
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.0.send(keys).unwrap();
+        self.0.flush().unwrap();
+    }
+
+    /// Wait for its end.
+    pub(crate) fn ended(&mut self) -> bool {
+        self.0.exp_eof().is_ok()
     }
 }
 
@@ -247,6 +334,10 @@ impl Loop {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {

@@ -8,9 +8,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::model::{
-    Backoff, BodyStyle, Capture, Config, EventDeclaration, EventServer, Extract, Hook, LogStyle, Observe,
-    Output, Probe, ProbeTarget, Process, ReloadServer, Restart, Rule, Step, StopSignal, WatchGroup, Watcher,
-    WatcherKind, Workflow,
+    Backoff, BodyStyle, Capture, Config, DebounceMode, EventDeclaration, EventServer, Extract, Hook,
+    LogStyle, Observe, OnBusy, Output, Probe, ProbeTarget, Process, ReloadServer, Restart, Rule, Step,
+    StopSignal, WatchGroup, Watcher, WatcherKind, Workflow,
 };
 use super::{Problem, clean, place};
 
@@ -337,6 +337,14 @@ impl Decoder<'_> {
         let config = Config {
             file: self.file.to_owned(),
             debounce_ms: self.integer(&mut table, "debounce_ms", 250),
+            debounce_mode: self
+                .choice(
+                    &mut table,
+                    "debounce_mode",
+                    &[("window", DebounceMode::Window), ("quiet", DebounceMode::Quiet)],
+                )
+                .unwrap_or_default(),
+            reload_config: self.boolean(&mut table, "reload_config", false),
             startup_workflows: self.strings(&mut table, "startup_workflows").unwrap_or_default(),
             ignore: self.strings(&mut table, "ignore").unwrap_or_default(),
             watcher: self.watcher(&mut table),
@@ -344,6 +352,14 @@ impl Decoder<'_> {
                 paths: decoder.required_strings(table, "paths"),
                 workflow: decoder.text(table, "workflow").unwrap_or_else(|| name.to_owned()),
                 ignore: decoder.strings(table, "ignore").unwrap_or_default(),
+                ignore_files: decoder.boolean(table, "ignore_files", false),
+                on_busy: decoder
+                    .choice(
+                        table,
+                        "on_busy",
+                        &[("queue", OnBusy::Queue), ("restart", OnBusy::Restart)],
+                    )
+                    .unwrap_or(OnBusy::Queue),
             }),
             process: self.tables(&mut table, "process", |decoder, _, table| decoder.process(table)),
             hook: self.tables(&mut table, "hook", |decoder, _, table| decoder.hook(table)),
@@ -430,6 +446,9 @@ impl Decoder<'_> {
                 .unwrap_or(StopSignal::Term),
             stop_grace_ms: self.integer(table, "stop_grace_ms", 5000),
             backoff: self.backoff(table),
+            after: self.strings(table, "after").unwrap_or_default(),
+            log: self.text(table, "log").map(PathBuf::from),
+            detached: self.boolean(table, "detached", false),
         }
     }
 
@@ -472,11 +491,7 @@ impl Decoder<'_> {
     }
 
     fn output(&mut self, table: &mut Table<'_>, style: BodyStyle, rules: Rules) -> Output {
-        let mut output = Output {
-            inherit: true,
-            body_style: style,
-            rules: Vec::new(),
-        };
+        let mut output = Output::new(style);
         let Some(mut inner) = self.table(table, "output") else {
             return output;
         };
@@ -520,11 +535,16 @@ impl Decoder<'_> {
         ];
         let has_timeout = table.entries.contains_key("timeout_ms");
         let timeout = self.ranged(table, "timeout_ms", 1, 1..u64::MAX, "greater than zero");
+        let quiet_polls = self.take_change(table, "output");
         Hook {
             command: self.required_strings(table, "command"),
             cwd: self.text(table, "cwd").map(PathBuf::from),
             env: self.environment(table),
-            output: self.output(table, BodyStyle::Dim, Rules::Refused),
+            output: if quiet_polls {
+                Output::new(BodyStyle::Dim)
+            } else {
+                self.output(table, BodyStyle::Dim, Rules::Refused)
+            },
             capture: self
                 .choice(table, "capture", &captures)
                 .unwrap_or(Capture::Ignore),
@@ -532,7 +552,19 @@ impl Decoder<'_> {
             observe: self.observe(table),
             events: self.strings(table, "events"),
             timeout_ms: has_timeout.then_some(timeout),
+            quiet_polls,
+            detached: self.boolean(table, "detached", false),
         }
+    }
+
+    /// Whether a key that is otherwise a table holds the word `change`.
+    fn take_change(&mut self, table: &mut Table<'_>, key: &'static str) -> bool {
+        let value = table.entries.get(key).map(|(value, _)| value.get_ref());
+        let found = matches!(value, Some(DeValue::String(word)) if word.as_ref() == "change");
+        if found {
+            table.known.push(key);
+        }
+        found
     }
 
     fn observe(&mut self, table: &mut Table<'_>) -> Option<Observe> {

@@ -34,21 +34,31 @@ fn edges<'a>(workflows: &'a Workflows, name: &str) -> BTreeSet<&'a str> {
         .collect()
 }
 
+/// The cycles of inline runs and triggers.
+pub(super) fn workflow_cycles(workflows: &Workflows) -> Vec<(String, Vec<String>)> {
+    cycles(workflows.keys(), |name| Some(edges(workflows, name)))
+}
+
 /// One cycle for each name that is the smallest member of one: the names from that member back
-/// to itself.
-pub(super) fn cycles(workflows: &Workflows) -> Vec<(String, Vec<String>)> {
-    workflows
-        .keys()
-        .filter_map(|start| shortest_cycle(workflows, start).map(|cycle| (start.clone(), cycle)))
+/// to itself. `edges` says where a name leads; nothing is said of a name that is unknown.
+pub(super) fn cycles<'a>(
+    names: impl Iterator<Item = &'a String>,
+    edges: impl Fn(&str) -> Option<BTreeSet<&'a str>>,
+) -> Vec<(String, Vec<String>)> {
+    names
+        .filter_map(|start| shortest_cycle(&edges, start).map(|cycle| (start.clone(), cycle)))
         .collect()
 }
 
 /// The shortest way from `start` back to itself through larger names only.
-fn shortest_cycle(workflows: &Workflows, start: &str) -> Option<Vec<String>> {
+fn shortest_cycle<'a>(
+    edges: &impl Fn(&str) -> Option<BTreeSet<&'a str>>,
+    start: &'a str,
+) -> Option<Vec<String>> {
     let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut open = std::collections::VecDeque::from([start]);
     while let Some(at) = open.pop_front() {
-        for next in edges(workflows, at) {
+        for next in edges(at).unwrap_or_default() {
             if next == start {
                 let mut path = vec![start.to_owned()];
                 let mut back = at;
@@ -78,7 +88,8 @@ fn recurs(workflows: &Workflows, top: &str) -> bool {
             open.extend(edges(workflows, at));
         }
     }
-    seen.iter().any(|name| shortest_cycle(workflows, name).is_some())
+    let edges = |name: &str| Some(edges(workflows, name));
+    seen.iter().any(|name| shortest_cycle(&edges, name).is_some())
 }
 
 /// The workflows that one execution of `top` would run both inline and as a trigger. One that

@@ -11,6 +11,9 @@ pub struct Config {
     pub file: PathBuf,
     pub root: PathBuf,
     pub debounce_ms: u64,
+    pub debounce_mode: DebounceMode,
+    /// Apply a valid config when the file is edited.
+    pub reload_config: bool,
     pub state_file: PathBuf,
     pub startup_workflows: Vec<String>,
     pub ignore: Vec<String>,
@@ -36,14 +39,34 @@ pub struct Watcher {
     pub poll_interval_ms: u64,
 }
 
+/// When a window of changes closes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DebounceMode {
+    /// A fixed time after its first change.
+    #[default]
+    Window,
+    /// After a time without changes, or ten times that.
+    Quiet,
+}
+
+/// What changes do to the very workflow that is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnBusy {
+    Queue,
+    Restart,
+}
+
 #[derive(Clone, Debug)]
 pub struct WatchGroup {
     pub paths: Vec<String>,
     pub workflow: String,
     pub ignore: Vec<String>,
+    /// Honour `.gitignore` and `.ignore`.
+    pub ignore_files: bool,
+    pub on_busy: OnBusy,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub command: Vec<String>,
     pub cwd: Option<PathBuf>,
@@ -58,6 +81,12 @@ pub struct Process {
     pub stop_signal: StopSignal,
     pub stop_grace_ms: u64,
     pub backoff: Backoff,
+    /// Started when these are ready, stopped before them.
+    pub after: Vec<String>,
+    /// Where its output is kept; relative to root.
+    pub log: Option<PathBuf>,
+    /// It outlives the loop.
+    pub detached: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,11 +141,21 @@ pub enum BodyStyle {
     Dim,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     pub inherit: bool,
     pub body_style: BodyStyle,
     pub rules: Vec<Rule>,
+}
+
+impl Output {
+    pub(crate) fn new(body_style: BodyStyle) -> Self {
+        Self {
+            inherit: true,
+            body_style,
+            rules: Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +164,7 @@ pub enum Extract {
     UrlToken,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub state_key: String,
     pub extract: Extract,
@@ -151,6 +190,10 @@ pub struct Hook {
     pub observe: Option<Observe>,
     pub events: Option<Vec<String>>,
     pub timeout_ms: Option<u64>,
+    /// A poll that brings what the last one brought is not shown.
+    pub quiet_polls: bool,
+    /// What it leaves behind outlives it.
+    pub detached: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -84,7 +84,7 @@ fn is_empty_command(command: &[String]) -> bool {
 
 fn processes(config: &Config, found: &mut Vec<Problem>) {
     type Check = fn(&Config, &Process) -> Vec<String>;
-    let checks: [Check; 4] = [command_of, probes_of, rules_of, scope_of];
+    let checks: [Check; 5] = [command_of, probes_of, rules_of, scope_of, order_of];
     for check in checks {
         for (name, process) in &config.process {
             for text in check(config, process) {
@@ -95,6 +95,28 @@ fn processes(config: &Config, found: &mut Vec<Problem>) {
             }
         }
     }
+    let after = |name: &str| {
+        let process = config.process.get(name);
+        process.map(|process| process.after.iter().map(String::as_str).collect())
+    };
+    for (name, cycle) in graph::cycles(config.process.keys(), after) {
+        found.push(Problem::new(
+            format!("process.{name}"),
+            format!(
+                "invalid process '{name}': after recursion detected: {}",
+                cycle.join(" -> ")
+            ),
+        ));
+    }
+}
+
+fn order_of(config: &Config, process: &Process) -> Vec<String> {
+    process
+        .after
+        .iter()
+        .filter(|name| !config.process.contains_key(*name))
+        .map(|name| format!("after references missing process '{name}'"))
+        .collect()
 }
 
 fn command_of(_: &Config, process: &Process) -> Vec<String> {
@@ -290,7 +312,7 @@ fn workflows(config: &Config, found: &mut Vec<Problem>) {
             invalid(name, format!("workflow references missing workflow '{target}'"));
         }
     }
-    for (name, cycle) in graph::cycles(&config.workflow) {
+    for (name, cycle) in graph::workflow_cycles(&config.workflow) {
         invalid(
             &name,
             format!("workflow recursion detected: {}", cycle.join(" -> ")),

@@ -12,18 +12,28 @@ use crate::report::Source;
 
 /// How a workflow came to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+pub(crate) enum Role {
     Top,
     Inline,
     Triggered,
 }
 
+/// One run of a workflow, whatever made it run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) workflow: String,
+    pub(crate) role: Role,
+    pub(crate) began: Ms,
+    /// What led to it, the first cause first, itself last.
+    pub(crate) cause: Vec<String>,
+}
+
 #[derive(Debug)]
 struct Frame {
     workflow: String,
-    role: Role,
     step: usize,
     step_began: Ms,
+    run: Run,
     /// The next trigger to look at; none when this run does not trigger.
     trigger: Option<usize>,
 }
@@ -33,10 +43,10 @@ struct Frame {
 pub(crate) enum Next {
     /// Perform this step, then say [`Execution::step_done`].
     Perform(Step),
-    /// The top-level or a triggered workflow begins.
-    Begins(String),
-    /// An inline workflow ended, and with it the step that ran it.
-    InlineDone(StepPlace),
+    /// A workflow begins.
+    Begins(Run),
+    /// A triggered or an inline workflow ended; an inline one with the step that ran it.
+    Ends(Run, Option<StepPlace>),
     Finished,
 }
 
@@ -54,6 +64,8 @@ pub(crate) struct StepPlace {
 pub(crate) struct Execution {
     pub(crate) request: Request,
     pub(crate) began: Ms,
+    /// The run of the top-level workflow.
+    pub(crate) top: Run,
     frames: Vec<Frame>,
     triggered: BTreeSet<String>,
     /// Inline workflows whose triggers have had their turn.
@@ -61,18 +73,37 @@ pub(crate) struct Execution {
     announced: bool,
 }
 
-impl Execution {
-    pub(crate) fn new(request: Request, now: Ms) -> Self {
-        let top = Frame {
-            workflow: request.workflow.clone(),
-            role: Role::Top,
+impl Frame {
+    fn new(workflow: &str, role: Role, now: Ms, cause: &[String], trigger: Option<usize>) -> Self {
+        let link = match role {
+            Role::Top => "workflow",
+            Role::Inline => "inline",
+            Role::Triggered => "trigger",
+        };
+        let mut cause = cause.to_vec();
+        cause.push(format!("{link} {workflow}"));
+        Self {
+            workflow: workflow.to_owned(),
             step: 0,
             step_began: now,
-            trigger: Some(0),
-        };
+            run: Run {
+                workflow: workflow.to_owned(),
+                role,
+                began: now,
+                cause,
+            },
+            trigger,
+        }
+    }
+}
+
+impl Execution {
+    pub(crate) fn new(request: Request, now: Ms) -> Self {
+        let top = Frame::new(&request.workflow, Role::Top, now, &request.cause, Some(0));
         Self {
             request,
             began: now,
+            top: top.run.clone(),
             frames: vec![top],
             triggered: BTreeSet::new(),
             expanded: BTreeSet::new(),
@@ -83,7 +114,9 @@ impl Execution {
     pub(crate) fn next(&mut self, config: &Config, now: Ms) -> Next {
         if !self.announced {
             self.announced = true;
-            return Next::Begins(self.request.workflow.clone());
+            if let Some(top) = self.frames.first() {
+                return Next::Begins(top.run.clone());
+            }
         }
         loop {
             let Some(frame) = self.frames.last_mut() else {
@@ -99,46 +132,41 @@ impl Execution {
                     return Next::Perform(step.clone());
                 };
                 let trigger = self.expanded.insert(name.clone()).then_some(0);
-                self.frames.push(Frame {
-                    workflow: name.clone(),
-                    role: Role::Inline,
-                    step: 0,
-                    step_began: now,
-                    trigger,
-                });
-                continue;
+                let inner = Frame::new(name, Role::Inline, now, &frame.run.cause, trigger);
+                let run = inner.run.clone();
+                self.frames.push(inner);
+                return Next::Begins(run);
             }
             if let Some(index) = frame.trigger
                 && let Some(name) = workflow.triggers.get(index)
             {
                 frame.trigger = Some(index + 1);
                 if self.triggered.insert(name.clone()) {
-                    self.frames.push(Frame {
-                        workflow: name.clone(),
-                        role: Role::Triggered,
-                        step: 0,
-                        step_began: now,
-                        trigger: Some(0),
-                    });
-                    return Next::Begins(name.clone());
+                    let next = Frame::new(name, Role::Triggered, now, &frame.run.cause, Some(0));
+                    let run = next.run.clone();
+                    self.frames.push(next);
+                    return Next::Begins(run);
                 }
                 continue;
             }
-            let role = frame.role;
+            let run = frame.run.clone();
             self.frames.pop();
-            if role == Role::Inline {
-                let place = self
-                    .place(config)
-                    .expect("an inline workflow has a caller at its step");
-                self.step_done();
-                return Next::InlineDone(place);
+            match run.role {
+                Role::Top => {}
+                Role::Triggered => return Next::Ends(run, None),
+                Role::Inline => {
+                    let place = self.place(config);
+                    self.step_done();
+                    return Next::Ends(run, place);
+                }
             }
         }
     }
 
     /// Every step in the order it would run if all succeed, with the workflow that holds it.
     pub(crate) fn foresee(config: &Config, workflow: &str) -> Vec<(StepPlace, Step)> {
-        let mut execution = Self::new(Request::new(workflow, Source::Workspace, Vec::new()), 0);
+        let request = Request::new(workflow, Source::Workspace, Vec::new(), Vec::new());
+        let mut execution = Self::new(request, 0);
         let mut steps = Vec::new();
         loop {
             match execution.next(config, 0) {
@@ -148,7 +176,7 @@ impl Execution {
                     }
                     execution.step_done();
                 }
-                Next::Begins(_) | Next::InlineDone(_) => {}
+                Next::Begins(_) | Next::Ends(..) => {}
                 Next::Finished => return steps,
             }
         }
@@ -159,6 +187,11 @@ impl Execution {
         if let Some(frame) = self.frames.last_mut() {
             frame.step += 1;
         }
+    }
+
+    /// The runs under way, the innermost first.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.frames.iter().rev().map(|frame| &frame.run)
     }
 
     /// The workflow that holds the current step.

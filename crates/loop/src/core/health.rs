@@ -105,6 +105,11 @@ impl Health {
         matches!(self.readiness, Readiness::Pending | Readiness::Expired)
     }
 
+    /// The time to become ready is over.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.readiness == Readiness::Expired
+    }
+
     pub(crate) fn is_unhealthy(&self) -> bool {
         self.failures > 0
     }

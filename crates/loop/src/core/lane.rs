@@ -10,18 +10,29 @@ pub(crate) struct Request {
     pub(crate) workflow: String,
     pub(crate) source: Source,
     pub(crate) changed: Vec<String>,
+    /// What led to it, the first cause first.
+    pub(crate) cause: Vec<String>,
     /// Who wants to hear how it ended.
     pub(crate) waiters: Vec<u64>,
 }
 
 impl Request {
-    pub(crate) fn new(workflow: &str, source: Source, changed: Vec<String>) -> Self {
+    pub(crate) fn new(workflow: &str, source: Source, changed: Vec<String>, cause: Vec<String>) -> Self {
         Self {
             workflow: workflow.to_owned(),
             source,
             changed,
+            cause,
             waiters: Vec::new(),
         }
+    }
+
+    /// Take over what another request for the same workflow wants.
+    pub(crate) fn unite(&mut self, other: Self) {
+        self.changed.extend(other.changed);
+        self.changed.sort();
+        self.changed.dedup();
+        self.waiters.extend(other.waiters);
     }
 }
 
@@ -38,21 +49,38 @@ impl Lane {
             .iter_mut()
             .find(|waiting| waiting.workflow == request.workflow)
         {
-            waiting.changed.extend(request.changed);
-            waiting.changed.sort();
-            waiting.changed.dedup();
-            waiting.waiters.extend(request.waiters);
+            waiting.unite(request);
         } else {
             self.queue.push_back(request);
         }
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Request> {
-        self.queue.pop_front()
+    /// Queue a request before all others.
+    pub(crate) fn push_first(&mut self, mut request: Request) {
+        if let Some(waiting) = self.take(&request.workflow) {
+            request.unite(waiting);
+        }
+        self.queue.push_front(request);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+    /// Take out the request that waits for a workflow.
+    fn take(&mut self, workflow: &str) -> Option<Request> {
+        let at = self
+            .queue
+            .iter()
+            .position(|waiting| waiting.workflow == workflow)?;
+        self.queue.remove(at)
+    }
+
+    /// Take out those that are not wanted any more.
+    pub(crate) fn take_unless(&mut self, is_wanted: impl Fn(&Request) -> bool) -> Vec<Request> {
+        let (wanted, other): (VecDeque<_>, VecDeque<_>) = self.queue.drain(..).partition(is_wanted);
+        self.queue = wanted;
+        other.into()
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Request> {
+        self.queue.pop_front()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Request> {
@@ -75,6 +103,7 @@ mod tests {
             workflow,
             Source::Watch,
             changed.iter().map(|path| (*path).to_owned()).collect(),
+            Vec::new(),
         )
     }
 

@@ -41,6 +41,19 @@ impl Polls {
         Self { polls }
     }
 
+    /// Go on by another config: polls under way and those that wait keep their times, new ones
+    /// are due now.
+    pub(crate) fn reconfigure(&mut self, now: Ms, config: &Config) {
+        let mut next = Self::new(config);
+        for (name, poll) in &mut next.polls {
+            match self.polls.remove(name) {
+                Some(before) => (poll.due, poll.warned) = (before.due, before.warned),
+                None => poll.due = Some(now),
+            }
+        }
+        *self = next;
+    }
+
     pub(crate) fn begin(&mut self, now: Ms) {
         for poll in self.polls.values_mut() {
             poll.due = Some(now);

@@ -39,13 +39,20 @@ pub(super) struct Saving {
     id: u64,
     event: String,
     before: Option<Value>,
+    /// Whether the value is another than before.
+    changed: bool,
     waits: bool,
 }
 
 impl Core {
     pub(super) fn posted(&mut self, now: Ms, post: Post, out: &mut Vec<Effect>) {
         let verdict = self.judge(&post);
-        if verdict != (Verdict::Accepted { changed: true }) {
+        let Verdict::Accepted { changed } = verdict else {
+            self.answer(post.id, &post.event, verdict, out);
+            return;
+        };
+        // The value may be there already and yet not in the file.
+        if !changed && !self.state.is_dirty() {
             self.answer(post.id, &post.event, verdict, out);
             return;
         }
@@ -61,6 +68,7 @@ impl Core {
             id: post.id,
             event: post.event,
             before,
+            changed,
             waits: post.waits,
         });
         out.push(Effect::Save(Save::Post));
@@ -92,18 +100,30 @@ impl Core {
         let Some(event) = self.config.event.get(&saving.event).cloned() else {
             return;
         };
+        let accepted = Verdict::Accepted {
+            changed: saving.changed,
+        };
+        if result.is_ok() && !saving.changed {
+            self.answer(saving.id, &saving.event, accepted, out);
+            return;
+        }
         if let Err(reason) = result {
             self.state.restore(&event.state_key, saving.before);
             out.push(log(Level::Error, Part::State, reason));
             self.answer(saving.id, &saving.event, Verdict::State, out);
             return;
         }
-        let mut request = Request::new(&event.workflow, Source::Event, Vec::new());
+        let mut request = Request::new(
+            &event.workflow,
+            Source::Event,
+            Vec::new(),
+            vec![format!("event {}", saving.event)],
+        );
         if saving.waits {
             request.waiters.push(saving.id);
         }
         self.lane.push(request);
-        self.answer(saving.id, &saving.event, Verdict::Accepted { changed: true }, out);
+        self.answer(saving.id, &saving.event, accepted, out);
     }
 
     fn answer(&mut self, post: u64, event: &str, verdict: Verdict, out: &mut Vec<Effect>) {

@@ -30,13 +30,16 @@ pub(crate) enum Input {
     Gone {
         generation: u64,
     },
-    /// After a stop: the group cannot be killed.
+    /// After a stop: these cannot be killed.
     StopFailed {
         generation: u64,
+        left: Vec<u32>,
     },
     /// Liveness failed often enough.
     Unhealthy,
     Tick,
+    /// No start from here on.
+    Close,
     Shutdown,
 }
 
@@ -123,6 +126,10 @@ impl Machine {
         }
     }
 
+    pub(crate) fn reconfigure(&mut self, policy: Restart, backoff: Backoff) {
+        (self.policy, self.backoff) = (policy, backoff);
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
@@ -193,8 +200,8 @@ impl Machine {
                 self.exited(now, exit, leftovers, &mut out);
             }
             Input::Gone { generation } if generation == self.generation => self.gone(now, &mut out),
-            Input::StopFailed { generation } if generation == self.generation => {
-                self.stop_failed(&mut out);
+            Input::StopFailed { generation, left } if generation == self.generation => {
+                self.stop_failed(&left, &mut out);
             }
             Input::Unhealthy => {
                 if self.is_up() && self.policy != Restart::Never && !self.closing {
@@ -211,6 +218,14 @@ impl Machine {
                 {
                     self.restarts += 1;
                     self.spawn(&mut out);
+                }
+            }
+            Input::Close => {
+                self.closing = true;
+                match self.phase {
+                    Phase::Spawning => self.after_spawn = Some(Then::Down),
+                    Phase::Stopping { .. } => self.phase = Phase::Stopping { then: Then::Down },
+                    Phase::Down | Phase::Exited { .. } | Phase::Up { .. } | Phase::Backoff { .. } => {}
                 }
             }
             Input::Shutdown => self.shutdown(&mut out),
@@ -448,8 +463,12 @@ impl Machine {
     }
 
     /// Whatever was to follow the stop does not: a new start beside the old one would be worse.
-    fn stop_failed(&mut self, out: &mut Vec<Output>) {
-        let text = format!("process '{}' cannot be killed", self.name);
+    fn stop_failed(&mut self, left: &[u32], out: &mut Vec<Output>) {
+        let text = format!(
+            "process '{}' cannot be killed: {} is left",
+            self.name,
+            crate::report::numbers(left)
+        );
         out.push(Output::Log(Level::Error, text.clone()));
         // At the end nobody waits for it any longer.
         self.phase = Phase::Exited {

@@ -13,7 +13,10 @@ const SAVE_AFTER: Ms = 50;
 #[derive(Debug, Default)]
 pub(crate) struct State {
     values: BTreeMap<String, Value>,
-    dirty: bool,
+    /// Grows with every change.
+    version: u64,
+    /// The version the file is known to hold.
+    saved: u64,
     save_at: Option<Ms>,
 }
 
@@ -21,7 +24,8 @@ impl State {
     pub(crate) fn new(values: BTreeMap<String, Value>) -> Self {
         Self {
             values,
-            dirty: false,
+            version: 0,
+            saved: 0,
             save_at: None,
         }
     }
@@ -50,15 +54,21 @@ impl State {
             Some(value) => self.values.insert(key.to_owned(), value),
             None => self.values.remove(key),
         };
+        self.version += 1;
     }
 
     fn touch(&mut self, now: Ms) {
-        self.dirty = true;
+        self.version += 1;
         self.save_at.get_or_insert(now + SAVE_AFTER);
     }
 
+    /// Which change the values stand at; what is written is told by it.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     pub(crate) fn is_dirty(&self) -> bool {
-        self.dirty
+        self.version != self.saved
     }
 
     /// When the next write is due on its own.
@@ -66,11 +76,19 @@ impl State {
         self.save_at
     }
 
-    /// A write was tried. One that failed is tried again with the next change.
-    pub(crate) fn tried(&mut self, succeeded: bool) {
+    /// A write begins; until its answer comes none is due for what it writes.
+    pub(crate) fn saving(&mut self) {
         self.save_at = None;
+    }
+
+    /// A write of this version was tried. What changed since is still to be written, and when it
+    /// is due stays as it is; a write that failed is tried again with the next change.
+    pub(crate) fn tried(&mut self, version: u64, succeeded: bool) {
         if succeeded {
-            self.dirty = false;
+            self.saved = self.saved.max(version);
+        }
+        if !self.is_dirty() || version == self.version {
+            self.save_at = None;
         }
     }
 
@@ -98,7 +116,7 @@ mod tests {
         let mut state = State::default();
         assert!(state.set(5, "a", json!("x")));
         assert_eq!(state.save_at(), Some(55));
-        state.tried(true);
+        state.tried(state.version(), true);
         assert!(!state.set(9, "a", json!("x")));
         assert!(!state.is_dirty());
         assert_eq!(state.save_at(), None);
@@ -108,11 +126,25 @@ mod tests {
     fn a_failed_write_waits_for_the_next_change() {
         let mut state = State::default();
         state.set(0, "a", json!(1));
-        state.tried(false);
+        state.tried(state.version(), false);
         assert!(state.is_dirty());
         assert_eq!(state.save_at(), None);
         state.set(100, "b", json!(2));
         assert_eq!(state.save_at(), Some(150));
+    }
+
+    #[test]
+    fn what_changed_while_a_write_was_under_way_is_still_due() {
+        let mut state = State::default();
+        state.set(0, "a", json!(1));
+        let written = state.version();
+        state.saving();
+        state.set(10, "a", json!(2));
+        state.tried(written, true);
+        assert!(state.is_dirty());
+        assert_eq!(state.save_at(), Some(60));
+        state.tried(state.version(), true);
+        assert!(!state.is_dirty());
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The status of a run as data, and the counts behind it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::execution::Run;
 use super::lane::Request;
 use super::process::Phase as ProcessPhase;
 use super::{Core, Ms, Phase};
@@ -27,6 +28,35 @@ pub struct Status {
     pub workflows: Vec<WorkflowStatus>,
     pub events: Vec<EventStatus>,
     pub servers: Servers,
+    /// The last runs of workflows and why they ran, the newest last.
+    #[serde(default)]
+    pub runs: Vec<RunStatus>,
+    /// How often browsers were told to reload.
+    #[serde(default)]
+    pub reloads: u64,
+    /// Programs that outlive the loop and still live.
+    #[serde(default)]
+    pub detached: Vec<DetachedStatus>,
+}
+
+/// One run of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStatus {
+    pub workflow: String,
+    pub at: String,
+    /// The links from what happened to the workflow.
+    pub cause: Vec<String>,
+    /// `running`, `ok`, `failed` or `cancelled`.
+    pub result: String,
+    pub ms: Option<u64>,
+}
+
+/// A program that was started to outlive the loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DetachedStatus {
+    /// `process NAME` or `hook NAME`.
+    pub name: String,
+    pub pid: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +145,9 @@ pub struct Servers {
     pub browser: Option<String>,
 }
 
+/// How many runs are remembered.
+const RUNS: usize = 200;
+
 /// A run this soon after the last one ended counts as caused by it.
 const SELF_TRIGGER_GAP: Ms = 1000;
 const SELF_TRIGGER_RUNS: u32 = 10;
@@ -136,9 +169,19 @@ struct EventCount {
 }
 
 #[derive(Debug)]
+struct PastRun {
+    workflow: String,
+    cause: Vec<String>,
+    at: Ms,
+    end: Option<(&'static str, u64)>,
+}
+
+#[derive(Debug)]
 pub(super) struct Counts {
     workflows: BTreeMap<String, WorkflowCount>,
     events: BTreeMap<String, EventCount>,
+    runs: VecDeque<PastRun>,
+    pub(super) reloads: u64,
     now: Ms,
 }
 
@@ -155,7 +198,42 @@ impl Counts {
                 .keys()
                 .map(|name| (name.clone(), EventCount::default()))
                 .collect(),
+            runs: VecDeque::new(),
+            reloads: 0,
             now: 0,
+        }
+    }
+
+    /// Count for the names of another config, keeping what is known.
+    pub(super) fn reconfigure(&mut self, config: &Config) {
+        let mut fresh = Self::new(config);
+        for (name, count) in &mut fresh.workflows {
+            *count = self.workflows.remove(name).unwrap_or_default();
+        }
+        for (name, count) in &mut fresh.events {
+            *count = self.events.remove(name).unwrap_or_default();
+        }
+        self.workflows = fresh.workflows;
+        self.events = fresh.events;
+    }
+
+    /// A run of any kind begins.
+    pub(super) fn run_began(&mut self, run: &Run) {
+        if self.runs.len() == RUNS {
+            self.runs.pop_front();
+        }
+        self.runs.push_back(PastRun {
+            workflow: run.workflow.clone(),
+            cause: run.cause.clone(),
+            at: run.began,
+            end: None,
+        });
+    }
+
+    fn run_ended(&mut self, now: Ms, workflow: &str, result: &'static str) {
+        let mut open = self.runs.iter_mut().rev();
+        if let Some(run) = open.find(|run| run.workflow == workflow && run.end.is_none()) {
+            run.end = Some((result, now.saturating_sub(run.at)));
         }
     }
 
@@ -182,12 +260,14 @@ impl Counts {
             count.last = Some((now, ms, result.as_ref().err().cloned()));
             count.ended = Some(now);
         }
+        self.run_ended(now, workflow, if result.is_ok() { "ok" } else { "failed" });
     }
 
     pub(super) fn cancelled(&mut self, now: Ms, workflow: &str) {
         if let Some(count) = self.workflows.get_mut(workflow) {
             count.ended = Some(now);
         }
+        self.run_ended(now, workflow, "cancelled");
     }
 
     pub(super) fn posted(&mut self, event: &str, accepted: bool) {
@@ -258,6 +338,20 @@ impl Core {
                 })
                 .collect(),
             servers,
+            runs: self
+                .counts
+                .runs
+                .iter()
+                .map(|run| RunStatus {
+                    workflow: run.workflow.clone(),
+                    at: at(run.at),
+                    cause: run.cause.clone(),
+                    result: run.end.map_or("running", |(result, _)| result).to_owned(),
+                    ms: run.end.map(|(_, ms)| ms),
+                })
+                .collect(),
+            reloads: self.counts.reloads,
+            detached: Vec::new(),
         }
     }
 
@@ -319,5 +413,7 @@ fn source_name(source: Source) -> &'static str {
         Source::Event => "event",
         Source::Observe => "observe",
         Source::Workspace => "workspace",
+        Source::Trigger => "trigger",
+        Source::Inline => "inline",
     }
 }

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::health::{self, Health};
+use super::operate::By;
 use super::process::{Input, Machine, Output, Phase};
-use super::{Core, Effect, Ms, Wait, log};
+use super::{Core, Effect, Ms, log};
 use crate::config::Process;
 use crate::report::{Exit, Level, Part, Report};
 
@@ -22,6 +23,12 @@ impl Supervised {
             health: Health::new(process.readiness.clone(), process.liveness.clone()),
             told: "stopped",
         }
+    }
+
+    /// Go on by another config.
+    pub(super) fn reconfigure(&mut self, process: &Process) {
+        self.machine.reconfigure(process.restart, process.backoff);
+        self.health = Health::new(process.readiness.clone(), process.liveness.clone());
     }
 
     pub(super) fn generation(&self) -> u64 {
@@ -63,7 +70,7 @@ impl Core {
     /// Startup: the next process that starts on its own, or, after the last, the workflows.
     pub(super) fn start_next_process(&mut self, now: Ms, out: &mut Vec<Effect>) {
         if let Some(name) = self.autostart.front().cloned() {
-            self.process(now, &name, Input::Start, out);
+            self.command(now, &name, Input::Start, By::Itself, out);
         }
     }
 
@@ -107,7 +114,6 @@ impl Core {
                 self.state.set(now, &rule.state_key, Value::String(String::new()));
             }
         }
-        self.save_before_child(out);
         out.push(Effect::Spawn {
             process: name.to_owned(),
             generation,
@@ -125,9 +131,8 @@ impl Core {
                     self.shut_down(now, text, out);
                 }
             }
-        } else if matches!(self.wait, Wait::Process) {
-            self.wait = Wait::Nothing;
-            self.step_result(now, result, out);
+        } else {
+            self.answer_operation(now, name, result, out);
         }
     }
 

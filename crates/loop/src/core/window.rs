@@ -1,8 +1,13 @@
-//! The change window: opens at the first change, never grows, closes once.
+//! The change window: opens at the first change and closes once, after a fixed time or when it has
+//! become quiet.
 
 use std::collections::BTreeMap;
 
 use super::Ms;
+use crate::config::DebounceMode;
+
+/// A window that never becomes quiet closes after this many times its length.
+const QUIET_LIMIT: u64 = 10;
 
 /// One changed path, and whether the loop knew a file there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,28 +19,46 @@ pub struct Change {
 #[derive(Debug)]
 pub(crate) struct Window {
     length: Ms,
+    mode: DebounceMode,
     closes: Option<Ms>,
+    /// However long changes go on, it closes then.
+    latest: Ms,
     /// While held, changes collect but the window does not close.
     held: bool,
     paths: BTreeMap<String, bool>,
 }
 
 impl Window {
-    pub(crate) fn new(length: Ms) -> Self {
+    pub(crate) fn new(length: Ms, mode: DebounceMode) -> Self {
         Self {
             length,
+            mode,
             closes: None,
+            latest: 0,
             held: true,
             paths: BTreeMap::new(),
         }
     }
 
     pub(crate) fn add(&mut self, now: Ms, changes: Vec<Change>) {
+        if !changes.is_empty() {
+            let due = now.saturating_add(self.length);
+            if self.closes.is_none() {
+                self.latest = now.saturating_add(self.length.saturating_mul(QUIET_LIMIT));
+                self.closes = Some(due);
+            } else if self.mode == DebounceMode::Quiet {
+                self.closes = Some(due.min(self.latest));
+            }
+        }
         for change in changes {
-            self.closes.get_or_insert(now + self.length);
             // What was known when the window opened is what the first change says.
             self.paths.entry(change.path).or_insert(change.known);
         }
+    }
+
+    /// From the next window on.
+    pub(crate) fn reconfigure(&mut self, length: Ms, mode: DebounceMode) {
+        (self.length, self.mode) = (length, mode);
     }
 
     /// Changes held so far become one window that closes now.
@@ -76,7 +99,7 @@ mod tests {
 
     #[test]
     fn later_changes_do_not_extend_it() {
-        let mut window = Window::new(100);
+        let mut window = Window::new(100, DebounceMode::Window);
         window.release(0);
         window.add(10, change("a", true));
         window.add(105, change("b", false));
@@ -89,8 +112,26 @@ mod tests {
     }
 
     #[test]
+    fn a_quiet_window_waits_for_silence_but_not_for_ever() {
+        let mut window = Window::new(100, DebounceMode::Quiet);
+        window.release(0);
+        window.add(0, change("a", true));
+        window.add(90, change("b", true));
+        assert_eq!(window.take(189), None);
+        assert_eq!(window.take(190).unwrap().len(), 2);
+        for now in (1000..3000).step_by(50) {
+            window.add(now, change("c", true));
+            if let Some(paths) = window.take(now) {
+                assert_eq!((now, paths.len()), (2000, 1));
+                return;
+            }
+        }
+        panic!("it never closed");
+    }
+
+    #[test]
     fn held_changes_come_as_one_window() {
-        let mut window = Window::new(100);
+        let mut window = Window::new(100, DebounceMode::Window);
         window.add(10, change("a", true));
         window.add(900, change("b", true));
         assert_eq!(window.take(1000), None);
@@ -100,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_first_word_about_a_path_counts() {
-        let mut window = Window::new(100);
+        let mut window = Window::new(100, DebounceMode::Window);
         window.release(0);
         window.add(0, change("a", false));
         window.add(1, change("a", true));
@@ -110,7 +151,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_change_is_in_exactly_one_window(times in proptest::collection::vec(0u64..50, 1..60)) {
-            let mut window = Window::new(20);
+            let mut window = Window::new(20, DebounceMode::Window);
             window.release(0);
             let mut now = 0;
             let mut seen = 0;

@@ -1,34 +1,31 @@
-//! The lane at work: which execution or poll is next, what each step does, how it ends.
+//! The lane at work, and the polls beside it: which execution is next, what each step does, how it ends.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::execution::{Execution, Next, StepPlace};
+use super::execution::{Execution, Next, Role, Run, StepPlace};
 use super::health::request_limit;
 use super::lane::Request;
+use super::operate::By;
 use super::process::Input;
-use super::{Captured, Core, Effect, Ms, Phase, RunningPoll, Save, Wait, finish, log};
+use super::{Captured, Core, Effect, Ms, Phase, Save, Wait, finish, log};
 use crate::config::{LogStyle, ProbeTarget, Step};
-use crate::report::{Level, Part, Report, Source, WorkflowPhase};
+use crate::report::{Level, Part, Report, Source};
 use crate::template::{Insert, render};
 
 /// A poll without a limit of its own is stopped after this time.
 const POLL_LIMIT: Ms = 30_000;
 
 impl Core {
-    /// Whether nothing runs and nothing waits, so that a poll may take the lane.
-    pub(super) fn is_lane_free(&self) -> bool {
-        self.phase == Phase::Running && self.running.is_none() && self.poll.is_none() && self.lane.is_empty()
-    }
-
-    /// Take up the next execution or poll when the lane is free for it.
+    /// Take up the next execution when the lane is free for it.
     pub(super) fn run_lane(&mut self, now: Ms, out: &mut Vec<Effect>) {
         loop {
             self.continue_execution(now, out);
-            if self.running.is_some() || self.poll.is_some() {
+            if self.running.is_some() {
                 return;
             }
+            self.apply_config(now, out);
             let request = match self.phase {
                 Phase::Starting if self.autostart.is_empty() => {
                     let Some(request) = self.startup.pop_front() else {
@@ -43,12 +40,7 @@ impl Core {
                         self.shut_down(now, "done".into(), out);
                         return;
                     }
-                    None => {
-                        if let Some(hook) = self.polls.take_due(now) {
-                            self.start_poll(hook, out);
-                        }
-                        return;
-                    }
+                    None => return,
                 },
                 Phase::Waiting | Phase::Starting | Phase::Stopping | Phase::Ended => return,
             };
@@ -69,6 +61,15 @@ impl Core {
         self.polls.begin(now);
     }
 
+    /// Polls run beside the lane: they delay no execution and wait for none.
+    pub(super) fn start_polls(&mut self, now: Ms, out: &mut Vec<Effect>) {
+        while self.phase == Phase::Running
+            && let Some(hook) = self.polls.take_due(now)
+        {
+            self.start_poll(hook, out);
+        }
+    }
+
     fn start_poll(&mut self, hook: String, out: &mut Vec<Effect>) {
         let id = self.ids.next();
         let limit = self
@@ -77,7 +78,6 @@ impl Core {
             .get(&hook)
             .and_then(|hook| hook.timeout_ms)
             .unwrap_or(POLL_LIMIT);
-        self.save_before_child(out);
         out.push(Effect::RunHook {
             id,
             hook: hook.clone(),
@@ -85,26 +85,20 @@ impl Core {
             changed: Vec::new(),
             limit: Some(limit),
         });
-        self.poll = Some(RunningPoll { id, hook });
+        self.polling.insert(id, hook);
     }
 
     fn start_execution(&mut self, now: Ms, request: Request, out: &mut Vec<Effect>) {
-        let name = request.workflow.clone();
-        out.push(log(Level::Info, Part::Engine, format!("running workflow {name}")));
-        out.push(Effect::Report(Report::Workflow {
-            name: name.clone(),
-            phase: WorkflowPhase::Start,
-            source: request.source,
-            changed: request.changed.clone(),
-            error: None,
-            ms: None,
-        }));
-        if let Some(path) = self.counts.began(now, &request) {
-            let text = format!("workflow '{name}' appears to trigger itself through '{path}'");
-            out.push(log(Level::Warn, Part::Engine, text));
-        }
+        let warning = self.counts.began(now, &request).map(|path| {
+            let name = &request.workflow;
+            format!("workflow '{name}' appears to trigger itself through '{path}'")
+        });
         self.revision += 1;
-        self.running = Some(Execution::new(request, now));
+        let execution = Execution::new(request, now);
+        let top = execution.top.clone();
+        self.running = Some(execution);
+        self.run_began(&top, out);
+        out.extend(warning.map(|text| log(Level::Warn, Part::Engine, text)));
     }
 
     /// Run steps until one has to wait or the execution ends.
@@ -115,16 +109,22 @@ impl Core {
                 return;
             };
             match execution.next(&config, now) {
-                Next::Begins(workflow) => {
-                    let changed = execution
-                        .request
-                        .changed
-                        .iter()
-                        .cloned()
-                        .map(Value::String)
-                        .collect();
-                    self.state.set(now, "last_workflow", Value::String(workflow));
-                    self.state.set(now, "last_changed_files", Value::Array(changed));
+                Next::Begins(run) => {
+                    if run.role != Role::Inline {
+                        let changed = execution
+                            .request
+                            .changed
+                            .iter()
+                            .cloned()
+                            .map(Value::String)
+                            .collect();
+                        let name = Value::String(run.workflow.clone());
+                        self.state.set(now, "last_workflow", name);
+                        self.state.set(now, "last_changed_files", Value::Array(changed));
+                    }
+                    if run.role != Role::Top {
+                        self.run_began(&run, out);
+                    }
                 }
                 Next::Perform(step) => {
                     self.revision += 1;
@@ -132,7 +132,10 @@ impl Core {
                         self.step_result(now, result, out);
                     }
                 }
-                Next::InlineDone(place) => out.push(step_report(now, place, true)),
+                Next::Ends(run, place) => {
+                    self.run_ended(now, &run, &Ok(()), out);
+                    out.extend(place.map(|place| step_report(now, place, true)));
+                }
                 Next::Finished => self.finish_execution(now, Ok(()), out),
             }
         }
@@ -173,7 +176,6 @@ impl Core {
                     changed: execution.request.changed.clone(),
                     limit: self.config.hook.get(hook).and_then(|hook| hook.timeout_ms),
                 };
-                self.save_before_child(out);
                 out.push(effect);
                 self.wait = Wait::Hook(id);
                 None
@@ -209,6 +211,8 @@ impl Core {
                 Some(Ok(()))
             }
             Step::NotifyReload => {
+                self.counts.reloads += 1;
+                out.push(log(Level::Info, Part::Browser, "told browsers to reload"));
                 out.push(Effect::Reload);
                 Some(Ok(()))
             }
@@ -223,14 +227,17 @@ impl Core {
         out: &mut Vec<Effect>,
     ) -> Option<Result<(), String>> {
         // The answer may come at once, through `step_result`.
-        self.wait = Wait::Process;
-        self.process(now, name, input, out);
+        self.wait = Wait::Process(name.to_owned());
+        self.command(now, name, input, By::Somebody, out);
         None
     }
 
     /// The current step has ended. What follows happens when the lane is looked at next, which is
     /// before the event at hand is done with.
     pub(super) fn step_result(&mut self, now: Ms, result: Result<(), String>, out: &mut Vec<Effect>) {
+        if self.end_superseded(now, out) {
+            return;
+        }
         let Some(execution) = self.running.as_mut() else {
             return;
         };
@@ -251,46 +258,28 @@ impl Core {
     }
 
     fn finish_execution(&mut self, now: Ms, result: Result<(), String>, out: &mut Vec<Effect>) {
-        let Some(execution) = self.running.take() else {
-            return;
-        };
+        let Some(execution) = &self.running else { return };
         self.wait = Wait::Nothing;
+        self.superseding = None;
         self.revision += 1;
-        let ms = now - execution.began;
-        let name = execution.request.workflow.clone();
         if let Err(error) = &result {
+            let name = &execution.request.workflow;
             let text = format!("workflow failed; continuing runtime workflow={name} error={error}");
             out.push(log(Level::Error, Part::Engine, text));
             if self.plan.once {
                 self.code = 1;
             }
         }
-        out.push(Effect::Report(Report::Workflow {
-            name,
-            phase: if result.is_ok() {
-                WorkflowPhase::Ok
-            } else {
-                WorkflowPhase::Failed
-            },
-            source: execution.request.source,
-            changed: execution.request.changed.clone(),
-            error: result.as_ref().err().cloned(),
-            ms: Some(ms),
-        }));
-        self.counts.ended(now, &execution.request.workflow, ms, &result);
-        finish(&execution.request, &result, out);
-    }
-
-    /// Shutdown: the execution goes no further. A hook is stopped first.
-    pub(super) fn cancel_running(&mut self, now: Ms, out: &mut Vec<Effect>) {
-        if let Wait::Hook(id) = self.wait {
-            out.push(Effect::StopHook { id });
-            return;
+        // A failure ends everybody who waited for the step; a success has only the top left.
+        let mut runs: Vec<Run> = execution.runs().cloned().collect();
+        if runs.is_empty() {
+            runs.push(execution.top.clone());
+        }
+        for run in runs {
+            self.run_ended(now, &run, &result, out);
         }
         if let Some(execution) = self.running.take() {
-            self.wait = Wait::Nothing;
-            self.counts.cancelled(now, &execution.request.workflow);
-            finish(&execution.request, &Err("the loop is shutting down".into()), out);
+            finish(&execution.request, &result, out);
         }
     }
 
@@ -301,10 +290,8 @@ impl Core {
         result: Result<Captured, String>,
         out: &mut Vec<Effect>,
     ) {
-        if self.poll.as_ref().is_some_and(|poll| poll.id == id)
-            && let Some(poll) = self.poll.take()
-        {
-            self.poll_done(now, &poll.hook, result, out);
+        if let Some(hook) = self.polling.remove(&id) {
+            self.poll_done(now, &hook, result, out);
         } else if matches!(self.wait, Wait::Hook(waiting) if waiting == id) {
             self.wait = Wait::Nothing;
             if self.is_stopping() {
@@ -329,7 +316,8 @@ impl Core {
 
     fn poll_done(&mut self, now: Ms, hook: &str, result: Result<Captured, String>, out: &mut Vec<Effect>) {
         self.polls.ended(now, hook);
-        if self.is_stopping() {
+        // It may be gone from the config since it was started.
+        if self.is_stopping() || !self.config.hook.contains_key(hook) {
             return;
         }
         match result {
@@ -338,8 +326,13 @@ impl Core {
                 if self.store(now, hook, captured)
                     && let Some(observe) = observe
                 {
-                    self.lane
-                        .push(Request::new(&observe.workflow, Source::Observe, Vec::new()));
+                    let cause = vec![format!("hook {hook} (changed state)")];
+                    self.lane.push(Request::new(
+                        &observe.workflow,
+                        Source::Observe,
+                        Vec::new(),
+                        cause,
+                    ));
                     self.revision += 1;
                 }
             }
@@ -425,7 +418,7 @@ impl Core {
                     }
                 }
             }
-            Wait::Nothing | Wait::Process | Wait::Hook(_) | Wait::Save => {}
+            Wait::Nothing | Wait::Process(_) | Wait::Hook(_) | Wait::Save => {}
         }
     }
 
@@ -498,7 +491,8 @@ impl Core {
             "the loop is shutting down".to_owned()
         } else {
             let changed: BTreeSet<String> = changed.into_iter().collect();
-            let mut request = Request::new(workflow, Source::Workspace, changed.into_iter().collect());
+            let cause = vec!["workspace".to_owned()];
+            let mut request = Request::new(workflow, Source::Workspace, changed.into_iter().collect(), cause);
             request.waiters.push(waiter);
             self.lane.push(request);
             self.revision += 1;

@@ -180,6 +180,20 @@ impl Gate {
         })
     }
 
+    /// Go on by another config; the tokens stay.
+    pub(crate) fn reconfigure(&mut self, config: &Config) {
+        self.buckets.retain(|name, _| config.event.contains_key(name));
+        for (name, event) in &config.event {
+            let rate = event.max_per_second as f64;
+            let bucket = self
+                .buckets
+                .entry(name.clone())
+                .or_insert_with(|| Bucket::new(event.max_per_second));
+            bucket.rate = rate;
+        }
+        self.allow_origins.clone_from(&config.event_server.allow_origins);
+    }
+
     /// The token of the run, good for every event.
     pub(crate) fn run_token(&self) -> Token {
         self.run.clone()

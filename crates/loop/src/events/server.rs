@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN};
 use hyper::{Request, Response};
 use tokio::net::TcpListener;
@@ -15,20 +15,24 @@ use super::audit::{AuditLog, fingerprint};
 use super::gate::{BODY_LIMIT, Caller, Failures, Gate, Head, Rejection, value_in};
 use crate::config::Config;
 use crate::core::Verdict;
-use crate::http::{Pace, hosts, serve, short};
+use crate::http::{Limits, Pace, hosts, serve, short};
 use crate::output::Output;
 use crate::report::{Audit, Level, Part, Report};
-use crate::shell::Inbound;
+use crate::shell::{Inbound, Tails};
 
-/// More connections than this wait.
-const CONNECTIONS: usize = 32;
+const LIMITS: Limits = Limits {
+    strangers: 64,
+    admitted: 32,
+};
 
 /// What posting needs, from the network or from the control socket.
 #[derive(Clone)]
 pub(crate) struct Desk {
-    pub(crate) config: Arc<Config>,
+    /// The config in force.
+    pub(crate) config: Arc<Mutex<Arc<Config>>>,
+    pub(crate) tails: Tails,
     pub(crate) gate: Arc<Mutex<Gate>>,
-    pub(crate) inbox: mpsc::UnboundedSender<Inbound>,
+    pub(crate) inbox: mpsc::Sender<Inbound>,
     pub(crate) audit: Arc<AuditLog>,
     pub(crate) output: Output,
     pub(crate) failures: Arc<Mutex<Failures>>,
@@ -48,6 +52,10 @@ pub(crate) enum Waits {
 }
 
 impl Desk {
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn gate(&self) -> std::sync::MutexGuard<'_, Gate> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +71,7 @@ impl Desk {
             verdict,
             done: finished.is_some().then_some(done),
         });
-        if sent.is_err() {
+        if sent.await.is_err() {
             return Err(Rejection::Stopping);
         }
         match judged.await {
@@ -86,10 +94,8 @@ impl Desk {
         if caller.event.is_none() && outcome != Err(Rejection::Token) {
             return;
         }
-        let declared = caller
-            .event
-            .as_ref()
-            .and_then(|event| self.config.event.get(event));
+        let config = self.config();
+        let declared = caller.event.as_ref().and_then(|event| config.event.get(event));
         let audit = Audit {
             event: caller.event.clone().unwrap_or_else(|| "-".into()),
             via,
@@ -111,9 +117,9 @@ impl Desk {
     }
 
     /// Count a post that came no further than the gate, and warn about wrong tokens now and then.
-    pub(crate) fn refuse(&self, caller: &Caller, rejection: Rejection) {
+    pub(crate) async fn refuse(&self, caller: &Caller, rejection: Rejection) {
         if let Some(event) = &caller.event {
-            drop(self.inbox.send(Inbound::Rejected { event: event.clone() }));
+            drop(self.inbox.send(Inbound::Rejected { event: event.clone() }).await);
         }
         let is_first = || {
             self.failures
@@ -139,7 +145,7 @@ impl Desk {
 
 /// Serve events until dropped.
 pub(crate) async fn run(listener: TcpListener, local: SocketAddr, desk: Desk) {
-    serve(listener, CONNECTIONS, move |request, pace| {
+    serve(listener, LIMITS, move |request, pace| {
         let desk = desk.clone();
         async move { answer(request, pace, local, &desk).await }
     })
@@ -160,16 +166,19 @@ async fn answer(
         Ok(caller) => caller,
         Err((rejection, caller)) => {
             desk.record(&caller, "http", None, Err(rejection));
-            desk.refuse(&caller, rejection);
-            return refusal(rejection);
+            desk.refuse(&caller, rejection).await;
+            let is_read = request.body().is_end_stream();
+            return refusal(rejection, if is_read { Rest::None } else { Rest::OnItsWay });
         }
     };
+    pace.admit();
+    let _turn = pace.turn().await;
     let value = match read_value(request).await {
         Ok(value) => value,
-        Err(rejection) => {
+        Err((rejection, rest)) => {
             desk.record(&caller, "http", None, Err(rejection));
-            desk.refuse(&caller, rejection);
-            return refusal(rejection);
+            desk.refuse(&caller, rejection).await;
+            return refusal(rejection, rest);
         }
     };
     pace.received();
@@ -186,16 +195,25 @@ async fn answer(
             &[("loop-changed", if changed { "true" } else { "false" })],
             String::new(),
         ),
-        Err(rejection) => refusal(rejection),
+        Err(rejection) => refusal(rejection, Rest::None),
     }
 }
 
-async fn read_value(request: Request<Incoming>) -> Result<String, Rejection> {
+/// Whether more of a refused request is coming, after which nobody could find the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    None,
+    OnItsWay,
+}
+
+async fn read_value(request: Request<Incoming>) -> Result<String, (Rejection, Rest)> {
     // A body that breaks off is no JSON; one that runs on is too large.
     match Limited::new(request.into_body(), BODY_LIMIT).collect().await {
-        Ok(body) => value_in(&body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Rejection::TooLarge),
-        Err(_) => Err(Rejection::Json),
+        Ok(body) => value_in(&body.to_bytes()).map_err(|rejection| (rejection, Rest::None)),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err((Rejection::TooLarge, Rest::OnItsWay))
+        }
+        Err(_) => Err((Rejection::Json, Rest::OnItsWay)),
     }
 }
 
@@ -221,7 +239,7 @@ fn head_of(request: &Request<Incoming>) -> Head<'_> {
     }
 }
 
-fn refusal(rejection: Rejection) -> Response<Full<Bytes>> {
+fn refusal(rejection: Rejection, rest: Rest) -> Response<Full<Bytes>> {
     let extra: &[(&'static str, &str)] = match rejection {
         Rejection::Method => &[("allow", "POST")],
         Rejection::Token => &[("www-authenticate", "Bearer")],
@@ -239,6 +257,9 @@ fn refusal(rejection: Rejection) -> Response<Full<Bytes>> {
     };
     let mut headers = vec![("content-type", "application/json")];
     headers.extend_from_slice(extra);
+    if rest == Rest::OnItsWay {
+        headers.push(("connection", "close"));
+    }
     short(
         rejection.status(),
         &headers,

@@ -1,49 +1,24 @@
 //! Supervised processes at work: one task per start, which owns the child.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use beamtalk_process::{Child, Group, GuardLink, Line, LineSplitter, Signal, Spec, Stop, spawn};
+use beamtalk_process::{Detached, Happened, Keepers, Kept, Line, LineSplitter, Signal, Spec, Stop};
 use regex::Regex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Inbound;
+use super::tails::{LogFile, Tails};
 use crate::config::{Extract, Process, StopSignal};
 use crate::core::Event;
 use crate::output::{Output, Speaker};
-use crate::report::Stream;
+use crate::report::{Exit, Level, Part, Report, Stream};
 use crate::terminal::without_escapes;
 
 /// How long output that is already written is waited for after the end.
 pub(crate) const DRAIN: Duration = Duration::from_millis(500);
-
-/// The processes started here and not yet collected: those are waited for by their tasks.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ours(Arc<Mutex<BTreeSet<u32>>>);
-
-impl Ours {
-    pub(crate) fn ids(&self) -> BTreeSet<u32> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn add(&self, id: u32) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-    }
-
-    pub(crate) fn remove(&self, id: u32) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-    }
-
-    /// `SIGKILL` to every group, now.
-    pub(crate) fn kill_all(&self) {
-        for group in self.ids().into_iter().filter_map(Group::of) {
-            group.signal(Signal::KILL);
-        }
-    }
-}
 
 /// An output rule ready for use.
 #[derive(Clone, Debug)]
@@ -98,6 +73,8 @@ pub(crate) struct Start {
     pub(crate) inherit: bool,
     pub(crate) rules: Vec<CompiledRule>,
     pub(crate) stop: Stop,
+    /// Where its output is kept.
+    pub(crate) file: Option<LogFile>,
 }
 
 /// A running start: how to ask for its stop.
@@ -105,118 +82,174 @@ pub(crate) struct Job {
     pub(crate) stop: oneshot::Sender<()>,
 }
 
-/// Start a process; its task reports to `inbox` from then on. Gives the process id.
+/// Start a process; its task reports to `inbox` from then on, first whether it could be started.
 pub(crate) fn start(
     start: Start,
-    guard: &GuardLink,
-    ours: &Ours,
+    keepers: &Keepers,
     output: &Output,
-    inbox: &mpsc::UnboundedSender<Inbound>,
-) -> Result<(u32, Job), beamtalk_process::Error> {
-    let mut child = spawn(&start.spec, Some(guard))?;
-    let id = child.id();
-    ours.add(id);
+    tails: &Tails,
+    inbox: &mpsc::Sender<Inbound>,
+) -> Result<Job, beamtalk_process::Error> {
+    let kept = keepers.spawn(start.spec)?;
     let rules = Arc::new(start.rules);
-    let read = |stream| Reader {
+    let reader = |stream| Reader {
         output: output.clone(),
         speaker: start.speaker.clone(),
         stream,
         inherit: start.inherit,
         rules: Arc::clone(&rules),
+        tails: tails.clone(),
+        file: start.file.clone(),
         name: start.name.clone(),
         generation: start.generation,
         inbox: inbox.clone(),
     };
-    let readers = [
-        child
-            .take_stdout()
-            .map(|pipe| tokio::spawn(read(Stream::Stdout).read(pipe))),
-        child
-            .take_stderr()
-            .map(|pipe| tokio::spawn(read(Stream::Stderr).read(pipe))),
-    ];
+    let readers = [reader(Stream::Stdout), reader(Stream::Stderr)];
     let (stop, asked) = oneshot::channel();
     let task = Task {
-        child,
-        readers: readers.into_iter().flatten().collect(),
+        kept,
+        readers: Vec::new(),
         how: start.stop,
         name: start.name,
         generation: start.generation,
-        ours: ours.clone(),
         inbox: inbox.clone(),
     };
-    tokio::spawn(task.run(asked));
-    Ok((id, Job { stop }))
+    tokio::spawn(task.run(readers, asked));
+    Ok(Job { stop })
+}
+
+/// Follow a program that outlives the loop: report its start, its end, and stop it when asked.
+pub(crate) fn follow_detached(
+    program: Detached,
+    (name, generation): (String, u64),
+    how: Stop,
+    inbox: &mpsc::Sender<Inbound>,
+) -> Job {
+    let (stop, asked) = oneshot::channel();
+    let inbox = inbox.clone();
+    tokio::spawn(async move {
+        let send = |event| inbox.send(Inbound::Event(event));
+        let pid = program.id();
+        let spawned = Event::Spawned {
+            process: name.clone(),
+            generation,
+            pid,
+        };
+        drop(send(spawned).await);
+        let is_gone = tokio::select! {
+            () = program.ended() => true,
+            asked = asked => match asked {
+                Ok(()) => program.stop(how).await,
+                // The loop ends, and the program does not.
+                Err(_) => return,
+            },
+        };
+        if !is_gone {
+            let failed = Event::StopFailed {
+                process: name,
+                generation,
+                left: vec![pid],
+            };
+            return drop(send(failed).await);
+        }
+        // How it ended is known to whoever started it, which need not be this run.
+        let exited = Event::Exited {
+            process: name.clone(),
+            generation,
+            exit: Exit::Code(0),
+            leftovers: false,
+        };
+        drop(send(exited).await);
+        let process = name;
+        drop(send(Event::Gone { process, generation }).await);
+    });
+    Job { stop }
 }
 
 struct Task {
-    child: Child,
+    kept: Kept,
     readers: Vec<JoinHandle<()>>,
     how: Stop,
     name: String,
     generation: u64,
-    ours: Ours,
-    inbox: mpsc::UnboundedSender<Inbound>,
+    inbox: mpsc::Sender<Inbound>,
 }
 
 impl Task {
-    async fn run(mut self, mut asked: oneshot::Receiver<()>) {
-        let id = self.child.id();
-        let exit = tokio::select! {
-            biased;
-            exit = self.child.wait() => Some(exit),
-            _ = &mut asked => None,
-        };
-        if let Some(exit) = exit {
-            self.ours.remove(id);
-            let leftovers = !self.child.is_gone();
-            if !leftovers {
-                // What it said last comes before the word that it ended.
-                self.drain().await;
+    async fn run(mut self, readers: [Reader; 2], mut asked: oneshot::Receiver<()>) {
+        let (process, generation) = (self.name.clone(), self.generation);
+        match self.kept.started().await {
+            Ok(pid) => {
+                self.send(Event::Spawned {
+                    process,
+                    generation,
+                    pid,
+                })
+                .await;
             }
-            if let Ok(exit) = exit {
-                self.send(Event::Exited {
-                    process: self.name.clone(),
-                    generation: self.generation,
-                    exit: exit.into(),
-                    leftovers,
-                });
+            Err(error) => {
+                return self
+                    .send(Event::SpawnFailed {
+                        process,
+                        generation,
+                        reason: error.to_string(),
+                    })
+                    .await;
             }
-            if leftovers {
-                // The rest of the group stays until somebody asks for its end.
-                if asked.await.is_err() {
-                    return;
+        }
+        let [out, errors] = readers;
+        if let Some(pipe) = self.kept.take_stdout() {
+            self.readers.push(tokio::spawn(out.read(pipe)));
+        }
+        if let Some(pipe) = self.kept.take_stderr() {
+            self.readers.push(tokio::spawn(errors.read(pipe)));
+        }
+        let mut is_asked = false;
+        loop {
+            let happened = tokio::select! {
+                biased;
+                happened = self.kept.next() => happened,
+                asked = &mut asked, if !is_asked => {
+                    is_asked = true;
+                    if asked.is_err() {
+                        // The shell is gone, and with it everything.
+                        return;
+                    }
+                    self.kept.stop(self.how).await;
+                    continue;
                 }
-            } else {
-                // A stop may have been asked for meanwhile; it waits for this word.
-                self.send(Event::Gone {
-                    process: self.name.clone(),
-                    generation: self.generation,
-                });
-                return;
+            };
+            let (process, generation) = (self.name.clone(), self.generation);
+            match happened {
+                Some(Happened::Exited { status, alone }) => {
+                    // What it said last comes before the word that it ended; others that are left
+                    // may go on speaking.
+                    if alone {
+                        self.drain().await;
+                    }
+                    self.send(Event::Exited {
+                        process,
+                        generation,
+                        exit: status.into(),
+                        leftovers: !alone,
+                    })
+                    .await;
+                }
+                Some(Happened::Stuck(left)) => {
+                    self.send(Event::StopFailed {
+                        process,
+                        generation,
+                        left,
+                    })
+                    .await;
+                }
+                // Without a guard the keepers have ended everything; the run ends as well.
+                Some(Happened::Gone) | None => {
+                    self.drain().await;
+                    return self.send(Event::Gone { process, generation }).await;
+                }
             }
         }
-        if !self.child.stop(self.how).await {
-            self.send(Event::StopFailed {
-                process: self.name.clone(),
-                generation: self.generation,
-            });
-            return;
-        }
-        self.ours.remove(id);
-        self.drain().await;
-        if let Ok(exit) = self.child.wait().await {
-            self.send(Event::Exited {
-                process: self.name.clone(),
-                generation: self.generation,
-                exit: exit.into(),
-                leftovers: false,
-            });
-        }
-        self.send(Event::Gone {
-            process: self.name.clone(),
-            generation: self.generation,
-        });
     }
 
     async fn drain(&mut self) {
@@ -224,9 +257,9 @@ impl Task {
         drain(readers).await;
     }
 
-    fn send(&self, event: Event) {
+    async fn send(&self, event: Event) {
         // The shell outlives its children; if not, there is nobody to tell.
-        drop(self.inbox.send(Inbound::Event(event)));
+        drop(self.inbox.send(Inbound::Event(event)).await);
     }
 }
 
@@ -248,21 +281,25 @@ struct Reader {
     stream: Stream,
     inherit: bool,
     rules: Arc<Vec<CompiledRule>>,
+    tails: Tails,
+    file: Option<LogFile>,
     name: String,
     generation: u64,
-    inbox: mpsc::UnboundedSender<Inbound>,
+    inbox: mpsc::Sender<Inbound>,
 }
 
 impl Reader {
-    async fn read(self, pipe: impl AsyncRead + Unpin) {
+    async fn read(mut self, pipe: impl AsyncRead + Unpin) {
         let mut pipe = Lines::new(pipe);
         loop {
             let batch = pipe.read().await;
             let ended = batch.bytes.is_empty();
             for line in batch.lines {
                 if !line.continued {
-                    self.apply_rules(&line.text);
+                    self.apply_rules(&line.text).await;
                 }
+                self.tails.add(&self.name, self.stream, &line.text);
+                self.keep(&line.text);
                 if self.inherit {
                     self.output.child(&self.speaker, self.stream, &line.text).await;
                 }
@@ -273,19 +310,34 @@ impl Reader {
         }
     }
 
-    fn apply_rules(&self, line: &str) {
+    /// Write a line to the log file; one that takes none any more is given up, and that is said.
+    fn keep(&mut self, line: &str) {
+        if let Some(file) = &self.file
+            && let Err(error) = file.write(line)
+        {
+            let text = format!(
+                "the log of process {} is not written any more: {error}",
+                self.name
+            );
+            self.output.report(&Report::log(Level::Warn, Part::Process, text));
+            self.file = None;
+        }
+    }
+
+    async fn apply_rules(&self, line: &str) {
         if self.rules.is_empty() {
             return;
         }
         let plain = without_escapes(line);
         for rule in self.rules.iter() {
             if let Some(value) = rule.find(&plain) {
-                drop(self.inbox.send(Inbound::Event(Event::Matched {
+                let matched = Inbound::Event(Event::Matched {
                     process: self.name.clone(),
                     generation: self.generation,
                     key: rule.key.clone(),
                     value,
-                })));
+                });
+                drop(self.inbox.send(matched).await);
             }
         }
     }

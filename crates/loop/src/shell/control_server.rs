@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 
 use super::Inbound;
 use crate::control::{Answer, Ask, socket_path};
@@ -16,6 +16,9 @@ use crate::events::server::{Desk, Waits};
 
 /// The longest question, in bytes: the largest value, fully escaped, and its frame.
 const LINE_LIMIT: u64 = (BODY_LIMIT as u64) * 6 + 4096;
+
+/// How many clients are served at once. All of them are the user's own.
+const CONNECTIONS: usize = 128;
 
 /// Bind the control socket, private to the user. The lock is held, so an old socket is stale.
 pub(crate) fn bind(state_file: &Path) -> std::io::Result<UnixListener> {
@@ -53,6 +56,10 @@ pub(crate) async fn run(listener: UnixListener, desk: Desk, revision: watch::Rec
             continue;
         };
         while open.try_join_next().is_some() {}
+        if open.len() >= CONNECTIONS {
+            // Closing it tells the client; those that are served go on.
+            continue;
+        }
         let same_user = stream
             .peer_cred()
             .is_ok_and(|peer| peer.uid() == rustix::process::getuid().as_raw());
@@ -66,13 +73,28 @@ async fn converse(stream: UnixStream, desk: Desk, revision: watch::Receiver<u64>
     let (read, mut write) = stream.into_split();
     let mut lines = BufReader::new(read);
     while let Some(line) = read_line(&mut lines).await {
-        let answered = match serde_json::from_slice(&line) {
-            Ok(ask) => answer(ask, &desk, &revision, &mut write).await,
+        let answered = match serde_json::from_slice::<Ask>(&line) {
+            Ok(ask) => {
+                let is_endless = matches!(ask, Ask::Follow | Ask::Logs { follow: true, .. });
+                tokio::select! {
+                    answered = answer(ask, &desk, &revision, &mut write) => answered,
+                    // Nobody reads any more, and there may be nothing to say for long.
+                    () = left(&mut lines), if is_endless => return,
+                }
+            }
             Err(_) => say(&mut write, &Answer::Error("not understood".into())).await,
         };
         if answered.is_err() {
             return;
         }
+    }
+}
+
+/// Resolves when the client has gone.
+async fn left(lines: &mut BufReader<OwnedReadHalf>) {
+    if lines.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty()) {
+        // It has more to ask, which waits its turn.
+        std::future::pending::<()>().await;
     }
 }
 
@@ -109,11 +131,41 @@ async fn answer(
             let (reply, values) = oneshot::channel();
             desk.inbox
                 .send(Inbound::State { key, reply })
+                .await
                 .map_err(|_| gone())?;
             say(write, &Answer::State(values.await.map_err(|_| gone())?)).await
         }
+        Ask::Process { process, operation } => {
+            let (reply, done) = oneshot::channel();
+            let asked = Inbound::Operate {
+                process,
+                operation,
+                reply,
+            };
+            desk.inbox.send(asked).await.map_err(|_| gone())?;
+            let answer = match done.await.map_err(|_| gone())? {
+                Ok(()) => Answer::Done,
+                Err(text) => Answer::Error(text),
+            };
+            say(write, &answer).await
+        }
+        Ask::Logs {
+            process,
+            tail,
+            follow,
+        } => logs(desk, &process, tail, follow, write).await,
+        Ask::Why { workflow } => why(desk, workflow, write).await,
+        Ask::Graph { dot } => {
+            let config = desk.config();
+            let text = if dot {
+                crate::graph_text::graph_dot(&config)
+            } else {
+                crate::graph_text::graph_text(&config)
+            };
+            say(write, &Answer::Text(text)).await
+        }
         Ask::Stop => {
-            desk.inbox.send(Inbound::Stop).map_err(|_| gone())?;
+            desk.inbox.send(Inbound::Stop).await.map_err(|_| gone())?;
             say(write, &Answer::Stopping).await
         }
         Ask::Trigger { event, value, wait } => {
@@ -129,9 +181,50 @@ async fn answer(
     }
 }
 
+async fn logs(
+    desk: &Desk,
+    process: &str,
+    tail: usize,
+    follow: bool,
+    write: &mut OwnedWriteHalf,
+) -> std::io::Result<()> {
+    if !desk.config().process.contains_key(process) {
+        let text = format!("no process named '{process}'");
+        return say(write, &Answer::Error(text)).await;
+    }
+    let (lines, mut news) = desk.tails.read(process, tail);
+    for said in lines {
+        say(write, &Answer::Log(said)).await?;
+    }
+    say(write, &Answer::Lines).await?;
+    while follow {
+        let answer = match news.recv().await {
+            Ok(said) => Answer::Log(said),
+            Err(broadcast::error::RecvError::Lagged(count)) => Answer::Skipped(count),
+            Err(broadcast::error::RecvError::Closed) => break,
+        };
+        say(write, &answer).await?;
+    }
+    Ok(())
+}
+
+async fn why(desk: &Desk, workflow: Option<String>, write: &mut OwnedWriteHalf) -> std::io::Result<()> {
+    if let Some(name) = &workflow
+        && !desk.config().workflow.contains_key(name)
+    {
+        return say(write, &Answer::Error(format!("no workflow named '{name}'"))).await;
+    }
+    let Some(Answer::Status(status)) = status(desk).await else {
+        return Err(std::io::ErrorKind::BrokenPipe.into());
+    };
+    let mut runs = status.runs;
+    runs.retain(|run| workflow.as_ref().is_none_or(|name| run.workflow == *name));
+    say(write, &Answer::Runs(runs)).await
+}
+
 async fn status(desk: &Desk) -> Option<Answer> {
     let (reply, status) = oneshot::channel();
-    desk.inbox.send(Inbound::Status { reply }).ok()?;
+    desk.inbox.send(Inbound::Status { reply }).await.ok()?;
     status.await.ok().map(|status| Answer::Status(Box::new(status)))
 }
 
@@ -158,7 +251,7 @@ async fn trigger(
     };
     if let Some(rejection) = refused {
         desk.record(&caller, "cli", Some(value), Err(rejection));
-        desk.refuse(&caller, rejection);
+        desk.refuse(&caller, rejection).await;
         return say(write, &Answer::Error(rejection.kind().into())).await;
     }
     match desk.post(event, value, waits).await {

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use beamtalk_process::{GuardLink, Spec, Stop, spawn};
+use beamtalk_process::{Child, Error, Happened, Keepers, Kept, Spec, Stop, spawn};
 use serde_json::Value;
 use tokio::io::AsyncRead;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Inbound;
-use super::children::{Lines, Ours, drain};
+use super::children::{Lines, drain};
 use crate::config::Capture;
 use crate::core::{Captured, Event, Ms};
 use crate::output::{Output, Speaker};
@@ -27,11 +27,21 @@ pub(crate) struct Run {
     pub(crate) inherit: bool,
     pub(crate) capture: Capture,
     pub(crate) limit: Option<Ms>,
+    /// A poll whose equal results are not shown: what it showed last.
+    pub(crate) last: Option<Arc<Mutex<Vec<Shown>>>>,
+    /// What it leaves behind stays, and is found by this mark.
+    pub(crate) mark: Option<String>,
 }
+
+/// One line of a hook.
+pub(crate) type Shown = (Stream, String);
+
+/// How many lines of a silent poll are held back before they are shown anyway.
+const HELD_LINES: usize = 10_000;
 
 /// What standard output brought, bounded.
 #[derive(Debug, Default)]
-struct Kept {
+struct Bounded {
     bytes: Vec<u8>,
     too_much: bool,
 }
@@ -39,53 +49,158 @@ struct Kept {
 /// Start a hook; its end comes to `inbox`. Sending (or dropping) the answer stops it.
 pub(crate) fn start(
     run: Run,
-    guard: &GuardLink,
-    ours: &Ours,
+    keepers: &Keepers,
     output: &Output,
-    inbox: &mpsc::UnboundedSender<Inbound>,
+    inbox: &mpsc::Sender<Inbound>,
 ) -> Result<oneshot::Sender<()>, String> {
-    let mut child = spawn(&run.spec, Some(guard))
-        .map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
-    ours.add(child.id());
+    let Run { id, .. } = run;
+    let started = if run.mark.is_some() {
+        spawn(&run.spec, None).map(Runner::Loose)
+    } else {
+        keepers.spawn(run.spec.clone()).map(Runner::Kept)
+    };
+    let mut kept = started.map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
     let (stop, asked) = oneshot::channel();
-    let kept = Arc::new(Mutex::new(Kept::default()));
+    let (output, inbox) = (output.clone(), inbox.clone());
+    tokio::spawn(async move {
+        let result = perform(&run, &mut kept, asked, &output).await;
+        drop(inbox.send(Inbound::Event(Event::HookDone { id, result })).await);
+    });
+    Ok(stop)
+}
+
+/// Who runs a hook: a keeper, or nobody for one that may leave others behind.
+enum Runner {
+    Kept(Kept),
+    Loose(Child),
+}
+
+type Pipe = Box<dyn AsyncRead + Send + Unpin>;
+
+impl Runner {
+    async fn started(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Kept(kept) => kept.started().await.map(drop),
+            Self::Loose(_) => Ok(()),
+        }
+    }
+
+    fn take_stdout(&mut self) -> Option<Pipe> {
+        match self {
+            Self::Kept(kept) => kept.take_stdout().map(|pipe| Box::new(pipe) as Pipe),
+            Self::Loose(child) => child.take_stdout().map(|pipe| Box::new(pipe) as Pipe),
+        }
+    }
+
+    fn take_stderr(&mut self) -> Option<Pipe> {
+        match self {
+            Self::Kept(kept) => kept.take_stderr().map(|pipe| Box::new(pipe) as Pipe),
+            Self::Loose(child) => child.take_stderr().map(|pipe| Box::new(pipe) as Pipe),
+        }
+    }
+
+    async fn next(&mut self) -> Option<Happened> {
+        match self {
+            Self::Kept(kept) => kept.next().await,
+            Self::Loose(child) => child.wait().await.ok().map(|status| Happened::Exited {
+                status,
+                // Whoever is left is meant to be left.
+                alone: true,
+            }),
+        }
+    }
+
+    async fn stop(&mut self, how: Stop) {
+        match self {
+            Self::Kept(kept) => kept.stop(how).await,
+            Self::Loose(child) => drop(child.stop(how).await),
+        }
+    }
+}
+
+/// Run a hook to its end and the end of everything it made.
+async fn perform(
+    run: &Run,
+    kept: &mut Runner,
+    asked: oneshot::Receiver<()>,
+    output: &Output,
+) -> Result<Captured, String> {
+    kept.started()
+        .await
+        .map_err(|error| format!("failed to run hook '{}': {error}", run.name))?;
+    let held = Arc::new(Mutex::new(Vec::new()));
+    let captured = Arc::new(Mutex::new(Bounded::default()));
     let (overflow, mut overflowed) = mpsc::channel(1);
     let reader = |stream| Reader {
         output: output.clone(),
         speaker: run.speaker.clone(),
         stream,
         inherit: run.inherit,
-        kept: (stream == Stream::Stdout && run.capture != Capture::Ignore).then(|| Arc::clone(&kept)),
+        held: run.last.is_some().then(|| Arc::clone(&held)),
+        kept: (stream == Stream::Stdout && run.capture != Capture::Ignore).then(|| Arc::clone(&captured)),
         overflow: overflow.clone(),
     };
     let readers = [
-        child
-            .take_stdout()
+        kept.take_stdout()
             .map(|pipe| tokio::spawn(reader(Stream::Stdout).read(pipe))),
-        child
-            .take_stderr()
+        kept.take_stderr()
             .map(|pipe| tokio::spawn(reader(Stream::Stderr).read(pipe))),
     ];
-    let (ours, output, inbox) = (ours.clone(), output.clone(), inbox.clone());
-    tokio::spawn(async move {
-        let limit = run.limit.map_or(Duration::MAX, Duration::from_millis);
-        let ended = tokio::select! {
-            exit = child.wait() => Ended::Itself(exit.map(Exit::from)),
-            _ = asked => Ended::Asked,
-            Some(()) = overflowed.recv() => Ended::TooMuch,
-            () = sleep(limit) => Ended::Late(run.limit.unwrap_or_default()),
-        };
-        if !child.is_gone() {
-            child.stop(Stop::default()).await;
+    let limit = run.limit.map_or(Duration::MAX, Duration::from_millis);
+    let (ended, mut is_gone) = tokio::select! {
+        happened = kept.next() => match happened {
+            Some(Happened::Exited { status, alone }) => (Ended::Itself(status.into()), alone),
+            Some(Happened::Gone) | Some(Happened::Stuck(_)) | None => (Ended::Lost, true),
+        },
+        _ = asked => (Ended::Asked, false),
+        Some(()) = overflowed.recv() => (Ended::TooMuch, false),
+        () = sleep(limit) => (Ended::Late(run.limit.unwrap_or_default()), false),
+    };
+    let mut left = Vec::new();
+    if !is_gone {
+        // What a hook leaves behind ends with it.
+        kept.stop(Stop::default()).await;
+    }
+    while !is_gone {
+        match kept.next().await {
+            Some(Happened::Exited { alone, .. }) => is_gone = alone,
+            Some(Happened::Gone) | None => is_gone = true,
+            Some(Happened::Stuck(ids)) => {
+                left = ids;
+                is_gone = true;
+            }
         }
-        ours.remove(child.id());
-        drain(readers.into_iter().flatten().collect()).await;
-        output.flush().await;
-        let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
-        let result = ended.result(&run.name, run.capture, kept);
-        drop(inbox.send(Inbound::Event(Event::HookDone { id: run.id, result })));
-    });
-    Ok(stop)
+    }
+    drain(readers.into_iter().flatten().collect()).await;
+    if let Some(last) = &run.last {
+        show_news(run, &held, last, output).await;
+    }
+    output.flush().await;
+    let kept = std::mem::take(&mut *captured.lock().unwrap_or_else(PoisonError::into_inner));
+    if !left.is_empty() {
+        return Err(format!(
+            "hook '{}' left processes that cannot be killed: {}",
+            run.name,
+            crate::report::numbers(&left)
+        ));
+    }
+    ended.result(&run.name, run.capture, kept)
+}
+
+/// Show what a poll said, unless it is what it said the last time.
+async fn show_news(run: &Run, held: &Mutex<Vec<Shown>>, last: &Mutex<Vec<Shown>>, output: &Output) {
+    let lines = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
+    let is_news = {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = *last != lines;
+        last.clone_from(&lines);
+        is_news
+    };
+    if is_news && run.inherit {
+        for (stream, line) in lines {
+            output.child(&run.speaker, stream, &line).await;
+        }
+    }
 }
 
 /// Reads one stream of a hook.
@@ -94,8 +209,10 @@ struct Reader {
     speaker: Speaker,
     stream: Stream,
     inherit: bool,
+    /// Where lines wait until it is known whether they are news.
+    held: Option<Arc<Mutex<Vec<Shown>>>>,
     /// Where to keep what is captured.
-    kept: Option<Arc<Mutex<Kept>>>,
+    kept: Option<Arc<Mutex<Bounded>>>,
     overflow: mpsc::Sender<()>,
 }
 
@@ -106,8 +223,16 @@ impl Reader {
             let batch = pipe.read().await;
             let ended = batch.bytes.is_empty();
             let fits = self.kept.as_ref().is_none_or(|kept| keep(kept, batch.bytes));
-            if self.inherit {
-                for line in batch.lines {
+            for line in batch.lines {
+                let is_held = self.held.as_ref().is_some_and(|held| {
+                    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                    let has_room = held.len() < HELD_LINES;
+                    if has_room {
+                        held.push((self.stream, line.text.clone()));
+                    }
+                    has_room
+                });
+                if self.inherit && !is_held {
                     self.output.child(&self.speaker, self.stream, &line.text).await;
                 }
             }
@@ -131,7 +256,7 @@ async fn sleep(limit: Duration) {
 }
 
 /// Keep bytes for the capture; false when they are too many.
-fn keep(kept: &Mutex<Kept>, bytes: &[u8]) -> bool {
+fn keep(kept: &Mutex<Bounded>, bytes: &[u8]) -> bool {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.too_much |= kept.bytes.len() + bytes.len() > CAPTURE_LIMIT;
     if !kept.too_much {
@@ -141,23 +266,25 @@ fn keep(kept: &Mutex<Kept>, bytes: &[u8]) -> bool {
 }
 
 enum Ended {
-    Itself(std::io::Result<Exit>),
+    Itself(Exit),
+    /// Its guard is gone.
+    Lost,
     Asked,
     TooMuch,
     Late(Ms),
 }
 
 impl Ended {
-    fn result(self, name: &str, capture: Capture, kept: Kept) -> Result<Captured, String> {
+    fn result(self, name: &str, capture: Capture, kept: Bounded) -> Result<Captured, String> {
         let too_much = || format!("hook '{name}' produced more than {CAPTURE_LIMIT} bytes");
         match self {
             Self::Asked => Err(format!("hook '{name}' was stopped")),
             Self::TooMuch => Err(too_much()),
             Self::Late(limit) => Err(format!("hook '{name}' timed out after {limit} ms")),
-            Self::Itself(Err(error)) => Err(format!("failed to run hook '{name}': {error}")),
-            Self::Itself(Ok(exit)) if !exit.is_success() => Err(format!("hook '{name}' failed with {exit}")),
-            Self::Itself(Ok(_)) if kept.too_much => Err(too_much()),
-            Self::Itself(Ok(_)) => interpret(name, capture, kept.bytes),
+            Self::Lost => Err(format!("hook '{name}' was lost: its guard ended")),
+            Self::Itself(exit) if !exit.is_success() => Err(format!("hook '{name}' failed with {exit}")),
+            Self::Itself(_) if kept.too_much => Err(too_much()),
+            Self::Itself(_) => interpret(name, capture, kept.bytes),
         }
     }
 }
@@ -211,13 +338,17 @@ mod tests {
 
     #[test]
     fn every_end_has_its_words() {
-        let words = |ended: Ended| ended.result("h", Capture::Ignore, Kept::default()).unwrap_err();
+        let words = |ended: Ended| {
+            ended
+                .result("h", Capture::Ignore, Bounded::default())
+                .unwrap_err()
+        };
         assert_eq!(
-            words(Ended::Itself(Ok(Exit::Code(7)))),
+            words(Ended::Itself(Exit::Code(7))),
             "hook 'h' failed with exit status: 7"
         );
         assert_eq!(
-            words(Ended::Itself(Ok(Exit::Signal(9)))),
+            words(Ended::Itself(Exit::Signal(9))),
             "hook 'h' failed with signal: 9 (SIGKILL)"
         );
         assert_eq!(words(Ended::Late(5)), "hook 'h' timed out after 5 ms");

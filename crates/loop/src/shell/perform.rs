@@ -2,17 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use beamtalk_process::{Error, Spec, Stdin, find_program};
+use beamtalk_process::{Error, Spec, Stdin, find_program, spawn_detached};
 
-use super::children::{self, CompiledRule, Start, stop_of};
+use super::children::{self, CompiledRule, Job, Start, stop_of};
+use super::detached::MARK;
 use super::environment::{EventAccess, Given, environment};
 use super::hooks::{self, Run};
+use super::tails::LogFile;
 use super::{Holder, Shell};
+use crate::config::Process;
 use crate::core::{Effect, Event, Ms};
 use crate::events::gate::Token;
+use crate::ignore_files::IgnoreFiles;
 use crate::output::Speaker;
-use crate::report::{ChildKind, Report};
+use crate::report::{ChildKind, Level, Part, Report};
 use crate::state_file;
 
 impl Shell {
@@ -24,11 +29,23 @@ impl Shell {
                 let result = state_file::write(&self.config.state_file, self.core.values());
                 return Some(Event::Saved {
                     why,
+                    version: self.core.version(),
                     result: result.map_err(|error| error.to_string()),
                 });
             }
-            Effect::Spawn { process, generation } => return Some(self.spawn(process, generation)),
+            Effect::Spawn { process, generation } => return self.spawn(process, generation),
             Effect::Stop { process, generation } => {
+                // What is detached is left alone when the loop ends.
+                let is_left = self.core.is_stopping()
+                    && self
+                        .config
+                        .process
+                        .get(&process)
+                        .is_some_and(|found| found.detached);
+                if is_left {
+                    self.jobs.remove(&(process.clone(), generation));
+                    return Some(Event::Gone { process, generation });
+                }
                 // A job that has ended already has said, or is saying, that it is gone.
                 match self.jobs.remove(&(process.clone(), generation)) {
                     Some(job) => {
@@ -59,9 +76,14 @@ impl Shell {
             }
             Effect::CheckWindow(paths) => {
                 let is_missing = |path: &String| self.config.root.join(path).symlink_metadata().is_err();
-                let missing: BTreeSet<String> = paths.into_iter().filter(is_missing).collect();
-                return Some(Event::WindowChecked { missing });
+                let missing: BTreeSet<String> =
+                    paths.iter().filter(|path| is_missing(path)).cloned().collect();
+                let checked: Vec<String> = paths.into_iter().filter(|path| !missing.contains(path)).collect();
+                let excluded = self.excluded(&checked);
+                return Some(Event::WindowChecked { missing, excluded });
             }
+            Effect::LoadConfig => return self.load_config(),
+            Effect::Applied(config) => self.apply(config),
             // Nobody listening is fine.
             Effect::Reload => drop(self.reloads.send(())),
             Effect::Answer { post, verdict } => {
@@ -90,6 +112,19 @@ impl Shell {
             Effect::End { code } => self.end(code),
         }
         None
+    }
+
+    /// Which of the paths files such as `.gitignore` exclude, where some group wants to know.
+    fn excluded(&self, paths: &[String]) -> BTreeSet<String> {
+        if !self.config.watch.values().any(|group| group.ignore_files) {
+            return BTreeSet::new();
+        }
+        let mut files = IgnoreFiles::new(&self.config.root);
+        paths
+            .iter()
+            .filter(|path| files.excludes(path))
+            .cloned()
+            .collect()
     }
 
     /// What a child is told of events, and the token it alone holds when it has a scope.
@@ -143,25 +178,17 @@ impl Shell {
         })
     }
 
-    fn spawn(&mut self, name: String, generation: u64) -> Event {
-        match self.try_spawn(&name, generation) {
-            Ok(pid) => Event::Spawned {
-                process: name,
-                generation,
-                pid,
-            },
-            Err(reason) => {
-                self.revoke(&Holder::Process(name.clone(), generation));
-                Event::SpawnFailed {
-                    process: name,
-                    generation,
-                    reason,
-                }
-            }
-        }
+    /// Ask for a start; whether it came about is told later, unless it is known at once.
+    fn spawn(&mut self, name: String, generation: u64) -> Option<Event> {
+        let reason = self.try_spawn(&name, generation).err()?;
+        Some(Event::SpawnFailed {
+            process: name,
+            generation,
+            reason,
+        })
     }
 
-    fn try_spawn(&mut self, name: &str, generation: u64) -> Result<u32, String> {
+    fn try_spawn(&mut self, name: &str, generation: u64) -> Result<(), String> {
         let config = std::sync::Arc::clone(&self.config);
         let process = config.process.get(name).ok_or("no such process")?;
         // The token of the last start ends with it.
@@ -188,6 +215,16 @@ impl Shell {
         let spec = self
             .spec(&process.command, process.cwd.as_ref(), Stdin::Held, &given)
             .map_err(|error| error.to_string())?;
+        if process.detached {
+            let job = self.start_detached(name, generation, process, &spec)?;
+            self.jobs.retain(|(other, _), _| other != name);
+            self.jobs.insert((name.to_owned(), generation), job);
+            return Ok(());
+        }
+        let file = match &process.log {
+            Some(path) => Some(LogFile::open(&config.root, path)?),
+            None => None,
+        };
         let start = Start {
             name: name.to_owned(),
             generation,
@@ -201,13 +238,45 @@ impl Shell {
             inherit: process.output.inherit,
             rules: CompiledRule::all(process),
             stop: stop_of(process),
+            file,
         };
-        let guard = self.guard.as_ref().ok_or("the guard is gone")?.link();
-        let (pid, job) = children::start(start, &guard, &self.ours, &self.output, &self.inbox)
+        let keepers = self.keepers.as_ref().ok_or("the guard is gone")?;
+        let job = children::start(start, keepers, &self.output, &self.desk.tails, &self.inbox)
             .map_err(|error| error.to_string())?;
         self.jobs.retain(|(other, _), _| other != name);
         self.jobs.insert((name.to_owned(), generation), job);
-        Ok(pid)
+        Ok(())
+    }
+
+    /// Start a program that outlives the loop, or find the one an earlier run started.
+    fn start_detached(
+        &mut self,
+        name: &str,
+        generation: u64,
+        process: &Process,
+        spec: &Spec,
+    ) -> Result<Job, String> {
+        let program = match self.detached.find(name) {
+            Some(program) => program,
+            None => {
+                let output = match &process.log {
+                    Some(path) => Some(LogFile::for_others(&self.config.root, path)?),
+                    None => None,
+                };
+                let program = spawn_detached(spec, output).map_err(|error| error.to_string())?;
+                self.detached
+                    .add(format!("process {name}"), program)
+                    .map_err(|error| format!("it could not be written down: {error}"))?;
+                program
+            }
+        };
+        let start = (name.to_owned(), generation);
+        Ok(children::follow_detached(
+            program,
+            start,
+            stop_of(process),
+            &self.inbox,
+        ))
     }
 
     fn run_hook(
@@ -236,9 +305,14 @@ impl Shell {
                 hook.events.as_deref(),
             ),
         };
-        let spec = self
+        let mut spec = self
             .spec(&hook.command, hook.cwd.as_ref(), Stdin::Null, &given)
             .map_err(|error| failed(error.to_string()))?;
+        let mark = hook.detached.then(|| format!("{}.{id}", std::process::id()));
+        if let Some(mark) = &mark {
+            spec.environment.insert(MARK.into(), Some(mark.into()));
+            self.marks.insert(id, (name.to_owned(), mark.clone()));
+        }
         let run = Run {
             id,
             name: name.to_owned(),
@@ -247,9 +321,12 @@ impl Shell {
             inherit: hook.output.inherit,
             capture: hook.capture,
             limit,
+            last: (workflow == "observe" && hook.quiet_polls)
+                .then(|| Arc::clone(self.quiet.entry(name.to_owned()).or_default())),
+            mark,
         };
-        let guard = self.guard.as_ref().ok_or("the guard is gone")?.link();
-        let stop = hooks::start(run, &guard, &self.ours, &self.output, &self.inbox)?;
+        let keepers = self.keepers.as_ref().ok_or("the guard is gone")?;
+        let stop = hooks::start(run, keepers, &self.output, &self.inbox)?;
         self.hooks.insert(id, stop);
         Ok(())
     }
@@ -259,7 +336,14 @@ impl Shell {
         match event {
             Event::HookDone { id, .. } => {
                 self.hooks.remove(id);
+                self.register_left(*id);
                 self.revoke(&Holder::Hook(*id));
+            }
+            Event::SpawnFailed {
+                process, generation, ..
+            } => {
+                self.jobs.remove(&(process.clone(), *generation));
+                self.revoke(&Holder::Process(process.clone(), *generation));
             }
             Event::Exited {
                 process, generation, ..
@@ -271,6 +355,17 @@ impl Shell {
                 self.revoke(&Holder::Process(process.clone(), *generation));
             }
             _ => {}
+        }
+    }
+
+    /// A detached hook has ended: write down what it left.
+    fn register_left(&mut self, id: u64) {
+        let Some((hook, mark)) = self.marks.remove(&id) else {
+            return;
+        };
+        if let Err(error) = self.detached.add_marked(&hook, &mark) {
+            let text = format!("what hook '{hook}' left behind is not written down: {error}");
+            self.log(Level::Warn, Part::Process, text);
         }
     }
 

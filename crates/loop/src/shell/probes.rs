@@ -18,14 +18,14 @@ pub(crate) struct Prober {
 
 impl Prober {
     /// Ask an address; the answer comes to `inbox` under `id`.
-    pub(crate) fn ask(&self, id: u64, url: String, limit: Ms, inbox: mpsc::UnboundedSender<Inbound>) {
+    pub(crate) fn ask(&self, id: u64, url: String, limit: Ms, inbox: mpsc::Sender<Inbound>) {
         let client = self.client.get_or_init(client).clone();
         tokio::spawn(async move {
             let answer = match client {
                 Ok(client) => get(&client, &url, Duration::from_millis(limit)).await,
                 Err(reason) => Err(reason),
             };
-            drop(inbox.send(Inbound::Event(Event::Probed { id, answer })));
+            drop(inbox.send(Inbound::Event(Event::Probed { id, answer })).await);
         });
     }
 }

@@ -6,16 +6,6 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Option<Signal>,
-    child: Signal,
-}
-
-/// What came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
-    /// The line to print names it.
-    End(&'static str),
-    /// Some child ended.
-    Child,
 }
 
 impl Signals {
@@ -30,11 +20,11 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup,
-            child: signal(SignalKind::child())?,
         })
     }
 
-    pub(crate) async fn next(&mut self) -> Came {
+    /// The next signal, by the name the line to print has for it.
+    pub(crate) async fn next(&mut self) -> &'static str {
         let hangup = async {
             match &mut self.hangup {
                 Some(signal) => drop(signal.recv().await),
@@ -42,19 +32,9 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => Came::End("ctrl-c"),
-            _ = self.terminate.recv() => Came::End("SIGTERM"),
-            () = hangup => Came::End("SIGHUP"),
-            _ = self.child.recv() => Came::Child,
-        }
-    }
-
-    /// The next signal that is meant to end the run.
-    pub(crate) async fn end(&mut self) -> &'static str {
-        loop {
-            if let Came::End(name) = self.next().await {
-                return name;
-            }
+            _ = self.interrupt.recv() => "ctrl-c",
+            _ = self.terminate.recv() => "SIGTERM",
+            () = hangup => "SIGHUP",
         }
     }
 }

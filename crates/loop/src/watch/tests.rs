@@ -242,7 +242,20 @@ fn a_scan_follows_directories_as_the_kernel_does() {
 
 #[test]
 fn own_files_are_told_apart() {
-    let own = OwnFiles::new(Path::new("/r"), Path::new("/r/.devloop/state.json"));
+    let text = "watch.w.paths = [\"*\"]\nworkflow.w.steps = [{ action = \"notify_reload\" }]\n\
+                process.p = { command = [\"x\"], log = \"logs/p.log\" }\n";
+    let config = crate::config::check(
+        Path::new("/r/devloop.toml"),
+        text,
+        crate::config::RemoteBind::Refuse,
+    );
+    let own = OwnFiles::new(&config.config.unwrap());
+    for path in ["logs/p.log", "logs/p.log.1", "logs/p.log.3"] {
+        assert!(own.contains(path), "{path}");
+    }
+    for path in ["logs/p.log.4", "logs/p.logs", "logs/q.log"] {
+        assert!(!own.contains(path), "{path}");
+    }
     for path in [
         ".devloop/state.json",
         ".devloop/state.json.tmp-12",

@@ -497,7 +497,6 @@ fn a_rotation_that_fails_costs_no_old_file() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn whatever_is_lost_is_counted(steps in proptest::collection::vec(0_u8..4, 1..40)) {

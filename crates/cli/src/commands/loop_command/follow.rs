@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-use beamtalk_loop::config::Config;
-use beamtalk_loop::control::{Answer, Ask, Client};
+use beamtalk_loop::control::{Answer, Ask};
 use beamtalk_loop::core::Status;
 use beamtalk_loop::time::{now_micros, parse_seconds};
 
-use super::no_loop;
 use super::status::table;
+use super::{Located, no_loop};
 use crate::exit::Exit;
 
-pub(super) fn follow(config: &Config, json: bool) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else {
+pub(super) fn follow(place: &Located, json: bool) -> anyhow::Result<Exit> {
+    let Some(mut client) = place.connect() else {
         return no_loop();
     };
     let terminal = std::io::stdout().is_terminal();

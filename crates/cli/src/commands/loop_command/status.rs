@@ -2,16 +2,15 @@
 
 use std::io::Write;
 
-use beamtalk_loop::config::Config;
-use beamtalk_loop::control::{Answer, Ask, Client};
+use beamtalk_loop::control::{Answer, Ask};
 use beamtalk_loop::core::Status;
 use beamtalk_loop::time::{now_micros, parse_seconds};
 
-use super::no_loop;
+use super::{Located, no_loop};
 use crate::exit::Exit;
 
-pub(super) fn once(config: &Config, json: bool) -> anyhow::Result<Exit> {
-    let Some(mut client) = Client::connect(&config.state_file) else {
+pub(super) fn once(place: &Located, json: bool) -> anyhow::Result<Exit> {
+    let Some(mut client) = place.connect() else {
         return no_loop();
     };
     let Answer::Status(status) = client.ask(&Ask::Status)? else {
@@ -87,6 +86,14 @@ pub(super) fn table(status: &Status, now: u64) -> Vec<String> {
         ]
     }));
     lines.extend(aligned(&rows));
+    if !status.detached.is_empty() {
+        let all: Vec<String> = status
+            .detached
+            .iter()
+            .map(|program| format!("{} (pid {})", program.name, program.pid))
+            .collect();
+        lines.push(format!("DETACHED  {}", all.join("  ")));
+    }
     lines.push(lane(status));
     lines.push(format!(
         "WATCH  {}  {} directories  {} files",

@@ -8,17 +8,19 @@ fn order(text: &str, top: &str) -> Vec<String> {
     let config = check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse)
         .valid()
         .unwrap();
-    let mut execution = Execution::new(Request::new(top, Source::Watch, Vec::new()), 0);
+    let mut execution = Execution::new(Request::new(top, Source::Watch, Vec::new(), Vec::new()), 0);
     let mut order = Vec::new();
     loop {
         match execution.next(&config, 0) {
-            Next::Begins(name) => order.push(format!("begin {name}")),
+            Next::Begins(run) if run.role == Role::Inline => {}
+            Next::Begins(run) => order.push(format!("begin {}", run.workflow)),
             Next::Perform(Step::Log { message, .. }) => {
                 order.push(message);
                 execution.step_done();
             }
             Next::Perform(_) => execution.step_done(),
-            Next::InlineDone(place) => order.push(format!("done {} {}", place.workflow, place.index)),
+            Next::Ends(_, Some(place)) => order.push(format!("done {} {}", place.workflow, place.index)),
+            Next::Ends(_, None) => {}
             Next::Finished => return order,
         }
     }

@@ -198,14 +198,26 @@ fn a_group_that_cannot_be_killed_fails_the_request_and_is_not_started_over() {
     let mut machine = machine(Restart::Always);
     let generation = up(&mut machine, 0);
     machine.handle(1, Input::Restart);
-    let text = "process 'p' cannot be killed".to_owned();
+    let text = "process 'p' cannot be killed: 7 is left".to_owned();
     assert_eq!(
-        machine.handle(2, Input::StopFailed { generation }),
+        machine.handle(
+            2,
+            Input::StopFailed {
+                generation,
+                left: vec![7]
+            }
+        ),
         [Output::Log(Level::Error, text.clone()), Output::Done(Err(text))]
     );
     assert_eq!(machine.deadline(), None);
     machine.handle(3, Input::Shutdown);
-    machine.handle(4, Input::StopFailed { generation });
+    machine.handle(
+        4,
+        Input::StopFailed {
+            generation,
+            left: vec![7],
+        },
+    );
     assert!(machine.is_settled());
 }
 
