@@ -20,3 +20,5 @@ mod raw;
 mod redefining;
 #[path = "workspace/table.rs"]
 mod table;
+#[path = "workspace/sides.rs"]
+mod sides;

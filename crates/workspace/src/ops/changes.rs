@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
-use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, Outline, edit};
+use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, Member, Outline, edit, remove_class};
 use beamtalk_syntax::diff;
 use beamtalk_wire::{Channel, ErrorBody, Request};
 use serde_json::{Value, json};
@@ -93,7 +93,8 @@ pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<An
         log.active()
     };
     let waiting = log.waiting().map_err(failed)?;
-    Ok(json!({"entries": entries.map_err(failed)?, "waiting": waiting}).into())
+    let conflicts = log.conflicts(&bases(workspace)).map_err(failed)?;
+    Ok(json!({"entries": entries.map_err(failed)?, "waiting": waiting, "conflicts": conflicts}).into())
 }
 
 pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
@@ -101,20 +102,32 @@ pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
     Ok(json!({ "dirty": dirty }).into())
 }
 
+/// An entry against its file as it is now; in a conflict base, image and disk; else what the entry changed.
 pub(super) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
     let seq = seq(request)?;
-    let log = workspace.changes.borrow();
-    let own = log.diff(seq).map_err(failed)?;
-    let entry = log.entry(seq).map_err(failed)?.clone();
-    drop(log);
-    let conflicts = workspace.changes.borrow().conflicts(&bases(workspace)).map_err(failed)?;
-    if !conflicts.iter().any(|conflict| conflict.seqs.contains(&seq)) {
+    let (own, entry, source) = {
+        let log = workspace.changes.borrow();
+        let entry = log.entry(seq).map_err(failed)?.clone();
+        let source = log.source(&entry).map_err(failed)?;
+        (log.diff(seq).map_err(failed)?, entry, source)
+    };
+    let Some(file) = entry.source_file.clone().filter(|_| entry.is_pending() && entry.flushable) else {
         return Ok(json!({"diff": own}).into());
-    }
+    };
     let wanted = workspace.changes.borrow().wanted_of(&entry).map_err(failed)?;
-    let places = places(workspace, entry.source_file.as_deref(), &wanted)?;
-    let text: String = places.iter().map(three_way).collect();
-    Ok(json!({"diff": if text.is_empty() { own } else { text }}).into())
+    let conflicts = workspace.changes.borrow().conflicts(&bases(workspace)).map_err(failed)?;
+    if conflicts.iter().any(|conflict| conflict.seqs.contains(&seq)) {
+        let text: String = places(workspace, Some(&file), &wanted)?.iter().map(three_way).collect();
+        return Ok(json!({"diff": if text.is_empty() { own } else { text }}).into());
+    }
+    let disk = disk_text(workspace, &file)?.unwrap_or_default();
+    let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
+    let new = match entry.kind {
+        Kind::RemoveClass => remove_class(&disk, &entry.class),
+        _ if entry.is_whole_file => source.unwrap_or_default(),
+        _ => edit(&disk, Dialect::File, &edits).unwrap_or_else(|_| disk.clone()),
+    };
+    Ok(json!({"diff": diff::unified(&file, &disk, &new)}).into())
 }
 
 /// Base, image and disk of one definition as two unified differences.
@@ -164,8 +177,8 @@ pub(super) fn sides(workspace: &Rc<Workspace>, request: &Request) -> Result<Answ
     wanted.retain(|wanted| selection.means(&wanted.key));
     let places = places(workspace, file.as_deref(), &wanted)?;
     let part = |key: &Key| match &key.member {
-        beamtalk_syntax::definitions::Member::Header => (Value::Null, Value::Null),
-        beamtalk_syntax::definitions::Member::Method { is_class, selector } => (
+        Member::Header => (Value::Null, Value::Null),
+        Member::Method { is_class, selector } => (
             json!(if *is_class { Side::Class } else { Side::Instance }),
             json!(selector.as_str()),
         ),
@@ -257,10 +270,10 @@ impl Selection {
         let is_class = self.class.as_ref().is_none_or(|class| key.class == *class);
         let is_method = match (&self.method, &key.member) {
             (None, _) => true,
-            (Some((selector, side)), beamtalk_syntax::definitions::Member::Method { is_class, selector: own }) => {
+            (Some((selector, side)), Member::Method { is_class, selector: own }) => {
                 own == selector && side.is_none_or(|side| side == *is_class)
             }
-            (Some(_), beamtalk_syntax::definitions::Member::Header) => false,
+            (Some(_), Member::Header) => false,
         };
         is_class && is_method
     }
@@ -344,7 +357,7 @@ pub(super) async fn take(workspace: &Rc<Workspace>, request: &Request) -> Result
         _ => return Err(request.invalid("from", "image or disk")),
     };
     if selection.entries.is_empty() {
-        return Err(ErrorBody::new("invalid_parameter", "there is no pending change of that")
+        return Err(ErrorBody::new("not_found", "there is no pending change of that")
             .hint(":changes lists what is pending"));
     }
     let mut seqs = Vec::new();
