@@ -18,7 +18,7 @@ mod protocol;
 mod raw;
 #[path = "workspace/redefining.rs"]
 mod redefining;
-#[path = "workspace/table.rs"]
-mod table;
 #[path = "workspace/sides.rs"]
 mod sides;
+#[path = "workspace/table.rs"]
+mod table;

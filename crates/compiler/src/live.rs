@@ -7,7 +7,9 @@
 //! those without a text get it as an extension.
 
 use beamtalk_syntax::ast::{self, ExpressionKind};
-use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, MethodDefinition, edit, extension_source, method_definition};
+use beamtalk_syntax::definitions::{
+    Change, Dialect, Edit, Key, MethodDefinition, edit, extension_source, method_definition,
+};
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::{LineIndex, Span};
 use ecow::{EcoString, eco_format};

@@ -230,16 +230,20 @@ pub enum Subject {
 
 /// What the one definition of a text that [`split`] made is about.
 pub fn subject(text: &str) -> Option<Subject> {
-    crate::parse_input(text).unit.items.iter().find_map(|item| match item {
-        Item::Class(class) => Some(Subject::Definition(Key::header(&class.name.text))),
-        Item::Extension(extension) => Some(Subject::Definition(Key::of_method(
-            &extension.target.name.text,
-            &extension.method,
-        ))),
-        Item::Protocol(protocol) => Some(Subject::Protocol(protocol.name.text.clone())),
-        Item::TypeAlias(alias) => Some(Subject::TypeName(alias.name.text.clone())),
-        Item::Statement(_) => None,
-    })
+    crate::parse_input(text)
+        .unit
+        .items
+        .iter()
+        .find_map(|item| match item {
+            Item::Class(class) => Some(Subject::Definition(Key::header(&class.name.text))),
+            Item::Extension(extension) => Some(Subject::Definition(Key::of_method(
+                &extension.target.name.text,
+                &extension.method,
+            ))),
+            Item::Protocol(protocol) => Some(Subject::Protocol(protocol.name.text.clone())),
+            Item::TypeAlias(alias) => Some(Subject::TypeName(alias.name.text.clone())),
+            Item::Statement(_) => None,
+        })
 }
 
 /// The parts of a text in one.
@@ -298,7 +302,9 @@ pub fn class_changes(class: &str, base: &str, new: &str) -> Vec<(Key, Option<Str
     };
     let mut changes = Vec::new();
     for key in of_class(&after) {
-        let Some(source) = after.source_of(&key) else { continue };
+        let Some(source) = after.source_of(&key) else {
+            continue;
+        };
         if before.text_of(&key).is_none() || !says(base, &key, &source) {
             changes.push((key, Some(source)));
         }
@@ -326,7 +332,10 @@ fn class_places(text: &str, class: &Class, places: &mut Vec<(Key, Range<usize>)>
     let first_method = class.methods.iter().map(|method| method.span.start).min();
     let is_leading = |start: u32| first_method.is_none_or(|first| start < first);
     let leading = class.slots.iter().filter(|slot| is_leading(slot.span.start));
-    let end = leading.map(|slot| slot.span.end).max().unwrap_or(class.header.end);
+    let end = leading
+        .map(|slot| slot.span.end)
+        .max()
+        .unwrap_or(class.header.end);
     let start = documented(text, class.span).start;
     places.push((Key::header(name), start..end.max(class.header.end) as usize));
     for slot in class.slots.iter().filter(|slot| !is_leading(slot.span.start)) {

@@ -20,5 +20,5 @@ pub use entry::{AuthorKind, Entry, Intent, Kind, NewEntry, Settled, Side, State}
 pub use error::ChangeError;
 pub use log::ChangeLog;
 pub use plan::{Conflict, ConflictReason, Filter};
-pub(crate) use plan::{FileState, Wanted, moved_base};
+pub(crate) use plan::{FileState, Wanted, first_error, moved_base};
 pub(crate) use project::hash;

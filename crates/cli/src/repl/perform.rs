@@ -317,7 +317,7 @@ impl Session {
     fn take(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         const USAGE: &str = "Usage: :take image|disk [Class [selector]]";
         let words: Vec<&str> = words.split_whitespace().collect();
-        let mut asked = match *words.as_slice() {
+        let asked = match *words.as_slice() {
             [from @ ("image" | "disk")] => {
                 let answer = self.call("changes", Map::new(), ask)?;
                 if error_of(&answer).is_some() {
@@ -327,7 +327,7 @@ impl Session {
                     .map(|conflict| text(conflict, "file").to_owned())
                     .collect();
                 match files.as_slice() {
-                    [file] => fields([("from", from), ("file", file)]),
+                    [file] => fields([("from", from), ("file", file.as_str())]),
                     [] => return self.refuse("no_conflict", "Image and disk are not in conflict"),
                     _ => {
                         let mut shown = Rendered::default();
@@ -338,15 +338,20 @@ impl Session {
                 }
             }
             [from @ ("image" | "disk"), class] => fields([("from", from), ("class", class)]),
-            [from @ ("image" | "disk"), class, selector] => {
-                fields([("from", from), ("class", class), ("selector", selector), ("side", "instance")])
-            }
-            [from @ ("image" | "disk"), class, "class", selector] => {
-                fields([("from", from), ("class", class), ("selector", selector), ("side", "class")])
-            }
+            [from @ ("image" | "disk"), class, selector] => fields([
+                ("from", from),
+                ("class", class),
+                ("selector", selector),
+                ("side", "instance"),
+            ]),
+            [from @ ("image" | "disk"), class, "class", selector] => fields([
+                ("from", from),
+                ("class", class),
+                ("selector", selector),
+                ("side", "class"),
+            ]),
             _ => return self.refuse("usage", USAGE),
         };
-        asked.retain(|_, value| value != "");
         let answer = self.call("take", asked, ask)?;
         self.finish(answer, "", |answer, _| changes::taken(answer))
     }

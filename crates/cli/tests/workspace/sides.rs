@@ -36,26 +36,44 @@ fn an_edit_on_disk_before_a_patch_is_not_overwritten() {
         for part in ["self.on", "isOn => 7", "self.on not"] {
             assert!(diff.contains(part), "{part}: {diff}");
         }
-        let sides = client.good("change-sides", json!({"class": "Lamp", "selector": "isOn"})).await;
+        let sides = client
+            .good("change-sides", json!({"class": "Lamp", "selector": "isOn"}))
+            .await;
         assert_eq!(sides["places"][0]["selector"], "isOn");
         let sha = sides["disk_sha256"].clone();
         // A choice counts for what was shown.
-        write(&home, "src/lamp.bt", &edited().replace("self.on not", "self.on not not"));
+        write(
+            &home,
+            "src/lamp.bt",
+            &edited().replace("self.on not", "self.on not not"),
+        );
         let late = json!({"from": "image", "class": "Lamp", "disk_sha256": sha});
         assert_eq!(client.refused("take", late).await, "file_changed");
         write(&home, "src/lamp.bt", &edited());
-        client.good("take", json!({"from": "image", "class": "Lamp", "disk_sha256": sha})).await;
+        client
+            .good(
+                "take",
+                json!({"from": "image", "class": "Lamp", "disk_sha256": sha}),
+            )
+            .await;
         // It counts for no later version.
         write(&home, "src/lamp.bt", &edited().replace("self.on not", "3"));
         assert_eq!(reason(&client.good("flush", json!({})).await), "external_edit");
         write(&home, "src/lamp.bt", &edited());
         let report = client.good("flush", json!({})).await;
-        assert_eq!((reason(&report), &report["merged"]), ("none", &json!(["src/lamp.bt"])));
+        assert_eq!(
+            (reason(&report), &report["merged"]),
+            ("none", &json!(["src/lamp.bt"]))
+        );
         assert_eq!(
             read(&home, "src/lamp.bt"),
             edited().replace("isOn   => self.on not", "isOn => 7")
         );
-        assert_eq!(client.error("Lamp spawn added").await, "does_not_understand", "a flush loads nothing");
+        assert_eq!(
+            client.error("Lamp spawn added").await,
+            "does_not_understand",
+            "a flush loads nothing"
+        );
         client.good("load-project", json!({})).await;
         assert_eq!(client.value("Lamp spawn added").await, 1);
         assert_eq!(client.value("Lamp spawn isOn").await, 7);
@@ -74,7 +92,10 @@ fn a_class_defined_anew_is_merged_with_the_disk() {
             .await;
         let report = client.good("flush", json!({})).await;
         assert_eq!(reason(&report), "none", "{report:?}");
-        assert_eq!(read(&home, "src/lamp.bt"), other.replace("isOn   =>   self.on", "isOn => 7"));
+        assert_eq!(
+            read(&home, "src/lamp.bt"),
+            other.replace("isOn   =>   self.on", "isOn => 7")
+        );
     });
 }
 
@@ -90,15 +111,28 @@ fn loading_keeps_what_is_pending_and_tells_conflicts() {
             let answer = client.good(op, json!({"class": "Lamp"})).await;
             assert_eq!(reason(&answer), "external_edit", "{op}: {answer:?}");
             for (code, value) in [("isOn", 7), ("fresh", 8), ("added", 1), ("last", 99)] {
-                assert_eq!(client.value(&format!("Lamp spawn {code}")).await, value, "{op} {code}");
+                assert_eq!(
+                    client.value(&format!("Lamp spawn {code}")).await,
+                    value,
+                    "{op} {code}"
+                );
             }
             assert_eq!(client.pending().await, ["Lamp isOn", "Lamp fresh"], "{op}");
             // The base has not moved: it is still a conflict.
-            assert_eq!(reason(&client.good("flush", json!({})).await), "external_edit", "{op}");
+            assert_eq!(
+                reason(&client.good("flush", json!({})).await),
+                "external_edit",
+                "{op}"
+            );
             assert_eq!(read(&home, "src/lamp.bt"), edited(), "{op}");
         }
         // The disk's version of one, the image's of the other.
-        client.good("take", json!({"from": "disk", "class": "Lamp", "selector": "isOn"})).await;
+        client
+            .good(
+                "take",
+                json!({"from": "disk", "class": "Lamp", "selector": "isOn"}),
+            )
+            .await;
         assert_eq!(client.value("Lamp spawn isOn").await, true);
         assert_eq!(client.pending().await, ["Lamp fresh"]);
         let report = client.good("flush", json!({})).await;
@@ -118,7 +152,9 @@ fn changes_are_set_aside_and_a_merged_text_settles() {
         let client = Client::of(&home).await;
         client.text("Lamp >> isOn => 7").await;
         client.text("Lamp >> fresh => 8").await;
-        client.good("remove-method", json!({"class": "Lamp", "selector": "last"})).await;
+        client
+            .good("remove-method", json!({"class": "Lamp", "selector": "last"}))
+            .await;
         let fan = json!({"source": "Object subclass: Fan\n  class speed => 3\n", "path": "src/fan.bt"});
         client.good("save-class", fan).await;
         client.text("Object subclass: Pad\n  class a => 1").await;
@@ -151,10 +187,14 @@ fn changes_are_set_aside_and_a_merged_text_settles() {
         std::fs::remove_file(home.project().join("src/lamp.bt")).expect("removed");
         assert_eq!(reason(&client.good("flush", json!({})).await), "file_missing");
         assert_eq!(
-            client.refused("take", json!({"from": "disk", "class": "Lamp"})).await,
+            client
+                .refused("take", json!({"from": "disk", "class": "Lamp"}))
+                .await,
             "file_not_found"
         );
-        client.good("take", json!({"from": "image", "class": "Lamp"})).await;
+        client
+            .good("take", json!({"from": "image", "class": "Lamp"}))
+            .await;
         client.good("flush", json!({})).await;
         assert_eq!(read(&home, "src/lamp.bt"), both.replace("=> 10", "=> 11"));
     });
@@ -211,7 +251,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % sides
     }
 }
@@ -220,13 +263,18 @@ impl Dice {
 type State = BTreeMap<&'static str, u64>;
 
 fn toy(methods: &State) -> String {
-    let body: String = methods.iter().map(|(name, value)| format!("\n  {name} => {value}\n")).collect();
+    let body: String = methods
+        .iter()
+        .map(|(name, value)| format!("\n  {name} => {value}\n"))
+        .collect();
     format!("Object subclass: Toy\n{body}")
 }
 
 fn on_disk(text: &str) -> State {
     let value = |name: &'static str| {
-        let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" => "))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" => "))?;
         Some((name, line.parse().ok()?))
     };
     METHODS.into_iter().filter_map(value).collect()
@@ -235,7 +283,9 @@ fn on_disk(text: &str) -> State {
 async fn in_image(client: &Client) -> State {
     let mut found = State::new();
     for name in METHODS {
-        let answer = client.ask("eval", json!({"code": format!("Toy new {name}")})).await;
+        let answer = client
+            .ask("eval", json!({"code": format!("Toy new {name}")}))
+            .await;
         if let Some(value) = answer.get("value").and_then(Value::as_u64) {
             found.insert(name, value);
         }
@@ -264,14 +314,17 @@ async fn campaign(home: &crate::home::Home, seed: u64) {
     write(home, "src/toy.bt", &toy(&start));
     client.good("load-project", json!({})).await;
     // Versions of the disk that the image has taken over, was flushed to, or was told to replace.
-    let mut seen: BTreeSet<(&str, Option<u64>)> = start.iter().map(|(name, value)| (*name, Some(*value))).collect();
+    let mut seen: BTreeSet<(&str, Option<u64>)> =
+        start.iter().map(|(name, value)| (*name, Some(*value))).collect();
     // What was written at the prompt and has neither reached the disk nor been given up.
     let mut own: BTreeSet<(&str, Option<u64>)> = BTreeSet::new();
     let mut history = Vec::new();
     for _ in 0..45 {
         let (disk, image) = (on_disk(&read(home, "src/toy.bt")), in_image(&client).await);
         let name = METHODS[dice.roll(3)];
-        let action = ["disk", "patch", "anew", "remove", "flush", "flush", "sync", "take", "discard"][dice.roll(9)];
+        let action = [
+            "disk", "patch", "anew", "remove", "flush", "flush", "sync", "take", "discard",
+        ][dice.roll(9)];
         history.push(format!("{action} {name}"));
         let told = || format!("seed {seed}: {history:?} disk {disk:?} image {image:?}");
         let mut is_choice = false;
@@ -293,12 +346,18 @@ async fn campaign(home: &crate::home::Home, seed: u64) {
                 own.retain(|(method, known)| *method != name || *known == Some(value));
             }
             "anew" => {
-                let new: State = METHODS.into_iter().filter(|_| dice.roll(4) > 0).map(|name| (name, fresh())).collect();
+                let new: State = METHODS
+                    .into_iter()
+                    .filter(|_| dice.roll(4) > 0)
+                    .map(|name| (name, fresh()))
+                    .collect();
                 client.text(toy(&new).trim()).await;
-                own = METHODS.into_iter().map(|name| (name, new.get(name).copied())).collect();
+                own = new.iter().map(|(name, value)| (*name, Some(*value))).collect();
             }
             "remove" if image.contains_key(name) => {
-                client.good("remove-method", json!({"class": "Toy", "selector": name})).await;
+                client
+                    .good("remove-method", json!({"class": "Toy", "selector": name}))
+                    .await;
                 own.retain(|(method, _)| *method != name);
                 own.insert((name, None));
             }
@@ -311,9 +370,12 @@ async fn campaign(home: &crate::home::Home, seed: u64) {
                         assert_eq!(now.get(method).copied(), *value, "written: {}", told());
                     }
                     own.clear();
-                    seen.extend(METHODS.map(|method| (method, now.get(method).copied())).into_iter().filter(
-                        |(method, value)| image.get(method).copied() == *value,
-                    ));
+                    seen.extend(
+                        METHODS
+                            .map(|method| (method, now.get(method).copied()))
+                            .into_iter()
+                            .filter(|(method, value)| image.get(method).copied() == *value),
+                    );
                 } else {
                     assert_eq!(now, disk, "left alone: {}", told());
                 }
@@ -330,7 +392,9 @@ async fn campaign(home: &crate::home::Home, seed: u64) {
             }
             "take" => {
                 let from = ["image", "disk"][dice.roll(2)];
-                let answer = client.ask("take", json!({"from": from, "class": "Toy", "selector": name})).await;
+                let answer = client
+                    .ask("take", json!({"from": from, "class": "Toy", "selector": name}))
+                    .await;
                 is_choice = true;
                 if answer.contains_key("entries") && from == "image" {
                     seen.insert((name, disk.get(name).copied()));

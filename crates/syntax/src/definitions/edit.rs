@@ -129,21 +129,35 @@ fn replacement(text: &str, parts: &Parts, place: &Place) -> (Range<usize>, Strin
     let new = if comments.is_empty() && same_method(old, &composed) {
         old.to_owned()
     } else {
-        in_newlines_of(text, &as_member(&format!("{comments}{composed}"), line_prefix(text, start)))
+        in_newlines_of(
+            text,
+            &as_member(&format!("{comments}{composed}"), line_prefix(text, start)),
+        )
     };
     (start..whole.end, new)
 }
 
 /// Comments above a method that the text does not have right there.
 fn new_comments<'a>(text: &str, at: usize, comments: &'a str) -> &'a str {
-    let above: Vec<&str> = text.get(..at).unwrap_or_default().lines().map(str::trim).collect();
+    let above: Vec<&str> = text
+        .get(..at)
+        .unwrap_or_default()
+        .lines()
+        .map(str::trim)
+        .collect();
     let above = above.strip_suffix(&[""]).unwrap_or(&above);
     let wanted: Vec<&str> = comments.lines().map(str::trim).collect();
     if above.ends_with(&wanted) { "" } else { comments }
 }
 
 /// After the last method of the class, in the indentation of the file.
-fn addition(text: &str, class: &Class, is_class: bool, parts: &Parts, edits: &[Edit]) -> (Range<usize>, String) {
+fn addition(
+    text: &str,
+    class: &Class,
+    is_class: bool,
+    parts: &Parts,
+    edits: &[Edit],
+) -> (Range<usize>, String) {
     let is_removed = |method: &Method| {
         let key = Key::of_method(&class.name.text, method);
         edits
@@ -190,7 +204,10 @@ fn header(text: &str, class: &Class, source: &str, pieces: &mut Pieces) -> Optio
     let wanted = new.class(&class.name.text)?;
     let line = class.span.start as usize..class.header.end as usize;
     let wanted_line = slice(&source, &(wanted.span.start as usize..wanted.header.end as usize));
-    let doc = slice(&source, &(documented(&source, wanted.span).start..wanted.span.start as usize));
+    let doc = slice(
+        &source,
+        &(documented(&source, wanted.span).start..wanted.span.start as usize),
+    );
     if !doc.is_empty() {
         let place = documented(text, class.span).start..line.start;
         if !same_method(slice(text, &place), doc) {
@@ -204,7 +221,10 @@ fn header(text: &str, class: &Class, source: &str, pieces: &mut Pieces) -> Optio
     let old_names: Vec<_> = class.slots.iter().map(name).collect();
     let new_names: Vec<_> = wanted.slots.iter().map(name).collect();
     let common: Vec<_> = old_names.iter().filter(|name| new_names.contains(name)).collect();
-    let same_order = new_names.iter().filter(|name| old_names.contains(name)).eq(common.iter().copied());
+    let same_order = new_names
+        .iter()
+        .filter(|name| old_names.contains(name))
+        .eq(common.iter().copied());
     let mut anchor = line.end;
     let mut indent = "  ";
     let text_of = |slot: &Slot| slice(&source, &documented(&source, slot.span)).to_owned();
@@ -253,14 +273,16 @@ fn check(old: &Outline, new_text: &str, dialect: Dialect, edits: &[Edit]) -> Res
             (Member::Header, Change::Put(source)) => has_header(&new, &edit.key.class, source),
             (Member::Header, Change::Remove) => false,
             (Member::Method { .. }, Change::Remove) => locate(&new, edit.key).is_none(),
-            (Member::Method { is_class, selector }, Change::Put(source)) => {
-                locate(&new, edit.key).is_some_and(|place| {
+            (Member::Method { is_class, selector }, Change::Put(source)) => locate(&new, edit.key)
+                .is_some_and(|place| {
                     let method = place.method;
-                    let found = slice(new_text, &(method.head.span.start as usize..method.span.end as usize));
+                    let found = slice(
+                        new_text,
+                        &(method.head.span.start as usize..method.span.end as usize),
+                    );
                     let parts = parts(selector, *is_class, source);
                     same_method(found, parts.rest.get(..parts.length).unwrap_or(&parts.rest))
-                })
-            }
+                }),
         };
         if !is_right || is_worse {
             return Err((index, Fault::Unplaceable));
@@ -285,7 +307,12 @@ fn has_header(outline: &Outline, name: &str, source: &str) -> bool {
     let described = |outline: &Outline| -> Option<Vec<String>> {
         let class = outline.class(name)?;
         let line = Span::new(class.span.start, class.header.end);
-        let mut all = vec![line.text(outline.text).split_whitespace().collect::<Vec<_>>().join(" ")];
+        let mut all = vec![
+            line.text(outline.text)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        ];
         let mut slots: Vec<String> = class
             .slots
             .iter()

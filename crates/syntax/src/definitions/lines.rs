@@ -64,7 +64,9 @@ pub(super) fn removal(text: &str, part: Range<usize>) -> Range<usize> {
         .checked_sub(1)
         .map(|before| self::line_start(text, before));
     match previous {
-        Some(previous) if is_blank(end..line_end(text, end)) && is_blank(previous..line_start) => previous..end,
+        Some(previous) if is_blank(end..line_end(text, end)) && is_blank(previous..line_start) => {
+            previous..end
+        }
         _ => line_start..end,
     }
 }

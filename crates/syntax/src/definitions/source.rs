@@ -52,7 +52,9 @@ impl Definition {
 pub fn signature(source: &str) -> Option<String> {
     let (method, _) = crate::parse_method(source.trim());
     let method = method?;
-    let end = method.result.map_or(method.head.span.end, |result| result.span.end);
+    let end = method
+        .result
+        .map_or(method.head.span.end, |result| result.span.end);
     let words = source.trim().get(method.span.start as usize..end as usize)?;
     Some(words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -92,12 +94,17 @@ fn of_method(source: &str, method: &Method, is_class: bool) -> Parts {
         modifiers.push_str("class ");
     }
     let before = source.get(..start).unwrap_or_default();
-    let (doc, comments): (Vec<&str>, Vec<&str>) = before
-        .split_inclusive('\n')
-        .partition(|line| super::lines::DOCUMENTATION.iter().any(|mark| line.trim_start().starts_with(mark)));
+    let (doc, comments): (Vec<&str>, Vec<&str>) = before.split_inclusive('\n').partition(|line| {
+        super::lines::DOCUMENTATION
+            .iter()
+            .any(|mark| line.trim_start().starts_with(mark))
+    });
     let rest = source.get(head..).unwrap_or_default().to_owned();
     Parts {
-        comments: comments.into_iter().filter(|line| !line.trim().is_empty()).collect(),
+        comments: comments
+            .into_iter()
+            .filter(|line| !line.trim().is_empty())
+            .collect(),
         doc: doc.concat(),
         modifiers,
         length: (method.span.end as usize - head).min(rest.len()),

@@ -153,7 +153,10 @@ fn a_class_without_methods_takes_one() {
 
 #[test]
 fn an_extension_is_changed_in_its_file() {
-    let lamps = (Key::method("Integer", INSTANCE, "lamps"), Change::Put("lamps => #()"));
+    let lamps = (
+        Key::method("Integer", INSTANCE, "lamps"),
+        Change::Put("lamps => #()"),
+    );
     let new = splice(LAMP, &[lamps]).unwrap();
     assert_eq!(new, lamp_with("(1 to: self) collect: [:_ | Lamp spawn]", "#()"));
 }
@@ -197,7 +200,14 @@ fn a_header_changes_where_it_must_and_nowhere_else() {
         .replace("  state: on = false\n", "");
     assert_eq!(splice(text, &[header(narrower)]).unwrap(), expected);
     let bare = "Actor subclass: Lamp";
-    let both = splice(bare, &[put("a", "a => 1"), header("Actor subclass: Lamp\n  state: on = 1")]).unwrap();
+    let both = splice(
+        bare,
+        &[
+            put("a", "a => 1"),
+            header("Actor subclass: Lamp\n  state: on = 1"),
+        ],
+    )
+    .unwrap();
     assert_eq!(both, "Actor subclass: Lamp\n  state: on = 1\n\n  a => 1");
 }
 
@@ -209,7 +219,10 @@ fn a_class_defined_anew_comes_to_its_single_changes() {
         .map(|(key, source)| (key.title(), source.is_some()))
         .collect();
     let expected = [("Lamp>>isOn", true), ("Lamp>>dim", true), ("Lamp>>toggle", false)];
-    assert_eq!(changes, expected.map(|(title, is_there)| (title.to_owned(), is_there)));
+    assert_eq!(
+        changes,
+        expected.map(|(title, is_there)| (title.to_owned(), is_there))
+    );
     assert_eq!(class_changes("Lamp", LAMP, LAMP), []);
 }
 
@@ -248,7 +261,10 @@ fn a_class_is_cut_out_and_the_rest_stays() {
 fn sources() -> Vec<(String, Dialect, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = Vec::new();
-    for (directory, extension, dialect) in [("lib", "bt", Dialect::File), ("tests/lang", "btscript", Dialect::Input)] {
+    for (directory, extension, dialect) in [
+        ("lib", "bt", Dialect::File),
+        ("tests/lang", "btscript", Dialect::Input),
+    ] {
         let mut pending = vec![root.join(directory)];
         while let Some(directory) = pending.pop() {
             for entry in std::fs::read_dir(&directory).unwrap() {
@@ -288,7 +304,9 @@ fn replacing_a_method_of_the_library_changes_nothing_else() {
         for (index, key) in keys.iter().enumerate().step_by(7) {
             let source = outline.source_of(key).unwrap();
             assert!(says(&text, key, &source), "{path} {}", key.title());
-            let super::Member::Method { selector, .. } = &key.member else { continue };
+            let super::Member::Method { selector, .. } = &key.member else {
+                continue;
+            };
             if index > 7 || !selector.chars().all(char::is_alphanumeric) {
                 continue;
             }
@@ -296,7 +314,10 @@ fn replacing_a_method_of_the_library_changes_nothing_else() {
             let new = splice(&text, &[((*key).clone(), Change::Put(&new_source))]).unwrap();
             let changed = Outline::of_file(&new);
             let between = |outline: &Outline| -> Vec<String> {
-                let others = outline.cut().into_iter().filter(|piece| piece.key.as_ref() != Some(*key));
+                let others = outline
+                    .cut()
+                    .into_iter()
+                    .filter(|piece| piece.key.as_ref() != Some(*key));
                 others.map(|piece| piece.text.to_owned()).collect()
             };
             assert_eq!(between(&changed), between(&outline), "{path} {}", key.title());

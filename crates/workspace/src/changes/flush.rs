@@ -351,7 +351,9 @@ fn leave(item: &Item) -> io::Result<bool> {
 /// Rename unless something is there already.
 fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if to.symlink_metadata().is_err() => fs::rename(from, to),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if to.symlink_metadata().is_err() => {
+            fs::rename(from, to)
+        }
         outcome => Ok(outcome?),
     }
 }

@@ -103,7 +103,10 @@ impl ChangeLog {
             prev_source: new.prev_source.as_deref(),
             base: base.as_deref(),
         };
-        let keep = |role, text: Option<&str>| text.map(|text| self.store.write_source(seq, role, text)).transpose();
+        let keep = |role, text: Option<&str>| {
+            text.map(|text| self.store.write_source(seq, role, text))
+                .transpose()
+        };
         entry.source_ref = keep("source", texts.source)?;
         entry.prev_source_ref = keep("prev", texts.prev_source)?;
         entry.base_ref = keep("base", texts.base)?;
@@ -157,9 +160,9 @@ impl ChangeLog {
             entry.not_flushable_reason = Some(format!("dependency:{file}"));
             return;
         };
-        let is_created = self.pending().any(|one| {
-            one.is_whole_file && one.source_file.as_ref() == Some(&relative) && one.is_durable()
-        });
+        let is_created = self
+            .pending()
+            .any(|one| one.is_whole_file && one.source_file.as_ref() == Some(&relative) && one.is_durable());
         match self.project.state(&relative) {
             FileState::Text { text, .. } => {
                 if entry.kind == Kind::RemoveClass || plan::first_error(&text).is_none() {
@@ -227,7 +230,12 @@ impl ChangeLog {
     fn view(&self, entry: &Entry, files: &mut BTreeMap<String, FileState>) -> Result<EntryView, ChangeError> {
         let active = entry.is_pending();
         let is_same_state = |later: &&Entry| later.state == entry.state;
-        let shadowed = entry.is_open() && self.entries.iter().filter(is_same_state).any(|later| later.shadows(entry));
+        let shadowed = entry.is_open()
+            && self
+                .entries
+                .iter()
+                .filter(is_same_state)
+                .any(|later| later.shadows(entry));
         let clean = match &entry.source_file {
             _ if entry.settled == Some(Settled::Flushed) => true,
             Some(file) if active && !shadowed && entry.flushable => {
@@ -235,7 +243,9 @@ impl ChangeLog {
                     .entry(file.clone())
                     .or_insert_with(|| self.project.state(file));
                 let texts = self.texts(&[entry])?;
-                pending_of(&texts).first().is_some_and(|one| plan::is_clean(*one, state))
+                pending_of(&texts)
+                    .first()
+                    .is_some_and(|one| plan::is_clean(*one, state))
             }
             _ => false,
         };
@@ -420,7 +430,11 @@ impl ChangeLog {
 
     /// Entries that are meant by a file, or a class and a method of it.
     pub(crate) fn select(&self, is_meant: impl Fn(&Entry) -> bool) -> Vec<Entry> {
-        self.entries.iter().filter(|entry| is_meant(entry)).cloned().collect()
+        self.entries
+            .iter()
+            .filter(|entry| is_meant(entry))
+            .cloned()
+            .collect()
     }
 
     /// The definitions of files that an open entry is about, with their bases.
@@ -485,6 +499,12 @@ impl ChangeLog {
         Ok(())
     }
 
+    /// An open class definition that says less than it did.
+    pub(crate) fn narrow(&mut self, seq: u64, source: &str, base: &str) -> Result<(), ChangeError> {
+        self.store.replace_source(seq, "source", source)?;
+        self.rebase(seq, Some(base))
+    }
+
     /// Another base for an open entry.
     pub fn rebase(&mut self, seq: u64, base: Option<&str>) -> Result<(), ChangeError> {
         let reference = base
@@ -540,7 +560,10 @@ impl ChangeLog {
     /// Change entries in the log and on disk; `change` says whether it did. Answers how many were changed.
     fn transform(&mut self, mut change: impl FnMut(&mut Entry) -> bool) -> Result<usize, ChangeError> {
         let mut entries = self.entries.clone();
-        let count = entries.iter_mut().filter_map(|entry| change(entry).then_some(())).count();
+        let count = entries
+            .iter_mut()
+            .filter_map(|entry| change(entry).then_some(()))
+            .count();
         if count > 0 {
             self.store.rewrite(&entries)?;
             self.entries = entries;

@@ -62,10 +62,16 @@ pub(crate) fn merge(file: &str, pending: &[Pending], disk: &str) -> Merge {
         .map(|wanted| wanted.key.title())
         .collect();
     let is_settled = |one: &&Pending| {
-        one.entry.is_durable() && one.entry.flushable && wanted(&[**one]).iter().all(|wanted| wanted.is_in(disk))
+        one.entry.is_durable()
+            && one.entry.flushable
+            && wanted(&[**one]).iter().all(|wanted| wanted.is_in(disk))
     };
     Merge {
-        settled: pending.iter().filter(is_settled).map(|one| one.entry.seq).collect(),
+        settled: pending
+            .iter()
+            .filter(is_settled)
+            .map(|one| one.entry.seq)
+            .collect(),
         conflict: match &text {
             Ok(_) if others.is_empty() => None,
             Ok(_) => Some(conflict(ConflictReason::ExternalEdit, Some(others.join(", ")))),

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, Outline, class_changes, edit, remove_class, says};
+use beamtalk_syntax::definitions::{
+    Change, Dialect, Edit, Key, Outline, class_changes, edit, remove_class, says,
+};
 use beamtalk_syntax::span::LineIndex;
 use serde::Serialize;
 
@@ -367,7 +369,11 @@ impl TargetFile<'_> {
                     .iter()
                     .any(|later| later.entry.seq == one.entry.seq || later.entry.shadows(one.entry))
         };
-        self.pending.iter().filter(is_done).map(|one| one.entry.seq).collect()
+        self.pending
+            .iter()
+            .filter(is_done)
+            .map(|one| one.entry.seq)
+            .collect()
     }
 
     fn conflict(&self, plan: &mut Plan, reason: ConflictReason, detail: Option<String>) {
@@ -384,7 +390,11 @@ impl TargetFile<'_> {
             base: content.clone(),
             retired: self.retired(),
             content: content.clone(),
-            ..FilePlan::whole(self.file, content.as_deref().unwrap_or_default(), old_hash.cloned())
+            ..FilePlan::whole(
+                self.file,
+                content.as_deref().unwrap_or_default(),
+                old_hash.cloned(),
+            )
         }
     }
 

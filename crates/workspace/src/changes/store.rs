@@ -161,7 +161,8 @@ impl Store {
     /// Keep another source in the place of one that is there.
     pub(crate) fn replace_source(&self, seq: u64, role: &str, text: &str) -> Result<String, ChangeError> {
         let name = format!("{seq}-{role}.bt");
-        self.sources.write_atomically(&name, text.as_bytes(), PRIVATE_FILE)?;
+        self.sources
+            .write_atomically(&name, text.as_bytes(), PRIVATE_FILE)?;
         Ok(format!("sources/{name}"))
     }
 

@@ -105,7 +105,9 @@ fn base_of(class: &str, selector: &str) -> Option<String> {
 
 fn loaded() -> BTreeMap<String, String> {
     let files = [("src/Lamp.bt", LAMP), ("src/Fan.bt", FAN)];
-    files.map(|(file, text)| (file.to_owned(), text.to_owned())).into()
+    files
+        .map(|(file, text)| (file.to_owned(), text.to_owned()))
+        .into()
 }
 
 fn of_class(kind: Kind, class: &str, source: Option<&str>, prev_source: Option<&str>) -> NewEntry {
@@ -252,21 +254,28 @@ fn different_methods_changed_on_both_sides_are_merged() {
     let edited = LAMP.replace("toggle => 1", "toggle => 99\n\n  // mine\n  glow => 4");
     place.write("src/Lamp.bt", &edited);
     let report = flush(&mut log);
-    assert_eq!((report.flushed, report.merged.len(), report.conflicts.len()), (2, 1, 0));
+    assert_eq!(
+        (report.flushed, report.merged.len(), report.conflicts.len()),
+        (2, 1, 0)
+    );
     let expected = edited
         .replace("self.on\n", "1\n")
         .replace("glow => 4", "glow => 4\n\n  dim => 3");
     assert_eq!(place.read("src/Lamp.bt"), expected);
     // Only what was written moved its base.
     let base = report.bases[0].1.as_deref().unwrap();
-    assert!(base.contains("toggle => 1\n") && base.contains("isOn => 1") && !base.contains("glow"), "{base}");
+    assert!(
+        base.contains("toggle => 1\n") && base.contains("isOn => 1") && !base.contains("glow"),
+        "{base}"
+    );
 }
 
 #[test]
 fn the_same_text_on_both_sides_is_settled() {
     let place = Place::new();
     let mut log = place.log();
-    log.record(method("Lamp", "isOn", "isOn =>\n  self.on not")).unwrap();
+    log.record(method("Lamp", "isOn", "isOn =>\n  self.on not"))
+        .unwrap();
     let edited = LAMP.replace("isOn => self.on", "isOn =>\n    self.on not");
     place.write("src/Lamp.bt", &edited);
     assert!(log.active().unwrap().is_empty());
@@ -282,8 +291,13 @@ fn a_class_defined_anew_keeps_what_appeared_on_disk() {
     let edited = LAMP.replace("toggle => 1", "toggle => 1\n\n  glow => 4");
     place.write("src/Lamp.bt", &edited);
     let anew = "Actor subclass: Lamp\n  state: on = true\n  isOn => 5";
-    log.record(of_class(Kind::NewClass, "Lamp", Some(anew), Some(LAMP.trim_end())))
-        .unwrap();
+    log.record(of_class(
+        Kind::NewClass,
+        "Lamp",
+        Some(anew),
+        Some(LAMP.trim_end()),
+    ))
+    .unwrap();
     let report = flush(&mut log);
     assert_eq!((report.conflicts.len(), report.flushed), (0, 3), "{report:?}");
     assert_eq!(
@@ -300,7 +314,10 @@ fn a_file_that_does_not_parse_is_left_alone() {
     let broken = LAMP.replace("toggle => 1", "toggle => (((");
     place.write("src/Lamp.bt", &broken);
     let report = flush(&mut log);
-    assert!(report.conflicts[0].detail.as_ref().unwrap().starts_with("line 6"), "{report:?}");
+    assert!(
+        report.conflicts[0].detail.as_ref().unwrap().starts_with("line 6"),
+        "{report:?}"
+    );
     assert_eq!(place.read("src/Lamp.bt"), broken);
 }
 
@@ -339,7 +356,10 @@ fn the_base_stays_while_an_entry_is_open() {
     let entry = log.record(moved).unwrap();
     assert_eq!(log.base(&entry).unwrap().as_deref(), Some("isOn => self.on"));
     assert_eq!(flush(&mut log).flushed, 1);
-    assert!(log.entry(1).unwrap().is_waiting(), "a flush never writes what waits");
+    assert!(
+        log.entry(1).unwrap().is_waiting(),
+        "a flush never writes what waits"
+    );
 }
 
 #[test]
@@ -572,7 +592,11 @@ fn kill_between_phases_recovers() {
         "{:?}",
         place.names()
     );
-    fs::write(place.root.join("state/changes/.tmp-left"), "of a writer that was killed").unwrap();
+    fs::write(
+        place.root.join("state/changes/.tmp-left"),
+        "of a writer that was killed",
+    )
+    .unwrap();
     place.log();
     assert!(is_complete(&place), "{:?}", place.names());
     assert!(!place.root.join("state/changes/.tmp-left").exists());

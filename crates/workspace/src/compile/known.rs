@@ -59,7 +59,10 @@ impl Known {
                 let file = self.files.entry(key(&text)).or_default();
                 // A definition that a file has is no longer the session's.
                 let outline = Outline::of_file(&text.text);
-                let own: Vec<Subject> = outline.keys().map(|key| Subject::Definition(key.clone())).collect();
+                let own: Vec<Subject> = outline
+                    .keys()
+                    .map(|key| Subject::Definition(key.clone()))
+                    .collect();
                 file.image = Some((self.moment, text));
                 self.forget_session(|subject| own.contains(subject));
             }
@@ -77,7 +80,9 @@ impl Known {
     /// Forget a class: its text, and methods of it that stand elsewhere.
     pub fn forget_class(&mut self, class: &str) {
         for file in self.files.values_mut() {
-            let Some((_, text)) = &mut file.image else { continue };
+            let Some((_, text)) = &mut file.image else {
+                continue;
+            };
             let outline = Outline::of_file(&text.text);
             if outline.class(class).is_none() {
                 continue;
@@ -262,7 +267,11 @@ mod tests {
         let texts = definitions::split(both, |_| true);
         known.declare(texts.iter().map(|text| session(text)).collect());
         known.declare(vec![session("Object subclass: A\n  x => 3")]);
-        assert!(known.session_class("B").is_some_and(|text| text.contains("y => 2")));
+        assert!(
+            known
+                .session_class("B")
+                .is_some_and(|text| text.contains("y => 2"))
+        );
         assert_eq!(known.since(Told::default()).0.declare.len(), 2);
         known.forget_class("A");
         assert_eq!(known.session_class("A"), None);
@@ -280,7 +289,10 @@ mod tests {
         let mut known = Known::default();
         known.load(vec![file("Object subclass: A\n  x => 1\n")]);
         known.declare(vec![file("Object subclass: A\n  x => 2\n")]);
-        assert_eq!(known.base(Some("one"), "src/a.bt"), Some("Object subclass: A\n  x => 1\n"));
+        assert_eq!(
+            known.base(Some("one"), "src/a.bt"),
+            Some("Object subclass: A\n  x => 1\n")
+        );
         assert_eq!(known.bases(Some("one")).len(), 1);
         known.forget_class("A");
         assert!(known.file(Some("one"), "src/a.bt").is_none());

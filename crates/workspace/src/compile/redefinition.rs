@@ -20,7 +20,8 @@ pub(super) fn redefined_files(table: &ClassTable, input: &SourceFile) -> Vec<Sou
         };
         let earlier = files.iter().position(|file| file.module == known.module);
         let known = earlier.map_or(known, |at| files.swap_remove(at));
-        if let Some(text) = replace_class(&known.text, Dialect::File, name, class_source(&input.text, class)) {
+        if let Some(text) = replace_class(&known.text, Dialect::File, name, class_source(&input.text, class))
+        {
             files.push(SourceFile {
                 unit: beamtalk_syntax::parse_file(&text).unit,
                 text: text.into(),

@@ -71,9 +71,15 @@ fn base_of(workspace: &Workspace, definition: &Definition, kind: Kind) -> Option
     let base = known.base(definition.package.as_deref(), file)?;
     let outline = Outline::of_file(base);
     match (&definition.selector, kind) {
-        (Some(selector), _) => outline.text_of(&Key::method(&definition.class, definition.is_class_side, selector)),
+        (Some(selector), _) => outline.text_of(&Key::method(
+            &definition.class,
+            definition.is_class_side,
+            selector,
+        )),
         (None, Kind::RemoveClass) => Some(base.to_owned()),
-        (None, _) => outline.class(&definition.class).map(|class| class_source(base, class).to_owned()),
+        (None, _) => outline
+            .class(&definition.class)
+            .map(|class| class_source(base, class).to_owned()),
     }
 }
 
@@ -274,8 +280,11 @@ fn check_version(request: &Request, compiled: &Compiled) -> Result<(), ErrorBody
     if hash(now.as_bytes()) == wanted {
         return Ok(());
     }
-    let error = ErrorBody::new("version_conflict", "the method is not what this source was made from")
-        .hint("look at the source of now, then save again");
+    let error = ErrorBody::new(
+        "version_conflict",
+        "the method is not what this source was made from",
+    )
+    .hint("look at the source of now, then save again");
     Err(error.detail("source", now))
 }
 
@@ -489,7 +498,11 @@ pub(super) async fn put_again(
 }
 
 /// Give the image a definition, or take it out, where that definition stands.
-async fn put_definition(workspace: &Rc<Workspace>, entry: &Entry, source: Option<String>) -> Result<(), ErrorBody> {
+async fn put_definition(
+    workspace: &Rc<Workspace>,
+    entry: &Entry,
+    source: Option<String>,
+) -> Result<(), ErrorBody> {
     let file = entry.source_file.as_deref().filter(|_| entry.flushable);
     let image = file.and_then(|file| image_text(workspace, file));
     let is_class_side = entry.side == Some(Side::Class);

@@ -393,11 +393,15 @@ fn loaded(workspace: &Workspace, disk: &[SourceText], notes: &Notes) -> Result<(
         known.set_base(text.package.as_deref(), &text.path, Some(text.text.clone()));
     }
     let mut log = workspace.changes.borrow_mut();
-    log.settle(&notes.settled, Settled::Flushed).map_err(super::changes::failed)
+    log.settle(&notes.settled, Settled::Flushed)
+        .map_err(super::changes::failed)
 }
 
 /// Give the image another text of a file; its base stays.
-pub(super) async fn install_text(workspace: &Rc<Workspace>, text: SourceText) -> Result<Map<String, Value>, ErrorBody> {
+pub(super) async fn install_text(
+    workspace: &Rc<Workspace>,
+    text: SourceText,
+) -> Result<Map<String, Value>, ErrorBody> {
     let compiled = workspace.compiler.run(Job::Files { files: vec![text] }).await?;
     refuse_errors(&compiled)?;
     install(workspace, &compiled).await

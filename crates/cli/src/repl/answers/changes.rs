@@ -46,7 +46,11 @@ pub(crate) fn taken(answer: &Object) -> Rendered {
 pub(crate) fn discarded(answer: &Object) -> Rendered {
     let mut rendered = Rendered::default();
     for entry in objects(answer, "entries") {
-        rendered.line(&format!("Discarded {:>4}  {}", number(entry, "seq"), subject(entry)));
+        rendered.line(&format!(
+            "Discarded {:>4}  {}",
+            number(entry, "seq"),
+            subject(entry)
+        ));
     }
     if list(answer, "entries").is_empty() {
         rendered.line("Nothing to discard");
@@ -150,8 +154,14 @@ fn conflict_line(conflict: &Object) -> String {
             "changed on disk and in the image",
             ":diff shows both, :take image or :take disk settles it",
         ),
-        "file_missing" => ("was moved or deleted", "put it back, or :take image to write it anew"),
-        "target_exists" => ("exists already", ":take image, :take disk, or choose another path"),
+        "file_missing" => (
+            "was moved or deleted",
+            "put it back, or :take image to write it anew",
+        ),
+        "target_exists" => (
+            "exists already",
+            ":take image, :take disk, or choose another path",
+        ),
         "span_out_of_range" => (
             "no longer has the method",
             ":take image or :take disk, or edit it by hand, then :reload the class",
