@@ -37,7 +37,7 @@ pub use live::{CompiledMethod, compile_method, remove_method};
 pub use meta::is_delegate;
 pub use names::{is_erlang_reserved, module_name};
 pub use packages::{Dependencies, Packages};
-pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
+pub use table::{ClassEntry, ClassTable, ExtensionFile, Kind, MethodEntry, Origin, SlotEntry};
 
 /// One parsed source text.
 #[derive(Clone, Debug)]

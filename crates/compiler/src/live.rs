@@ -232,7 +232,7 @@ pub(crate) fn replacements(
     out
 }
 
-/// `None` when the class's text is not known, or is the library's and has no such method.
+/// `None` when the class's text is not known, or has no such method and is the library's or extended by another file.
 fn replacement(
     file: &SourceFile,
     table: &mut ClassTable,
@@ -244,7 +244,12 @@ fn replacement(
     let old_file = table.class(name)?.source.clone()?;
     let class = class_of(&old_file, name)?;
     let old = method_of(class, side_and_selector.0, side_and_selector.1);
-    if old.is_none() && old_file.origin == Origin::Library {
+    let is_elsewhere = || {
+        table
+            .extension_file(name, side_and_selector.0, side_and_selector.1)
+            .is_some()
+    };
+    if old.is_none() && (old_file.origin == Origin::Library || is_elsewhere()) {
         return None;
     }
     let key = Key::method(name, side_and_selector.0, side_and_selector.1);

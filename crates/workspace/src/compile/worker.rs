@@ -359,20 +359,37 @@ impl Answer<'_> {
         selector: &str,
         source: &str,
     ) -> Definition {
-        let known = self.table.source_of(class);
         let key = Key::method(class, is_class_side, selector);
-        let previous = known.as_ref().and_then(|known| source_in(known, &key));
+        let own = self
+            .table
+            .source_of(class)
+            .and_then(|known| source_in(&known, &key));
+        let elsewhere = self
+            .table
+            .extension_file(class, is_class_side, selector)
+            .filter(|_| own.is_none());
+        let (previous, file, package) = match elsewhere {
+            Some(file) => (
+                Outline::of_file(&file.text).source_of(&key),
+                Some(file.path.to_string()),
+                file.package.map(Into::into),
+            ),
+            None => (
+                own,
+                self.file_of(class).map(|known| known.path.to_string()),
+                self.table
+                    .class(class)
+                    .and_then(|entry| entry.package.as_ref().map(ToString::to_string)),
+            ),
+        };
         Definition {
             class: class.to_owned(),
             selector: Some(selector.to_owned()),
             is_class_side,
             source: source.trim().to_owned(),
             previous,
-            file: self.file_of(class).map(|known| known.path.to_string()),
-            package: self
-                .table
-                .class(class)
-                .and_then(|entry| entry.package.as_ref().map(ToString::to_string)),
+            file,
+            package,
             is_whole_file: false,
         }
     }

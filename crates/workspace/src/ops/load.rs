@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use super::evaluate::refuse_errors;
 use super::{Answer, Caller, in_node};
 use crate::changes::{Conflict, Settled};
-use crate::compile::Compiled;
 use crate::compile::job::{Job, SourceText, TextOrigin};
+use crate::compile::{Compiled, Known};
 use crate::project::{self, ProjectImage};
 use crate::terms;
 use crate::workspace::Workspace;
@@ -121,8 +121,13 @@ pub(crate) async fn load_image(
     }
     for module in &image.modules {
         let name = module.file_stem().and_then(|stem| stem.to_str());
-        let of_text = |(text, _): &&(SourceText, Option<String>)| Some(text.module.as_str()) == name;
-        let is_merged = merged.iter().any(|one| of_text(&one));
+        // What the image lacks is loaded as it is on disk first: other classes may need it.
+        let is_left = |text: &SourceText, merged: Option<&String>| {
+            let known = workspace.compiler.known.borrow();
+            Some(text.module.as_str()) == name
+                && (merged.is_none() || known.file(text.package.as_deref(), &text.path).is_some())
+        };
+        let is_merged = merged.iter().any(|(text, merged)| is_left(text, merged.as_ref()));
         let bytes = std::fs::read(module)
             .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", module.display())))?;
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
@@ -167,6 +172,15 @@ pub(crate) async fn load_image(
     let mut errors = Vec::new();
     for (disk, text) in merged {
         let Some(text) = text else { continue };
+        let has_it = |known: &Known| {
+            known
+                .file(disk.package.as_deref(), &disk.path)
+                .is_some_and(|one| one.text == text)
+        };
+        if has_it(&workspace.compiler.known.borrow()) {
+            loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            continue;
+        }
         let image = SourceText { text, ..disk.clone() };
         match install_text(workspace, image).await {
             Ok(answer) => {
