@@ -336,6 +336,7 @@ fn callers_are_checked_before_a_change_and_after_it() {
             ),
             (&json!("Room"), &json!("isOn"), &json!("hint"), &json!(2))
         );
+        client.good("discard", json!({"class": "Lamp"})).await;
         client.good("reload", json!({"class": "Lamp"})).await;
         assert_eq!(findings().await, Vec::<Value>::new(), "replaced as a whole");
         write(

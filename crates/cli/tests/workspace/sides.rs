@@ -88,7 +88,7 @@ fn a_class_defined_anew_is_merged_with_the_disk() {
         let other = LAMP.replace("last => 99\n", "last => 100\n\n  added => 1\n");
         write(&home, "src/lamp.bt", &other);
         client
-            .text("Actor subclass: Lamp\n  state: on = false\n  state: count = 0\n  isOn => 7\n  toggle =>\n    self.count := self.count + 1.   // counted\n    self.on := self.on not\n  class make => Lamp spawn\n  last => 99")
+            .text("Actor subclass: Lamp\n  state: on = false\n  state: count =   0\n  isOn => 7\n  toggle =>\n    self.count := self.count + 1.   // counted\n    self.on := self.on not\n  class   make => Lamp spawn\n  last => 99")
             .await;
         let report = client.good("flush", json!({})).await;
         assert_eq!(reason(&report), "none", "{report:?}");
@@ -196,7 +196,10 @@ fn changes_are_set_aside_and_a_merged_text_settles() {
             .good("take", json!({"from": "image", "class": "Lamp"}))
             .await;
         client.good("flush", json!({})).await;
-        assert_eq!(read(&home, "src/lamp.bt"), both.replace("=> 10", "=> 11"));
+        assert_eq!(
+            read(&home, "src/lamp.bt"),
+            both.replace("isOn   => 10", "isOn => 11")
+        );
     });
 }
 
@@ -267,7 +270,7 @@ fn toy(methods: &State) -> String {
         .iter()
         .map(|(name, value)| format!("\n  {name} => {value}\n"))
         .collect();
-    format!("Object subclass: Toy\n{body}")
+    format!("Value subclass: Toy\n{body}")
 }
 
 fn on_disk(text: &str) -> State {

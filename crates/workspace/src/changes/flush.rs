@@ -95,6 +95,9 @@ pub(crate) fn perform(
                 .push(write_failed(&plan.file, &plan.retired, &cause)),
         }
     }
+    if !outcome.conflicts.is_empty() {
+        return Ok(outcome);
+    }
     let mut journal = Journal {
         phase: Phase::Staging,
         items: items.iter().map(|(item, _)| item.clone()).collect(),

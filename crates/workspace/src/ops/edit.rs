@@ -290,12 +290,13 @@ fn check_version(request: &Request, compiled: &Compiled) -> Result<(), ErrorBody
 
 async fn compile_method(workspace: &Rc<Workspace>, request: &Request) -> Result<Compiled, ErrorBody> {
     let class = request.text("class")?;
+    let shape = shape(workspace, class).await?;
     let job = Job::Method {
         class: class.to_owned(),
         is_class_side: is_class_side(request)?,
         selector: request.text("selector")?.to_owned(),
         source: request.text("source")?.to_owned(),
-        shape: shape(workspace, class).await?,
+        shape,
     };
     workspace.compiler.run(job).await
 }
