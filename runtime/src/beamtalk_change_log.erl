@@ -1,7 +1,8 @@
 %% Primitives of ChangeLog, over the daemon's log.
 -module(beamtalk_change_log).
 
--export([current/0, dirtyMethods/1, 'revert:'/2, clear/1, 'flushKinds:confirmDestructive:'/3]).
+-export([current/0, dirtyMethods/1, 'revert:'/2, 'take:of:'/3, 'discard:'/2, clear/1]).
+-export(['flushKinds:confirmDestructive:'/3]).
 
 -define(CLASS, 'ChangeLog').
 -define(KINDS, [instance, class, 'new-class', 'remove-method', 'remove-class']).
@@ -47,6 +48,22 @@ set(Elements) -> #{'$beamtalk_class' => 'Set', elements => lists:usort(Elements)
         none -> nil
     end;
 'revert:'(_Self, _) -> beamtalk_error:type_error(?CLASS, 'revert:', <<"The argument is a ChangeEntry">>).
+
+-spec 'take:of:'(map(), term(), term()) -> [map()].
+'take:of:'(_Self, Side, What) when Side =:= image; Side =:= disk ->
+    Args = (meant(What, 'take:of:'))#{<<"from">> => atom_to_binary(Side)},
+    entries(ask(<<"take">>, Args, 'take:of:'));
+'take:of:'(_Self, _, _) -> beamtalk_error:type_error(?CLASS, 'take:of:', <<"The side is #image or #disk">>).
+
+-spec 'discard:'(map(), term()) -> [map()].
+'discard:'(_Self, all) -> entries(ask(<<"discard">>, #{<<"all">> => true}, 'discard:'));
+'discard:'(_Self, What) -> entries(ask(<<"discard">>, meant(What, 'discard:'), 'discard:')).
+
+meant(#{'$beamtalk_class' := 'ChangeEntry', seq := Seq}, _) -> #{<<"seq">> => Seq};
+meant({beamtalk_object, _, _, Class}, _) when is_atom(Class) -> #{<<"class">> => atom_to_binary(Class)};
+meant(_, Selector) -> beamtalk_error:type_error(?CLASS, Selector, <<"The argument is a ChangeEntry or a class">>).
+
+entries(Answer) -> [entry(Entry) || Entry <- maps:get(<<"entries">>, Answer, [])].
 
 -spec clear(map()) -> map().
 clear(_Self) ->

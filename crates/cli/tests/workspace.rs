@@ -18,5 +18,7 @@ mod protocol;
 mod raw;
 #[path = "workspace/redefining.rs"]
 mod redefining;
+#[path = "workspace/sides.rs"]
+mod sides;
 #[path = "workspace/table.rs"]
 mod table;

@@ -69,6 +69,16 @@ pub(crate) struct ExtensionEntry {
     pub(crate) path: EcoString,
     pub(crate) span: Span,
     pub(crate) text: EcoString,
+    package: Option<EcoString>,
+    origin: Origin,
+}
+
+/// The file that has a method of a class which is defined elsewhere.
+#[derive(Clone, Debug)]
+pub struct ExtensionFile {
+    pub path: EcoString,
+    pub package: Option<EcoString>,
+    pub text: EcoString,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -137,6 +147,14 @@ impl ClassTable {
         let source = Arc::new(file.into_owned());
         let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
+        if file.origin != Origin::Session {
+            // A file that is declared again stands for all it had.
+            let is_same = |entry: &ExtensionEntry| entry.path == file.path && entry.package == file.package;
+            for entries in tables.extensions.values_mut() {
+                entries.retain(|entry| !is_same(entry));
+            }
+            tables.extensions.retain(|_, entries| !entries.is_empty());
+        }
         for item in &file.unit.items {
             match item {
                 ast::Item::Class(class) => declare_class(tables, &source, class),
@@ -174,6 +192,8 @@ impl ClassTable {
                         path: file.path.clone(),
                         span: extension.span,
                         text: file.text.clone(),
+                        package: file.package.clone(),
+                        origin: file.origin,
                     });
                     if file.origin != Origin::Library && !method.is_class {
                         tables.user_selectors.insert(method.head.selector.clone());
@@ -269,6 +289,20 @@ impl ClassTable {
     pub(crate) fn extensions(&self, class: &str, is_class: bool, selector: &str) -> &[ExtensionEntry] {
         let key = (EcoString::from(class), is_class, EcoString::from(selector));
         self.tables.extensions.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The file in which a method stands that extends a class; none for one that a session made.
+    pub fn extension_file(&self, class: &str, is_class: bool, selector: &str) -> Option<ExtensionFile> {
+        let entries = self.extensions(class, is_class, selector);
+        let entry = entries
+            .iter()
+            .rev()
+            .find(|entry| entry.origin != Origin::Session)?;
+        Some(ExtensionFile {
+            path: entry.path.clone(),
+            package: entry.package.clone(),
+            text: entry.text.clone(),
+        })
     }
 
     /// The selectors that extensions add to one side of a class, in no order.

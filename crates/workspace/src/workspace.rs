@@ -194,15 +194,7 @@ impl Workspace {
     /// The compiler need not know the class any more.
     pub(crate) fn forget_class(&self, class: &str) {
         self.findings.borrow_mut().remove(class);
-        let header = format!("subclass: {class}");
-        self.compiler.known.borrow_mut().forget(|text| {
-            text.text.lines().any(|line| {
-                let line = line.trim();
-                line.ends_with(&header)
-                    || line.contains(&format!("{header} "))
-                    || line.starts_with(&format!("{class} >>"))
-            })
-        });
+        self.compiler.known.borrow_mut().forget_class(class);
     }
 
     // Life.

@@ -129,6 +129,7 @@ pub(crate) fn loaded(answer: &Object) -> Rendered {
     for error in objects(answer, "errors") {
         rendered.complaint(&format!("Error: {}", render::finding(error)));
     }
+    changes::conflict_lines(&mut rendered, answer);
     rendered
 }
 
@@ -156,6 +157,7 @@ pub(crate) fn reloaded(answer: &Object) -> Rendered {
             text(failure, "reason")
         ));
     }
+    changes::conflict_lines(&mut rendered, answer);
     findings(&mut rendered, answer);
     rendered
 }

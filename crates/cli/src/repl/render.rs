@@ -115,6 +115,14 @@ pub(crate) fn method_name(entry: &Map<String, Value>) -> String {
 /// What becomes of a change at the next flush.
 pub(crate) fn note(entry: &Map<String, Value>) -> String {
     let file = text(entry, "source_file");
+    match (text(entry, "state"), text(entry, "settled")) {
+        ("settled", "") => return "(settled)".to_owned(),
+        ("settled", how) => return format!("({how})"),
+        ("waiting", _) => {
+            return format!("(waiting, of {} at {})", text(entry, "author"), text(entry, "ts"));
+        }
+        _ => {}
+    }
     if entry.get("flushable") == Some(&Value::Bool(true)) && !file.is_empty() {
         if text(entry, "kind") == "remove-class" {
             return format!("(pending, :flush-destructive deletes {file})");

@@ -67,12 +67,14 @@ commands! {
     Trace ["trace"] Expression "EXPR" "value of each statement";
     Time ["time"] Expression "EXPR" "value and milliseconds";
     Interrupt ["interrupt", "int"] None "" "stop what this session evaluates";
-    Changes ["changes"] None "" "changes of the image";
+    Changes ["changes"] Word "[all]" "changes of the image; `all`: earlier ones and those of earlier runs too";
     Dirty ["dirty"] None "" "methods that differ from their file";
-    Diff ["diff"] OptionalClass "[Class]" "image against disk";
+    Diff ["diff"] OptionalClass "[Class]" "image against disk; in a conflict base, image and disk";
+    Take ["take"] Word "image|disk [Class [selector]]" "settle a conflict in favour of one side";
+    Discard ["discard"] Word "SEQ | Class | all" "set changes aside and load what is on disk for them (asks)";
     Flush ["flush"] Filter "[FILTER]" "write changes to files: all, Class, #'new-class', #{#file => \"p\"}";
     FlushDestructive ["flush-destructive"] Filter "[FILTER]" "the same, deleting files too (asks)";
-    Revert ["revert"] Word "SEQ" "undo one change";
+    Revert ["revert"] Word "SEQ" "undo one change, or bring it back";
     RemoveMethod ["remove-method"] Class "Class [class] selector" "remove a method from the image";
     RemoveClass ["remove-class"] Class "Class" "remove a class from the image (asks)";
     Recheck ["recheck"] Word "image" "check all classes of the image";

@@ -278,7 +278,7 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
         row(
             "changes",
             none(),
-            vec!["entries"],
+            vec!["entries", "waiting"],
             Some(json!({"all": 7})),
             "invalid_parameter",
         ),
@@ -289,6 +289,27 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             vec!["diff"],
             Some(json!({"seq": 999})),
             "invalid_parameter",
+        ),
+        row(
+            "change-sides",
+            lamp(),
+            vec!["base", "image", "disk", "disk_sha256", "places"],
+            Some(none()),
+            "missing_parameter",
+        ),
+        row(
+            "take",
+            json!({"from": "image", "class": "Lamp"}),
+            vec!["entries", "conflicts"],
+            Some(json!({"from": "both", "class": "Lamp"})),
+            "invalid_parameter",
+        ),
+        row(
+            "settle",
+            json!({"file": "src/settled.bt", "text": "Object subclass: Settled\n", "disk_sha256": ""}),
+            vec!["entries", "classes"],
+            Some(json!({"file": "src/settled.bt", "text": "", "disk_sha256": "other"})),
+            "file_changed",
         ),
         row(
             "revert",
@@ -303,6 +324,7 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             vec![
                 "flushed",
                 "files",
+                "merged",
                 "new_classes",
                 "removed_classes",
                 "skipped",
@@ -331,6 +353,13 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             vec!["entry"],
             nope(),
             "class_not_found",
+        ),
+        row(
+            "discard",
+            json!({"all": true}),
+            vec!["entries", "classes"],
+            Some(none()),
+            "missing_parameter",
         ),
         row("clear-changes", none(), vec!["cleared"], None, ""),
         row(

@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::evaluate::refuse_errors;
 use super::{Answer, Caller, in_node};
-use crate::compile::Compiled;
+use crate::changes::{Conflict, Settled};
 use crate::compile::job::{Job, SourceText, TextOrigin};
+use crate::compile::{Compiled, Known};
 use crate::project::{self, ProjectImage};
 use crate::terms;
 use crate::workspace::Workspace;
@@ -109,11 +110,28 @@ pub(crate) async fn load_image(
 ) -> Result<Map<String, Value>, ErrorBody> {
     let mut changed = Vec::new();
     let mut hashes = Vec::new();
+    let mut notes = Notes::default();
+    let mut merged = Vec::new();
+    for text in &image.sources {
+        let is_same = |merge: &Option<String>| merge.as_ref() == Some(&text.text);
+        match merge(workspace, text, &mut notes)? {
+            same if is_same(&same) => {}
+            other => merged.push((text.clone(), other)),
+        }
+    }
     for module in &image.modules {
+        let name = module.file_stem().and_then(|stem| stem.to_str());
+        // What the image lacks is loaded as it is on disk first: other classes may need it.
+        let is_left = |text: &SourceText, merged: Option<&String>| {
+            let known = workspace.compiler.known.borrow();
+            Some(text.module.as_str()) == name
+                && (merged.is_none() || known.file(text.package.as_deref(), &text.path).is_some())
+        };
+        let is_merged = merged.iter().any(|(text, merged)| is_left(text, merged.as_ref()));
         let bytes = std::fs::read(module)
             .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", module.display())))?;
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
-        if force || workspace.loaded.borrow().get(module) != Some(&hash) {
+        if !is_merged && (force || workspace.loaded.borrow().get(module) != Some(&hash)) {
             changed.push(Term::tuple([Term::atom("beam"), path_term(module)]));
         }
         hashes.push((module.clone(), hash));
@@ -148,8 +166,36 @@ pub(crate) async fn load_image(
     workspace.loaded.borrow_mut().extend(hashes);
     let mut known = workspace.compiler.known.borrow_mut();
     known.set_packages(&image.uses);
-    known.declare(image.sources.clone());
+    let is_merged = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text);
+    known.load(image.sources.iter().filter(is_merged).cloned().collect());
     drop(known);
+    let mut errors = Vec::new();
+    for (disk, text) in merged {
+        let Some(text) = text else { continue };
+        let has_it = |known: &Known| {
+            known
+                .file(disk.package.as_deref(), &disk.path)
+                .is_some_and(|one| one.text == text)
+        };
+        if has_it(&workspace.compiler.known.borrow()) {
+            loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            continue;
+        }
+        let image = SourceText { text, ..disk.clone() };
+        match install_text(workspace, image).await {
+            Ok(answer) => {
+                fields = with_classes(fields, answer);
+                loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            }
+            Err(error) => {
+                notes.conflicts.retain(|conflict| conflict.file != disk.path);
+                errors.push(json!({
+                    "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
+                }));
+            }
+        }
+    }
+    loaded(workspace, &[], &notes)?;
     let total = image.modules.len();
     let unchanged = total - count;
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
@@ -162,12 +208,29 @@ pub(crate) async fn load_image(
     }
     *workspace.project.borrow_mut() = Some(image);
     fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
-    fields.insert("errors".to_owned(), json!([]));
+    fields.insert("errors".to_owned(), errors.into());
+    if !notes.conflicts.is_empty() {
+        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
+    }
     fields.insert("summary".to_owned(), summary.into());
     fields.insert("changed_count".to_owned(), count.into());
     fields.insert("unchanged_count".to_owned(), unchanged.into());
     fields.insert("deleted_count".to_owned(), deleted.into());
     Ok(fields)
+}
+
+/// Two answers of loading in one.
+fn with_classes(mut fields: Map<String, Value>, more: Map<String, Value>) -> Map<String, Value> {
+    for (name, value) in more {
+        match (fields.get_mut(&name), value) {
+            (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
+            (None, value) => {
+                fields.insert(name, value);
+            }
+            (Some(_), _) => {}
+        }
+    }
+    fields
 }
 
 fn path_term(path: &Path) -> Term {
@@ -280,11 +343,82 @@ async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<
         .iter()
         .map(|path| source_text(workspace, path))
         .collect::<Result<Vec<_>, _>>()?;
-    let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
-    refuse_errors(&compiled)?;
-    let mut fields = install(workspace, &compiled).await?;
+    let mut fields = load_texts(workspace, texts).await?;
     fields.entry("errors".to_owned()).or_insert_with(|| json!([]));
     Ok(fields)
+}
+
+/// Load files as they are on disk, all or nothing; of what has pending changes the image keeps its own version.
+pub(super) async fn load_texts(
+    workspace: &Rc<Workspace>,
+    disk: Vec<SourceText>,
+) -> Result<Map<String, Value>, ErrorBody> {
+    let mut merged = Vec::new();
+    let mut notes = Notes::default();
+    for text in &disk {
+        if let Some(image) = merge(workspace, text, &mut notes)? {
+            merged.push(SourceText {
+                text: image,
+                ..text.clone()
+            });
+        }
+    }
+    let mut fields = Map::from_iter([("classes".to_owned(), json!([]))]);
+    if !merged.is_empty() {
+        let compiled = workspace.compiler.run(Job::Files { files: merged }).await?;
+        refuse_errors(&compiled)?;
+        fields = install(workspace, &compiled).await?;
+    }
+    loaded(workspace, &disk, &notes)?;
+    if !notes.conflicts.is_empty() {
+        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
+    }
+    Ok(fields)
+}
+
+/// What loading files met.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    conflicts: Vec<Conflict>,
+    settled: Vec<u64>,
+    /// Paths of files of which nothing is loaded.
+    left: Vec<String>,
+}
+
+/// The text of a file for the image; `None` when nothing of it is to be loaded.
+fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<Option<String>, ErrorBody> {
+    let Some(file) = super::changes::project_file(workspace, disk) else {
+        return Ok(Some(disk.text.clone()));
+    };
+    let log = workspace.changes.borrow();
+    let merge = log.merge(&file, &disk.text).map_err(super::changes::failed)?;
+    notes.conflicts.extend(merge.conflict);
+    notes.settled.extend(merge.settled);
+    if merge.text.is_none() {
+        notes.left.push(disk.path.clone());
+    }
+    Ok(merge.text)
+}
+
+/// Files are loaded: they are the base of what is changed from now on, and what the disk has too is not pending.
+fn loaded(workspace: &Workspace, disk: &[SourceText], notes: &Notes) -> Result<(), ErrorBody> {
+    let mut known = workspace.compiler.known.borrow_mut();
+    for text in disk.iter().filter(|text| !notes.left.contains(&text.path)) {
+        known.set_base(text.package.as_deref(), &text.path, Some(text.text.clone()));
+    }
+    let mut log = workspace.changes.borrow_mut();
+    log.settle(&notes.settled, Settled::Flushed)
+        .map_err(super::changes::failed)
+}
+
+/// Give the image another text of a file; its base stays.
+pub(super) async fn install_text(
+    workspace: &Rc<Workspace>,
+    text: SourceText,
+) -> Result<Map<String, Value>, ErrorBody> {
+    let compiled = workspace.compiler.run(Job::Files { files: vec![text] }).await?;
+    refuse_errors(&compiled)?;
+    install(workspace, &compiled).await
 }
 
 /// Load compiled modules into the image and let the compiler know of them.
@@ -305,7 +439,7 @@ pub(super) async fn install(
 }
 
 /// A file as the compiler gets it: of the project, of its tests, or of neither.
-fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBody> {
+pub(super) fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBody> {
     let bytes = std::fs::read(path)
         .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", path.display())))?;
     let text = String::from_utf8(bytes)

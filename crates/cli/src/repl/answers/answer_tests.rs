@@ -98,7 +98,15 @@ fn flush_says_what_it_wrote_and_what_it_left() {
         "conflicts": [{"file": "src/Lamp.bt", "reason": "external_edit"}]}));
     assert_eq!(
         flushed(&answer).err,
-        "conflict: src/Lamp.bt changed on disk since — see :diff, then :revert, or :reload after giving the changes up\n"
+        "conflict: src/Lamp.bt changed on disk and in the image — :diff shows both, :take image or :take disk settles it\n"
+    );
+    let answer = object(
+        json!({"flushed": 2, "files": ["src/Lamp.bt", "src/Fan.bt"], "merged": ["src/Lamp.bt"],
+        "removed_classes": ["Fan"]}),
+    );
+    assert_eq!(
+        flushed(&answer).out,
+        "flushed 1 method across 2 files, merged with changes on disk (:sync loads them)\ndeleted Fan\n"
     );
     assert_eq!(flushed(&Object::new()).out, "nothing to flush\n");
 }
