@@ -122,7 +122,7 @@ operations! {
     RemoveMethod "remove-method" Execute "remove" ["class", "selector", "side?"];
     RemoveClass "remove-class" Execute "remove" ["class"];
     PrecheckMethod "precheck-method" Read "-" ["class", "selector", "source"];
-    Changes "changes" Read "-" ["all?"];
+    Changes "changes" Read "-" ["all?", "disk?"];
     Dirty "dirty" Read "-" [];
     Diff "diff" Read "-" ["seq"];
     Revert "revert" Execute "method" ["seq"];

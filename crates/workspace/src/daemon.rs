@@ -1,5 +1,6 @@
 //! The life of a daemon: start in order, serve, stop in order.
 
+mod classes;
 mod life;
 mod log;
 mod node;
@@ -28,6 +29,7 @@ use tokio::task::LocalSet;
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
+use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
 use crate::image::{Image, NodeSetup};
@@ -358,6 +360,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         gate: RefCell::new(Some(gate)),
         project: RefCell::new(None),
         loaded: RefCell::new(FxHashMap::default()),
+        disk: RefCell::new(Disk::default()),
+        classes_changed: Notify::new(),
         findings: RefCell::new(FxHashMap::default()),
         connections: RefCell::new(BTreeMap::new()),
         next_connection: Cell::new(1),
@@ -383,6 +387,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     };
     let project = node::load_built(&workspace, built, notices).await;
     workspace.image.ready();
+    classes::remember(&workspace).await;
+    tokio::task::spawn_local(classes::keep(workspace.clone()));
     tokio::task::spawn_local(admit(workspace.clone(), admissions));
     tokio::task::spawn_local(control::serve(workspace.clone(), calls));
     if let Some(gate) = workspace.gate.borrow_mut().as_mut() {

@@ -163,7 +163,14 @@ async fn dispatch(
         Op::RemoveMethod => edit::remove_method(workspace, caller, request).await,
         Op::RemoveClass => edit::remove_class(workspace, caller, request).await,
         Op::PrecheckMethod => edit::precheck(workspace, caller, request).await,
-        Op::Changes => edit::changes(workspace, request),
+        Op::Changes => {
+            let mut answer = edit::changes(workspace, request)?;
+            if request.flag("disk")? {
+                let files = workspace.files_changed_on_disk().await;
+                answer.fields.insert("disk_changed".to_owned(), files.into());
+            }
+            Ok(answer)
+        }
         Op::Dirty => edit::dirty(workspace),
         Op::Diff => edit::diff(workspace, request),
         Op::Revert => edit::revert(workspace, caller, request).await,

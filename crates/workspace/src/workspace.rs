@@ -18,6 +18,7 @@ use crate::audit::{Audit, AuditError, Event, Who};
 use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
 use crate::compile::CompilerPool;
+use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::image::{Image, Phase};
 use crate::ops::{Answer, Caller};
@@ -48,6 +49,10 @@ pub(crate) struct Workspace {
     pub project: RefCell<Option<ProjectImage>>,
     /// Hashes of the compiled files that were loaded last.
     pub loaded: RefCell<FxHashMap<PathBuf, [u8; 32]>>,
+    /// The files whose text the image has.
+    pub(crate) disk: RefCell<Disk>,
+    /// Classes came or went since they were written down.
+    pub(crate) classes_changed: Notify,
     /// Findings of the last checks, by class.
     pub findings: RefCell<FxHashMap<String, Vec<Value>>>,
     pub autoflush: Cell<bool>,
@@ -156,7 +161,8 @@ impl Workspace {
     /// The node sends only what somebody listens to.
     pub(crate) fn tell_node_channels(&self) {
         let connections = self.connections.borrow();
-        let mut channels = BTreeSet::new();
+        // The daemon itself listens to classes: it keeps a record of them.
+        let mut channels = BTreeSet::from([Channel::Classes]);
         let mut actors = BTreeSet::new();
         for guest in connections.values() {
             channels.extend(guest.watch.channels.iter().copied());
@@ -201,6 +207,27 @@ impl Workspace {
                     || line.starts_with(&format!("{class} >>"))
             })
         });
+    }
+
+    /// Files of the project that are not what was loaded: changed, new or gone. Relative to the project where they
+    /// are in it.
+    pub(crate) async fn files_changed_on_disk(&self) -> Vec<String> {
+        let disk = self.disk.borrow().clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            let look = disk.look();
+            (disk, look)
+        });
+        let Ok((disk, look)) = looked.await else {
+            return Vec::new();
+        };
+        self.disk.borrow_mut().learn(&disk, &look);
+        let shown = |path: &PathBuf| {
+            path.strip_prefix(&self.root)
+                .unwrap_or(path)
+                .display()
+                .to_string()
+        };
+        look.changed.iter().map(shown).collect()
     }
 
     // Life.

@@ -9,19 +9,19 @@ use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
 use serde_json::json;
 
-use crate::commands::workspace::warn_without_effect;
+use crate::commands::workspace::{flags_of_last_start, warn_without_effect};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::repl::batch::{self, Source};
 use crate::repl::greeting::{About, Project};
 use crate::repl::history::History;
 use crate::repl::interactive;
-use crate::repl::link::{Dial, Dialed, Link};
+use crate::repl::link::{Dial, Dialed, Life, Link};
 use crate::repl::paint::Palette;
 use crate::repl::screen::Screen;
 use crate::start_flags::StartFlags;
-use crate::terminal::Terminal;
-use crate::workspace_link::{Found, Place, connect, control_answer, not_running, refused};
+use crate::terminal::{Network, Terminal};
+use crate::workspace_link::{Found, Place, Trust, connect, control_answer, not_running, refused};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -118,7 +118,10 @@ fn in_workspace(
     }
     let reached = Reached { place, found };
     let stops = is_ephemeral && reached.found.started.is_some();
-    let dial = LocalDial(reached.place.clone());
+    let dial = LocalDial {
+        place: reached.place.clone(),
+        network: terminal.network,
+    };
     let ended = Link::open(Box::new(dial)).and_then(|link| work(terminal, link, &reached));
     if stops {
         let (mut control, _) = reached.place.require_control()?;
@@ -161,12 +164,15 @@ pub(crate) fn screen(terminal: &Terminal) -> Screen {
 }
 
 /// Reaches the workspace of this user; where it is and its cookie are read at each try.
-struct LocalDial(Arc<Place>);
+struct LocalDial {
+    place: Arc<Place>,
+    network: Network,
+}
 
 impl Dial for LocalDial {
     fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a> {
         Box::pin(async move {
-            let Self(place) = self;
+            let place = &self.place;
             let info = place
                 .running()?
                 .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
@@ -176,5 +182,23 @@ impl Dial for LocalDial {
             };
             connect(place, &info, greeting).await
         })
+    }
+
+    fn life(&self) -> Life {
+        match self.place.running() {
+            Ok(None) => Life::Gone,
+            Ok(Some(_)) | Err(_) => Life::Held,
+        }
+    }
+
+    /// As it was started the last time, whoever did that.
+    fn revive(&self) -> anyhow::Result<Vec<String>> {
+        let options = match flags_of_last_start(&self.place)? {
+            Some(options) => options,
+            None => Config::of(&self.place.state)?.start,
+        };
+        let mut terminal = Terminal::silent(self.network);
+        let found = self.place.launch(&mut terminal, &options, Trust::Everything)?;
+        Ok(found.started.map(|report| report.notices).unwrap_or_default())
     }
 }

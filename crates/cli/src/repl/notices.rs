@@ -14,6 +14,8 @@ pub(crate) type Printer = Box<dyn FnMut(String) + Send>;
 pub(crate) struct Notices {
     lines: mpsc::Sender<String>,
     at_prompt: std::sync::Arc<AtomicBool>,
+    /// The editor was made to return.
+    called: AtomicBool,
 }
 
 impl Notices {
@@ -31,7 +33,11 @@ impl Notices {
                     }
                 }
             })?;
-        Ok(Self { lines, at_prompt })
+        Ok(Self {
+            lines,
+            at_prompt,
+            called: AtomicBool::new(false),
+        })
     }
 
     /// One or more lines.
@@ -44,9 +50,15 @@ impl Notices {
         self.at_prompt.store(at_prompt, Ordering::SeqCst);
     }
 
+    /// Whether the editor was made to return, and not by the user.
+    pub(crate) fn take_call(&self) -> bool {
+        self.called.swap(false, Ordering::SeqCst)
+    }
+
     /// Make a waiting editor return, as Ctrl-C does. The session then looks what is the matter.
     pub(crate) fn wake_prompt(&self) {
         if self.at_prompt.load(Ordering::SeqCst) {
+            self.called.store(true, Ordering::SeqCst);
             let own = rustix::process::getpid();
             let _ = rustix::process::kill_process(own, rustix::process::Signal::INT);
         }

@@ -268,6 +268,12 @@ impl Session {
         Ok(matches!(line, Line::Text(text) if matches!(text.trim(), "y" | "Y" | "yes")))
     }
 
+    /// Changes of an earlier run wait: ask once what to do about them.
+    pub(crate) fn ask_about_waiting(&mut self, _ask: &mut dyn Ask) -> anyhow::Result<()> {
+        self.link.take_news();
+        Ok(())
+    }
+
     /// Has the connection been given up?
     pub(crate) fn is_down(&self) -> bool {
         self.link.is_down()

@@ -1,12 +1,13 @@
 //! Keeping the node alive: its messages, its restarts, and the project in it.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_node::NodeMessage;
 use beamtalk_wire::{Channel, ErrorBody, Op, Request, Role};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
@@ -131,8 +132,13 @@ fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result
         }
         if !workspace.options.no_load {
             let root = workspace.root.clone();
-            if let Err(error) = ops::load_project(&workspace, &root, true).await {
-                tracing::error!("the project was not loaded: {}", error.message);
+            let mut notices = Vec::new();
+            match ops::load_project(&workspace, &root, true).await {
+                Ok(answer) => tell_load_errors(&answer, &mut notices),
+                Err(error) => notices.push(format!("the project was not loaded: {}", error.message)),
+            }
+            for notice in notices {
+                tracing::error!("{notice}");
             }
         }
         workspace.image.ready();
@@ -161,6 +167,9 @@ fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
         }
         _ => {
             if let Some(channel) = Channel::from_name(channel) {
+                if channel == Channel::Classes {
+                    workspace.classes_changed.notify_one();
+                }
                 workspace.publish(channel, name, &data);
             }
         }
@@ -256,15 +265,7 @@ pub(super) async fn load_built(
     let image = match built {
         Some(Ok(Some(image))) => image,
         Some(Err(failure)) => {
-            for found in &failure.diagnostics {
-                notices.push(format!(
-                    "{}: {}:{}: {}",
-                    found["severity"].as_str().unwrap_or("error"),
-                    found["file"].as_str().unwrap_or_default(),
-                    found["line"],
-                    found["message"].as_str().unwrap_or_default()
-                ));
-            }
+            notices.extend(failure.diagnostics.iter().map(finding_text));
             notices.push(format!(
                 "the project does not build; the workspace starts without its classes: {}",
                 failure.error.message
@@ -274,7 +275,8 @@ pub(super) async fn load_built(
         Some(Ok(None)) | None => return None,
     };
     match ops::load_image(workspace, image, true).await {
-        Ok(_) => {
+        Ok(answer) => {
+            tell_load_errors(&answer, notices);
             start_application(workspace).await;
             let project = workspace.project.borrow();
             project.as_ref().map(
@@ -285,6 +287,37 @@ pub(super) async fn load_built(
             notices.push(format!("the project was not loaded: {}", error.message));
             None
         }
+    }
+}
+
+/// What is wrong with files that were left out, while everything else is loaded.
+fn tell_load_errors(answer: &Map<String, Value>, notices: &mut Vec<String>) {
+    let errors = answer.get("errors").and_then(Value::as_array);
+    let errors = errors.into_iter().flatten();
+    let mut files = BTreeSet::new();
+    for error in errors {
+        let mut found = error.clone();
+        found["file"] = error["path"].clone();
+        files.extend(error["path"].as_str().map(str::to_owned));
+        notices.push(finding_text(&found));
+    }
+    if !files.is_empty() {
+        let files: Vec<String> = files.into_iter().collect();
+        notices.push(format!(
+            "not loaded because of errors: {}; everything else of the project is",
+            files.join(", ")
+        ));
+    }
+}
+
+fn finding_text(found: &Value) -> String {
+    let severity = found["severity"].as_str().unwrap_or("error");
+    let message = found["message"].as_str().unwrap_or_default();
+    let file = found["file"].as_str().unwrap_or_default();
+    match (file, &found["line"]) {
+        ("", _) => format!("{severity}: {message}"),
+        (file, Value::Number(line)) => format!("{severity}: {file}:{line}: {message}"),
+        (file, _) => format!("{severity}: {file}: {message}"),
     }
 }
 

@@ -664,6 +664,7 @@ fn write_files(workspace: &Rc<Workspace>, filter: &Filter, author: &str) -> Resu
         .flush(filter, author)
         .map_err(failed)?;
     let report = json!(report);
+    note_flushed(workspace, &report);
     workspace.publish(
         Channel::Workspace,
         "flush_completed",
@@ -673,4 +674,16 @@ fn write_files(workspace: &Rc<Workspace>, filter: &Filter, author: &str) -> Resu
         link.control("flushed", terms::from_json(&json!({"files": report["files"]})));
     }
     Ok(report)
+}
+
+/// What was flushed is on disk and in the image alike.
+fn note_flushed(workspace: &Workspace, report: &Value) {
+    let mut disk = workspace.disk.borrow_mut();
+    for file in report["files"].as_array().into_iter().flatten() {
+        let path = workspace.root.join(file["file"].as_str().unwrap_or_default());
+        match std::fs::read(&path) {
+            Ok(content) => disk.loaded(&path, &content),
+            Err(_) => disk.removed(&path),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Loading code into the image: files, sources, the project.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -62,15 +63,19 @@ pub(super) async fn project(workspace: &Rc<Workspace>, request: &Request) -> Res
         )
         .hint("beamtalk new NAME makes a project"));
     }
+    let changed = workspace.files_changed_on_disk().await;
     let mut fields = load_project(workspace, &root, request.flag("force")?).await?;
+    fields.insert("disk_changed".to_owned(), changed.into());
     if request.flag("include_tests")? {
         let tests = sources_below(&root.join("test")).unwrap_or_default();
         if !tests.is_empty() {
             let loaded = load_files(workspace, &tests).await?;
-            if let (Some(Value::Array(all)), Some(Value::Array(more))) =
-                (fields.get_mut("classes"), loaded.get("classes"))
-            {
-                all.extend(more.iter().cloned());
+            for name in ["classes", "errors"] {
+                if let (Some(Value::Array(all)), Some(Value::Array(more))) =
+                    (fields.get_mut(name), loaded.get(name))
+                {
+                    all.extend(more.iter().cloned());
+                }
             }
         }
     }
@@ -114,11 +119,16 @@ pub(crate) async fn load_image(
             .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", module.display())))?;
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
         if force || workspace.loaded.borrow().get(module) != Some(&hash) {
-            changed.push(Term::tuple([Term::atom("beam"), path_term(module)]));
+            changed.push(Unit {
+                code: Term::tuple([Term::atom("beam"), path_term(module)]),
+                file: source_of(&image, module),
+            });
         }
         hashes.push((module.clone(), hash));
     }
-    let count = changed.len();
+    let unchanged = image.modules.len() - changed.len();
+    let mut errors: Vec<Value> = image.errors.iter().map(load_error).collect();
+    let mut count = changed.len();
     let mut fields = Map::new();
     if count > 0 {
         let paths = image.paths.iter().map(|path| path_term(path));
@@ -133,8 +143,7 @@ pub(crate) async fn load_image(
             (Term::binary(name), about)
         });
         let name = image.name.as_deref().unwrap_or_default();
-        let arguments = terms::map([
-            ("modules", Term::List(changed)),
+        let surroundings = vec![
             ("paths", Term::list(paths)),
             ("packages", Term::Map(packages.collect())),
             ("project", Term::binary(name)),
@@ -142,32 +151,142 @@ pub(crate) async fn load_image(
                 "applications",
                 Term::list(image.applications.iter().map(Term::binary)),
             ),
-        ]);
-        fields = workspace.image.call("", "load", arguments).await?;
+        ];
+        let loaded = load_units(workspace, changed, surroundings).await?;
+        count -= loaded.refused.len();
+        hashes.retain(|(module, _)| {
+            let file = source_of(&image, module);
+            !loaded.refused.iter().any(|(refused, _)| *refused == file)
+        });
+        errors.extend(loaded.errors());
+        fields = loaded.fields;
     }
     workspace.loaded.borrow_mut().extend(hashes);
     let mut known = workspace.compiler.known.borrow_mut();
     known.set_packages(&image.uses);
     known.declare(image.sources.clone());
     drop(known);
-    let total = image.modules.len();
-    let unchanged = total - count;
+    let total = image.modules.len() + image.broken.len();
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
-        let is_gone = |module: &&PathBuf| !image.modules.contains(module);
-        before.modules.iter().filter(is_gone).count()
+        let is_gone = |text: &&SourceText| image.file_of(text).is_some_and(|file| !file.exists());
+        before.sources.iter().filter(is_gone).count()
     });
     let mut summary = format!("Reloaded {count} of {total} files");
     if unchanged > 0 {
         summary.push_str(&format!(" ({unchanged} unchanged)"));
     }
+    let refused: Vec<&Value> = errors.iter().map(|error| &error["path"]).collect();
+    let is_in = |text: &&SourceText| !refused.iter().any(|path| **path == text.path.as_str());
+    let files = image.sources.iter().filter(is_in);
+    let files = files.filter_map(|text| Some((image.file_of(text)?, text.text.as_str())));
+    let directories = image.packages.values().map(|package| package.root.join("src"));
+    workspace.disk.borrow_mut().replace(files, directories.collect());
     *workspace.project.borrow_mut() = Some(image);
     fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
-    fields.insert("errors".to_owned(), json!([]));
+    fields.insert("errors".to_owned(), errors.into());
     fields.insert("summary".to_owned(), summary.into());
     fields.insert("changed_count".to_owned(), count.into());
     fields.insert("unchanged_count".to_owned(), unchanged.into());
     fields.insert("deleted_count".to_owned(), deleted.into());
     Ok(fields)
+}
+
+/// Code for the image, and the file it comes from as people know it.
+struct Unit {
+    code: Term,
+    file: String,
+}
+
+/// What became of code that was to be loaded.
+struct Loaded {
+    fields: Map<String, Value>,
+    /// Files that the image refused, and why.
+    refused: Vec<(String, ErrorBody)>,
+}
+
+impl Loaded {
+    fn errors(&self) -> impl Iterator<Item = Value> {
+        self.refused.iter().map(|(file, error)| {
+            json!({
+                "path": file, "line": null, "message": format!("not loaded: {}", error.message),
+                "hint": error.hint, "kind": error.kind,
+            })
+        })
+    }
+}
+
+/// Load code together. If the image refuses that, each piece is tried by itself as long as one more comes in: what
+/// cannot be loaded, such as a class whose superclass has errors, leaves the others alone.
+async fn load_units(
+    workspace: &Rc<Workspace>,
+    units: Vec<Unit>,
+    surroundings: Vec<(&'static str, Term)>,
+) -> Result<Loaded, ErrorBody> {
+    let load = async |codes: Vec<Term>| {
+        let mut arguments = surroundings.clone();
+        arguments.push(("modules", Term::List(codes)));
+        let arguments = arguments
+            .into_iter()
+            .map(|(name, value)| (Term::binary(name), value));
+        workspace
+            .image
+            .call("", "load", Term::Map(arguments.collect()))
+            .await
+    };
+    let error = match load(units.iter().map(|unit| unit.code.clone()).collect()).await {
+        Ok(fields) => {
+            let refused = Vec::new();
+            return Ok(Loaded { fields, refused });
+        }
+        Err(error) if units.len() == 1 || matches!(error.kind.as_str(), "node_down" | "node_starting") => {
+            return Err(error);
+        }
+        Err(error) => error,
+    };
+    let mut fields = Map::new();
+    let mut waiting: Vec<(Unit, ErrorBody)> = units.into_iter().map(|unit| (unit, error.clone())).collect();
+    loop {
+        let before = waiting.len();
+        let mut refused = Vec::new();
+        for (unit, _) in waiting {
+            match load(vec![unit.code.clone()]).await {
+                Ok(more) => merge(&mut fields, more),
+                Err(error) if matches!(error.kind.as_str(), "node_down" | "node_starting") => {
+                    return Err(error);
+                }
+                Err(error) => refused.push((unit, error)),
+            }
+        }
+        waiting = refused;
+        if waiting.is_empty() || waiting.len() == before {
+            break;
+        }
+    }
+    let refused = waiting.into_iter().map(|(unit, error)| (unit.file, error));
+    Ok(Loaded {
+        fields,
+        refused: refused.collect(),
+    })
+}
+
+/// Two answers of the image in one: lists are joined, counts are added.
+fn merge(fields: &mut Map<String, Value>, more: Map<String, Value>) {
+    for (name, value) in more {
+        match (fields.get_mut(&name), value) {
+            (Some(Value::Array(all)), Value::Array(values)) => all.extend(values),
+            (Some(Value::Number(sum)), Value::Number(number)) => {
+                *sum = (sum.as_u64().unwrap_or(0) + number.as_u64().unwrap_or(0)).into();
+            }
+            (_, value) => drop(fields.insert(name, value)),
+        }
+    }
+}
+
+/// The file a compiled module of the project comes from.
+fn source_of(image: &ProjectImage, module: &Path) -> String {
+    let name = module.file_stem().unwrap_or_default().to_string_lossy();
+    let found = image.sources.iter().find(|text| text.module == name);
+    found.map_or_else(|| name.clone().into_owned(), |text| text.path.clone())
 }
 
 fn path_term(path: &Path) -> Term {
@@ -187,7 +306,13 @@ pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody
         return Ok(json!({"classes": [], "errors": [], "summary": "Reloaded 0 of 0 files"}).into());
     }
     let mut fields = load_files(workspace, &files).await?;
-    let summary = format!("Reloaded {0} of {0} files", files.len());
+    let broken: BTreeSet<&str> = fields["errors"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|error| error["path"].as_str())
+        .collect();
+    let summary = format!("Reloaded {} of {} files", files.len() - broken.len(), files.len());
     fields.insert("summary".to_owned(), summary.into());
     Ok(fields.into())
 }
@@ -274,17 +399,75 @@ pub(super) async fn unload(
     Ok(answer)
 }
 
-/// Compile files together and load them, all or nothing.
+/// Compile files together and load them. Of several, those with errors are left out and told; one alone fails.
 async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<String, Value>, ErrorBody> {
-    let texts = files
-        .iter()
-        .map(|path| source_text(workspace, path))
-        .collect::<Result<Vec<_>, _>>()?;
-    let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
-    refuse_errors(&compiled)?;
-    let mut fields = install(workspace, &compiled).await?;
-    fields.entry("errors".to_owned()).or_insert_with(|| json!([]));
-    Ok(fields)
+    let mut texts = Vec::new();
+    let mut errors = Vec::new();
+    for path in files {
+        match source_text(workspace, path) {
+            Ok(text) => texts.push(text),
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => errors.push(json!({
+                "path": path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
+            })),
+        }
+    }
+    // Without the files that have errors, the classes of others may be unknown that were known with them.
+    let compiled = loop {
+        if texts.is_empty() {
+            return Ok(answer_of_load(Map::new(), errors));
+        }
+        let job = Job::Files { files: texts.clone() };
+        let compiled = workspace.compiler.run(job).await?;
+        if !compiled.outcome.has_errors {
+            break compiled;
+        }
+        if files.len() == 1 {
+            refuse_errors(&compiled)?;
+        }
+        let found = compiled.outcome.diagnostics.iter();
+        let found: Vec<&Value> = found.filter(|found| found["severity"] == "error").collect();
+        let before = texts.len();
+        texts.retain(|text| !found.iter().any(|found| found["file"] == text.path.as_str()));
+        if texts.len() == before {
+            refuse_errors(&compiled)?;
+        }
+        errors.extend(found.into_iter().map(load_error));
+    };
+    let units = compiled.outcome.modules.iter().map(|module| {
+        let definitions = compiled.outcome.definitions.iter();
+        let own = definitions
+            .filter(|definition| module.class.as_ref() == Some(&definition.class))
+            .find_map(|definition| definition.file.clone());
+        Unit {
+            code: Term::tuple([Term::atom("forms"), Term::binary(compiled.bytes(module.forms))]),
+            file: own.unwrap_or_else(|| module.name.clone()),
+        }
+    });
+    let loaded = load_units(workspace, units.collect(), Vec::new()).await?;
+    errors.extend(loaded.errors());
+    let mut declares = compiled.outcome.declares.clone();
+    declares.retain(|text| !loaded.refused.iter().any(|(file, _)| *file == text.path));
+    note_loaded(workspace, &declares);
+    workspace.compiler.known.borrow_mut().declare(declares);
+    Ok(answer_of_load(loaded.fields, errors))
+}
+
+/// The image has the files of these texts as they are.
+fn note_loaded(workspace: &Workspace, texts: &[SourceText]) {
+    let project = workspace.project.borrow();
+    let mut disk = workspace.disk.borrow_mut();
+    for text in texts.iter().filter(|text| text.origin == TextOrigin::Package) {
+        if let Some(file) = project.as_ref().and_then(|image| image.file_of(text)) {
+            disk.loaded(&file, text.text.as_bytes());
+        }
+    }
+}
+
+fn answer_of_load(mut fields: Map<String, Value>, errors: Vec<Value>) -> Map<String, Value> {
+    fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
+    fields.insert("errors".to_owned(), errors.into());
+    fields
 }
 
 /// Load compiled modules into the image and let the compiler know of them.
