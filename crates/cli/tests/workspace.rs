@@ -1,5 +1,7 @@
 //! A workspace through the real binary: its boundary, its faults, its protocol, live editing of a project.
 
+#[path = "workspace/apart.rs"]
+mod apart;
 #[path = "workspace/boundary.rs"]
 mod boundary;
 #[path = "workspace/editing.rs"]

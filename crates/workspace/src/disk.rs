@@ -147,7 +147,7 @@ fn hash(content: &[u8]) -> Hash {
     Sha256::digest(content).into()
 }
 
-/// The `.bt` files below a directory, as far as it can be read.
+/// The `.bt` files below a directory that a build takes, as far as it can be read: none that is hidden.
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![directory.to_owned()];
@@ -157,9 +157,14 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
         };
         for entry in entries.flatten() {
             let path = entry.path();
+            let name = entry.file_name();
+            if name.as_encoded_bytes().starts_with(b".") || name == "_build" {
+                continue;
+            }
+            let is_source = path.extension().is_some_and(|extension| extension == "bt");
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => directories.push(path),
-                Ok(_) if path.extension().is_some_and(|extension| extension == "bt") => found.push(path),
+                Ok(_) if is_source && path.is_file() => found.push(path),
                 Ok(_) | Err(_) => {}
             }
         }
@@ -205,6 +210,8 @@ mod tests {
         fs::remove_file(source.join("B.bt")).expect("removed");
         write("deep/D.bt", "new");
         write("deep/notes.txt", "no source");
+        write("deep/.hidden.bt", "no source");
+        std::os::unix::fs::symlink("nowhere", source.join("Lost.bt")).expect("linked");
         assert_eq!(names(&disk.look()), ["A.bt", "B.bt", "D.bt"]);
         disk.loaded(&source.join("A.bt"), b"Same");
         disk.loaded(&source.join("deep/D.bt"), b"new");

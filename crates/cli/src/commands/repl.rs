@@ -13,7 +13,7 @@ use crate::commands::workspace::{flags_of_last_start, warn_without_effect};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::repl::batch::{self, Source};
-use crate::repl::greeting::{About, Project};
+use crate::repl::greeting::{About, Arrival, Project};
 use crate::repl::history::History;
 use crate::repl::interactive;
 use crate::repl::link::{Dial, Dialed, Life, Link};
@@ -69,7 +69,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
             &arguments.start,
             &options,
             is_ephemeral,
-            |terminal, link, _| batch::run(link, screen(terminal), source, None),
+            |terminal, link, reached| batch::run(link, screen(terminal), source, None, reached.arrival()),
         )
     } else if is_terminal && !terminal.is_json() {
         in_workspace(terminal, &arguments.start, &options, is_ephemeral, at_terminal)
@@ -79,7 +79,9 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
             &arguments.start,
             &options,
             is_ephemeral,
-            |terminal, link, _| batch::run(link, screen(terminal), Source::Stream, None),
+            |terminal, link, reached| {
+                batch::run(link, screen(terminal), Source::Stream, None, reached.arrival())
+            },
         )
     }
 }
@@ -93,7 +95,15 @@ pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> any
         &flags,
         &options,
         arguments.ephemeral,
-        |terminal, link, _| batch::run(link, screen(terminal), source, arguments.timeout),
+        |terminal, link, reached| {
+            batch::run(
+                link,
+                screen(terminal),
+                source,
+                arguments.timeout,
+                reached.arrival(),
+            )
+        },
     )
 }
 
@@ -101,6 +111,16 @@ pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> any
 struct Reached {
     place: Arc<Place>,
     found: Found,
+}
+
+impl Reached {
+    fn arrival(&self) -> Arrival {
+        if self.found.started.is_some() {
+            Arrival::Started
+        } else {
+            Arrival::Attached
+        }
+    }
 }
 
 /// Find or start the workspace, work in it, and stop it again when it was for this command only.
@@ -148,7 +168,7 @@ fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow
         .create_run_directory(&SessionName::parse(&found.info.session).map_err(refused)?)
         .map_err(refused)?;
     let history = History::open(Some(run.directory().clone())).map_err(refused)?;
-    interactive::run(terminal, palette, link, &about, started.is_none(), history)
+    interactive::run(terminal, palette, link, &about, reached.arrival(), history)
 }
 
 pub(crate) fn palette(terminal: &Terminal) -> Palette {

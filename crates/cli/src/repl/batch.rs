@@ -1,6 +1,6 @@
 //! Inputs from the command line or from a stream: no prompt, one failure ends it.
 
-use super::greeting;
+use super::greeting::{self, Arrival};
 use super::input::{Inputs, StandardInput};
 use super::link::{Link, state_fields};
 use super::screen::Screen;
@@ -45,8 +45,9 @@ pub(crate) fn run(
     screen: Screen,
     mut source: Source,
     time_limit: Option<Duration>,
+    arrival: Arrival,
 ) -> anyhow::Result<Exit> {
-    if !screen.is_json {
+    if arrival == Arrival::Attached && !screen.is_json {
         let state = link.ask("changes", state_fields()).unwrap_or_default();
         for line in greeting::state_lines(&state) {
             // Closed, it leaves nobody to tell.

@@ -8,6 +8,14 @@ use super::render::list;
 /// Actors that are listed when attaching.
 pub(crate) const LISTED_ACTORS: usize = 20;
 
+/// How a session came to its workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// This command started it: the files were just loaded.
+    Started,
+    Attached,
+}
+
 /// What the greeting tells about the workspace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct About {
@@ -49,7 +57,8 @@ pub(crate) fn state_lines(state: &Map<String, Value>) -> Vec<String> {
     let mut lines = Vec::new();
     let files = list(state, "disk_changed").len() as u64;
     if files > 0 {
-        lines.push(format!("{} (:sync loads them)", disk_changed(files)));
+        let them = if files == 1 { "it" } else { "them" };
+        lines.push(format!("{} (:sync loads {them})", disk_changed(files)));
     }
     lines
 }

@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::answers::actor_lines;
 use super::editor::{Console, Typed};
-use super::greeting::{self, About, LISTED_ACTORS};
+use super::greeting::{self, About, Arrival, LISTED_ACTORS};
 use super::history::History;
 use super::link::{Link, state_fields};
 use super::notices::Notices;
@@ -22,12 +22,12 @@ pub(crate) fn run(
     palette: Palette,
     link: Link,
     about: &About,
-    is_attached: bool,
+    arrival: Arrival,
     history: (History, Vec<String>),
 ) -> anyhow::Result<Exit> {
     let mut console = Console::new(palette, history)?;
     let notices = Arc::new(Notices::start(console.printer())?);
-    let actors = if is_attached {
+    let actors = if arrival == Arrival::Attached {
         link.ask("actors", Map::new())
             .map(|answer| actor_lines(&answer, LISTED_ACTORS))
             .unwrap_or_default()
@@ -36,7 +36,7 @@ pub(crate) fn run(
     };
     let state = link.ask("changes", state_fields()).unwrap_or_default();
     terminal.status(greeting::text(about, &link.session(), &actors));
-    if is_attached {
+    if arrival == Arrival::Attached {
         greeting::state_lines(&state)
             .iter()
             .for_each(|line| terminal.status(line));
