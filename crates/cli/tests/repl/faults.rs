@@ -85,7 +85,7 @@ fn an_evaluation_that_lost_its_daemon_is_not_sent_again() {
     let mark = place.directory().join("mark");
     let screen = Screen::repl(&place);
     let code = format!(
-        "(File appendAll: \"{}\" contents: \"once\"). [true] whileTrue: [1]",
+        "(File appendBinary: \"{}\" contents: \"once\"). [true] whileTrue: [1]",
         mark.display()
     );
     screen.line(&code);
