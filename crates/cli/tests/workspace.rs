@@ -10,6 +10,8 @@ mod editing;
 mod faults;
 #[path = "workspace/home.rs"]
 mod home;
+#[path = "workspace/kills.rs"]
+mod kills;
 #[path = "workspace/objects.rs"]
 mod objects;
 #[path = "workspace/project.rs"]

@@ -126,6 +126,7 @@ operations! {
     Dirty "dirty" Read "-" [];
     Diff "diff" Read "-" ["seq"];
     Revert "revert" Execute "method" ["seq"];
+    Restore "restore" Execute "load" ["seq?", "class?", "all?"];
     ClearChanges "clear-changes" Execute "remove" [];
     Flush "flush" Execute "flush" ["class?", "file?", "kind?", "author_kind?", "confirm_destructive?", "force_file?"];
     RecheckImage "recheck-image" Read "-" [];

@@ -17,7 +17,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{AuthorKind, Intent, Kind, NewEntry, Side};
+pub use entry::{AuthorKind, Entry, EntryView, Intent, Kind, NewEntry, Side, State};
 pub use error::ChangeError;
 pub use log::ChangeLog;
 pub use plan::Filter;

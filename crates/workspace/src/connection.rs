@@ -90,6 +90,11 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
 
 /// Tell a client that came in where image and disk are apart.
 async fn tell_state(workspace: Rc<Workspace>, outgoing: crate::gate::Outgoing) {
+    let waiting = ops::waiting(&workspace);
+    if waiting > 0 {
+        let event = push(Channel::Workspace, "changes_waiting", json!({"count": waiting}));
+        outgoing.push_event(Channel::Workspace, event.to_string());
+    }
     let files = workspace.files_changed_on_disk().await;
     if !files.is_empty() {
         let event = push(Channel::Workspace, "disk_changed", json!({"files": files}));

@@ -361,6 +361,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         project: RefCell::new(None),
         loaded: RefCell::new(FxHashMap::default()),
         disk: RefCell::new(Disk::default()),
+        not_installed: RefCell::new(BTreeMap::new()),
+        reinstalled: Cell::new(None),
         classes_changed: Notify::new(),
         findings: RefCell::new(FxHashMap::default()),
         connections: RefCell::new(BTreeMap::new()),
@@ -386,6 +388,10 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         None => None,
     };
     let project = node::load_built(&workspace, built, notices).await;
+    let waiting = crate::ops::waiting(&workspace);
+    if waiting > 0 {
+        notices.push(waiting_notice(waiting));
+    }
     workspace.image.ready();
     classes::remember(&workspace).await;
     tokio::task::spawn_local(classes::keep(workspace.clone()));
@@ -468,6 +474,18 @@ fn remember(
         metadata.start = start;
     }
     Ok(directory.write_metadata(&metadata)?)
+}
+
+/// What is said of changes that wait.
+fn waiting_notice(count: usize) -> String {
+    match count {
+        1 => {
+            "1 change of the last run was not flushed (:restore installs it, :discard forgets it)".to_owned()
+        }
+        count => format!(
+            "{count} changes of the last run were not flushed (:restore installs them, :discard forgets them)"
+        ),
+    }
 }
 
 /// Remove what somebody who ran code in the workspace could have left there to come back with.

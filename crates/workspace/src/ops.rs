@@ -8,6 +8,7 @@ mod edit;
 mod evaluate;
 mod language;
 mod load;
+mod restore;
 mod sessions;
 mod watch;
 
@@ -18,6 +19,7 @@ use beamtalk_wire::{ErrorBody, Op, Request, Role};
 
 pub(crate) use edit::{compile_evaluation, of_image};
 pub(crate) use load::{load_image, load_project};
+pub(crate) use restore::{after_node_exit, reinstall, tell_waiting, waiting};
 use serde_json::{Map, Value};
 
 use crate::audit::Event;
@@ -165,6 +167,7 @@ async fn dispatch(
         Op::PrecheckMethod => edit::precheck(workspace, caller, request).await,
         Op::Changes => {
             let mut answer = edit::changes(workspace, request)?;
+            restore::mark_failures(workspace, &mut answer);
             if request.flag("disk")? {
                 let files = workspace.files_changed_on_disk().await;
                 answer.fields.insert("disk_changed".to_owned(), files.into());
@@ -174,6 +177,7 @@ async fn dispatch(
         Op::Dirty => edit::dirty(workspace),
         Op::Diff => edit::diff(workspace, request),
         Op::Revert => edit::revert(workspace, caller, request).await,
+        Op::Restore => restore::restore(workspace, request).await,
         Op::ClearChanges => edit::clear(workspace),
         Op::Flush => edit::flush(workspace, caller, request),
         Op::RecheckImage => check::recheck(workspace).await,

@@ -51,6 +51,10 @@ pub(crate) struct Workspace {
     pub loaded: RefCell<FxHashMap<PathBuf, [u8; 32]>>,
     /// The files whose text the image has.
     pub(crate) disk: RefCell<Disk>,
+    /// Pending changes that the node, started anew, did not take.
+    pub(crate) not_installed: RefCell<BTreeMap<u64, ErrorBody>>,
+    /// When pending changes were last installed again.
+    pub(crate) reinstalled: Cell<Option<Instant>>,
     /// Classes came or went since they were written down.
     pub(crate) classes_changed: Notify,
     /// Findings of the last checks, by class.

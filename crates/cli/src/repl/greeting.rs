@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::answers::changes::waiting_sentence;
 use super::answers::count;
 use super::render::list;
 
@@ -59,6 +60,10 @@ pub(crate) fn state_lines(state: &Map<String, Value>) -> Vec<String> {
     if files > 0 {
         let them = if files == 1 { "it" } else { "them" };
         lines.push(format!("{} (:sync loads {them})", disk_changed(files)));
+    }
+    let waiting = list(state, "waiting").len() as u64;
+    if waiting > 0 {
+        lines.push(waiting_sentence(waiting));
     }
     lines
 }

@@ -16,7 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::time::{timeout, timeout_at};
 
-use super::greeting;
+use super::greeting::{self, Arrival};
 use super::notices::{self, Notices};
 
 const TRIES: u32 = 10;
@@ -115,7 +115,7 @@ impl Link {
             shared: Arc::new(Shared {
                 state,
                 again: Notify::new(),
-                is_new: AtomicBool::new(false),
+                is_new: AtomicBool::new(true),
                 wants_transcript: AtomicBool::new(false),
             }),
             kept: Some((dial, events)),
@@ -306,7 +306,7 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
             State::Up(connection) => connection.session.clone(),
             State::Retrying | State::Down => String::new(),
         };
-        let Some((connection, received)) = redial(dial, &session, notices).await else {
+        let Some((connection, received, arrival)) = redial(dial, &session, notices).await else {
             notices.say("The workspace cannot be reached.");
             shared.state.send_replace(State::Down);
             return wake(notices, || true).await;
@@ -322,9 +322,12 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
         }
         let state = connection.call("changes", state_fields()).await;
         let state = state.unwrap_or_default();
-        greeting::state_lines(&state)
-            .iter()
-            .for_each(|line| notices.say(line));
+        // A workspace that was started here has told it.
+        if arrival == Arrival::Attached {
+            greeting::state_lines(&state)
+                .iter()
+                .for_each(|line| notices.say(line));
+        }
         events = received;
         shared.state.send_replace(State::Up(Arc::new(connection)));
         if !is_resumed && greeting::waits(&state) {
@@ -343,16 +346,18 @@ async fn wake(notices: &Notices, is_wanted: impl Fn() -> bool) {
     }
 }
 
+type Redialed = (Connection, Events, Arrival);
+
 /// Connect again. A workspace that has no daemon any more is started, if that is done from here; whoever is just
 /// starting it again has the time of all tries for that.
-async fn redial(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<(Connection, Events)> {
+async fn redial(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<Redialed> {
     let mut is_gone = false;
     for attempt in 0..LONGEST_STOP {
         if attempt > 0 {
             tokio::time::sleep(PAUSE).await;
         }
-        if let Ok(opened) = dial.dial(Some(session)).await {
-            return Some(opened);
+        if let Ok((connection, events)) = dial.dial(Some(session)).await {
+            return Some((connection, events, Arrival::Attached));
         }
         let was_gone = is_gone;
         let life = dial.life();
@@ -371,7 +376,7 @@ async fn redial(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<(Co
     None
 }
 
-async fn revive(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<(Connection, Events)> {
+async fn revive(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<Redialed> {
     match dial.revive() {
         Ok(said) => {
             notices.say("The workspace had stopped; started again.");
@@ -385,7 +390,7 @@ async fn revive(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<(Co
         }
     }
     match dial.dial(Some(session)).await {
-        Ok(opened) => Some(opened),
+        Ok((connection, events)) => Some((connection, events, Arrival::Started)),
         Err(error) => {
             notices.say(&format!("Error: {error:#}"));
             None

@@ -91,11 +91,34 @@ fn words(event: &Value) -> Option<String> {
                 reason.unwrap_or_default()
             ))
         }
-        ("workspace", "node_started") => Some("[workspace] the node is up again".to_owned()),
+        ("workspace", "node_started") => Some(node_started(data)),
         ("workspace", "stopping") => Some("[workspace] the workspace stops".to_owned()),
         ("workspace", "rotated") => Some("[workspace] the cookie was rotated".to_owned()),
         _ => None,
     }
+}
+
+/// What became of pending changes is told with the node that came back.
+fn node_started(data: &Value) -> String {
+    let mut text = "[workspace] the node is up again".to_owned();
+    let number = |field: &str| data[field].as_u64().unwrap_or(0);
+    match number("reinstalled") {
+        0 => {}
+        1 => text.push_str("; 1 pending change was installed again"),
+        count => text.push_str(&format!("; {count} pending changes were installed again")),
+    }
+    for failure in data["failed"].as_array().into_iter().flatten() {
+        let why = failure["error"]["message"].as_str().unwrap_or_default();
+        text.push_str(&format!("\n[workspace] change {} was not: {why}", failure["seq"]));
+    }
+    match number("waiting") {
+        0 => {}
+        1 => text.push_str("\n[workspace] 1 change waits (:restore installs it, :discard forgets it)"),
+        count => text.push_str(&format!(
+            "\n[workspace] {count} changes wait (:restore installs them, :discard forgets them)"
+        )),
+    }
+    text
 }
 
 #[cfg(test)]

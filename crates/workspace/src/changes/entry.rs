@@ -74,6 +74,8 @@ pub enum AuthorKind {
 pub enum State {
     #[default]
     Pending,
+    /// Left from an earlier run: neither in the image nor in its file.
+    Waiting,
     /// It is in its file.
     Flushed,
     /// Forgotten on request.
@@ -118,6 +120,10 @@ impl Entry {
         self.state == State::Pending
     }
 
+    pub fn is_waiting(&self) -> bool {
+        self.state == State::Waiting
+    }
+
     pub fn is_durable(&self) -> bool {
         self.intent == Intent::Durable
     }
@@ -129,6 +135,23 @@ impl Entry {
             (Some(selector), _) => format!("{}>>{selector}", self.class),
             (None, _) => format!("{} ({})", self.class, self.kind.as_str()),
         }
+    }
+
+    pub(crate) fn is_discarded(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn is_whole_file(&self) -> bool {
+        self.kind == Kind::NewClass && self.span.is_none()
+    }
+
+    /// Whether both are about the same definition, or one about all of the other's class.
+    pub(crate) fn overlaps(&self, other: &Entry) -> bool {
+        let is_class = |entry: &Entry| entry.selector.is_none();
+        self.class == other.class
+            && (is_class(self)
+                || is_class(other)
+                || (self.selector == other.selector && self.side == other.side))
     }
 
     /// Another definition of a class that its file had already.

@@ -48,6 +48,7 @@ impl ChangeLog {
         };
         log.recover()?;
         log.prune(|entry| entry.epoch != epoch)?;
+        log.set_state(State::Waiting, |entry| entry.epoch != epoch)?;
         Ok(log)
     }
 
@@ -178,6 +179,35 @@ impl ChangeLog {
         Ok(views)
     }
 
+    /// Entries of earlier starts that are neither in the image nor in their files.
+    pub fn waiting(&self) -> Result<Vec<EntryView>, ChangeError> {
+        let mut views = self.all()?;
+        views.retain(|view| view.orphan && !view.shadowed);
+        Ok(views)
+    }
+
+    /// These are in the image again, or not any more.
+    pub fn reopen(&mut self, seqs: &[u64], state: State) -> Result<(), ChangeError> {
+        let mut entries = self.entries.clone();
+        for entry in entries.iter_mut().filter(|entry| seqs.contains(&entry.seq)) {
+            entry.state = state;
+        }
+        self.store.rewrite(&entries)?;
+        self.entries = entries;
+        Ok(())
+    }
+
+    /// Something else took the place of these.
+    pub(crate) fn replace(&mut self, seqs: &[u64]) -> Result<(), ChangeError> {
+        self.set_state(State::Cleared, |entry| seqs.contains(&entry.seq))?;
+        Ok(())
+    }
+
+    /// The node ended: what was only tried is gone with it.
+    pub fn node_ended(&mut self) -> Result<(), ChangeError> {
+        self.prune(|_| true)
+    }
+
     /// Everything that is in the log, oldest first.
     pub fn all(&self) -> Result<Vec<EntryView>, ChangeError> {
         let mut files = BTreeMap::new();
@@ -189,8 +219,9 @@ impl ChangeLog {
 
     fn view(&self, entry: &Entry, files: &mut BTreeMap<String, FileState>) -> Result<EntryView, ChangeError> {
         let prior_epoch = entry.epoch != self.epoch;
-        let active = !prior_epoch && entry.is_pending();
-        let shadowed = self.pending().any(|later| later.shadows(entry));
+        let active = entry.is_pending();
+        let same = |later: &&Entry| later.state == entry.state;
+        let shadowed = self.entries.iter().filter(same).any(|later| later.shadows(entry));
         let clean = match &entry.source_file {
             _ if entry.state == State::Flushed => true,
             Some(file) if active && !shadowed && entry.flushable => {
@@ -208,7 +239,7 @@ impl ChangeLog {
         };
         Ok(EntryView {
             entry: entry.clone(),
-            orphan: prior_epoch && entry.is_pending(),
+            orphan: entry.is_waiting(),
             prior_epoch,
             active,
             shadowed,
@@ -256,9 +287,7 @@ impl ChangeLog {
     }
 
     fn pending(&self) -> impl Iterator<Item = &Entry> {
-        self.entries
-            .iter()
-            .filter(|entry| entry.is_pending() && entry.epoch == self.epoch)
+        self.entries.iter().filter(|entry| entry.is_pending())
     }
 
     // ---- flush, revert, clear ----
@@ -445,7 +474,7 @@ impl ChangeLog {
         let last = self.entries.last().map(|entry| entry.seq);
         let (mut old, mut kept) = (Vec::new(), Vec::new());
         for entry in &self.entries {
-            let is_waiting = entry.is_pending() && entry.epoch == self.epoch;
+            let is_waiting = entry.is_pending() || entry.is_waiting();
             if surplus > 0 && !is_waiting && Some(entry.seq) != last {
                 surplus -= 1;
                 old.push(entry.clone());

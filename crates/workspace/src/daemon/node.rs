@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
 use beamtalk_node::NodeMessage;
@@ -21,6 +22,9 @@ use crate::workspace::Workspace;
 
 /// What building gave, if it was tried.
 pub(super) type Built = Option<Result<Option<ProjectImage>, BuildFailure>>;
+
+/// A node that ends so soon after changes were installed in it again may have ended because of them.
+const SUSPICIOUS: Duration = Duration::from_mins(1);
 
 /// Why the node is not distributed.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +71,11 @@ async fn run(
         });
         workspace.compiler.known.borrow_mut().clear();
         workspace.loaded.borrow_mut().clear();
+        let reinstalled = workspace.reinstalled.take();
+        let is_soon = reinstalled.is_some_and(|at| at.elapsed() < SUSPICIOUS);
+        if let Err(error) = ops::after_node_exit(&workspace, is_soon) {
+            tracing::error!("{}", error.message);
+        }
         let pause = workspace.image.ended(reason.clone());
         workspace.publish(Channel::Workspace, "node_exited", &json!({"reason": reason}));
         let Some(pause) = pause else { return };
@@ -141,9 +150,20 @@ fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result
                 tracing::error!("{notice}");
             }
         }
+        let installed = ops::reinstall(&workspace).await;
+        if !installed.seqs.is_empty() {
+            workspace.reinstalled.set(Some(Instant::now()));
+        }
         workspace.image.ready();
         start_application(&workspace).await;
-        workspace.publish(Channel::Workspace, "node_started", &json!({}));
+        let waiting = ops::waiting(&workspace);
+        let data = json!({
+            "reinstalled": installed.seqs.len(), "failed": installed.failures(), "waiting": waiting,
+        });
+        workspace.publish(Channel::Workspace, "node_started", &data);
+        if waiting > 0 {
+            ops::tell_waiting(&workspace);
+        }
     });
 }
 

@@ -242,7 +242,10 @@ pub(super) async fn method(
     Ok(json!({"entry": entry, "findings": findings}).into())
 }
 
-async fn compile_method(workspace: &Rc<Workspace>, request: &Request) -> Result<Compiled, ErrorBody> {
+pub(super) async fn compile_method(
+    workspace: &Rc<Workspace>,
+    request: &Request,
+) -> Result<Compiled, ErrorBody> {
     let class = request.text("class")?;
     let info = class_info(workspace, class).await?;
     let names = |field: &str| -> Vec<String> {
@@ -500,7 +503,8 @@ pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<An
     } else {
         log.active()
     };
-    Ok(json!({"entries": entries.map_err(failed)?}).into())
+    let waiting = log.waiting().map_err(failed)?;
+    Ok(json!({"entries": entries.map_err(failed)?, "waiting": waiting}).into())
 }
 
 pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
@@ -653,7 +657,7 @@ pub(super) fn flush(
     Ok(write_files(workspace, &filter, &caller.session.id)?.into())
 }
 
-fn failed(error: ChangeError) -> ErrorBody {
+pub(super) fn failed(error: ChangeError) -> ErrorBody {
     ErrorBody::new(error.kind(), error.to_string())
 }
 
