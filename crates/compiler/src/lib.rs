@@ -100,6 +100,8 @@ pub struct CompiledInput {
     pub assigns: Vec<EcoString>,
     /// Texts of classes whose methods the input replaced, to be declared once the modules are loaded.
     pub changed: Vec<SourceFile>,
+    /// The methods of the input that are in these texts.
+    pub replaced: Vec<Span>,
 }
 
 #[derive(Clone, Debug)]
@@ -176,6 +178,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
     } else {
         input.modules = modules;
         input.changed = replacements.changed;
+        input.replaced = replacements.replaced;
     }
     input
 }

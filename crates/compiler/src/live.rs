@@ -3,11 +3,14 @@
 //! A method of the class body is replaced in the class's text and compiled alone, as a patch: a module whose function
 //! takes the method's place in the dispatch tables. Sends to `self` inside the class are direct calls, which a patch
 //! does not reach, so the methods that call it directly, and those that call them, become patches with it; where these
-//! are many the class is compiled again. A method the body does not have becomes an extension.
+//! are many the class is compiled again. A method that the body does not have joins it; only classes of the library and
+//! those without a text get it as an extension.
 
 use beamtalk_syntax::ast::{self, ExpressionKind};
+use beamtalk_syntax::definitions::{
+    Change, Dialect, Edit, Key, MethodDefinition, edit, extension_source, method_definition,
+};
 use beamtalk_syntax::diagnostic::Diagnostic;
-use beamtalk_syntax::layout;
 use beamtalk_syntax::span::{LineIndex, Span};
 use ecow::{EcoString, eco_format};
 
@@ -47,7 +50,7 @@ pub fn compile_method(
         }
     };
     let side = if is_class_side { " class" } else { "" };
-    let text = eco_format!("{class}{side} >> {definition}");
+    let text = eco_format!("{class}{side} >> {}", definition.text);
     let parse = beamtalk_syntax::parse_input(&text);
     diagnostics.extend(parse.diagnostics);
     let file = SourceFile {
@@ -58,7 +61,7 @@ pub fn compile_method(
         module: module_name(None, "session").into(),
         origin: Origin::Session,
     };
-    let prefix = file.text.len() - definition.len();
+    let prefix = file.text.len() - definition.text.len();
     let input = compile_input(&file, table, &[]);
     diagnostics.extend(input.diagnostics);
     for diagnostic in &mut diagnostics {
@@ -82,19 +85,10 @@ pub fn compile_method(
 
 /// Where a place of the definition, which starts `prefix` bytes into the text that was compiled, is in the source it was
 /// made from.
-fn span_in_source(span: Span, definition: &str, prefix: usize, source: &str) -> Span {
+fn span_in_source(span: Span, definition: &MethodDefinition, prefix: usize, source: &str) -> Span {
     let leading = source.len() - source.trim_start().len();
-    let is_whole = definition == source.trim();
-    // A bare body got a head, and two blanks after each line end.
-    let head = definition.find('\n').map_or(0, |end| end + 3);
     let place = |offset: u32| {
-        let at = (offset as usize).saturating_sub(prefix);
-        let at = if is_whole {
-            at
-        } else {
-            let inside = definition.get(head..at.max(head)).unwrap_or_default();
-            inside.len() - 2 * inside.matches('\n').count()
-        };
+        let at = definition.place_in_source((offset as usize).saturating_sub(prefix));
         (leading + at).min(source.len()) as u32
     };
     Span::new(place(span.start), place(span.end))
@@ -143,10 +137,20 @@ fn without_method(
     let file = table.class(class)?.source.clone()?;
     let class = class_of(&file, class)?;
     let method = method_of(class, is_class_side, selector)?;
-    let before = file.text.get(..method.span.start as usize)?.trim_end();
-    let after = file.text.get(method.span.end as usize..)?;
-    let new_file = with_text(&file, eco_format!("{before}\n{after}"))?;
+    let key = Key::method(&class.name.text, is_class_side, selector);
+    let new_file = with_change(&file, &key, Change::Remove)?;
     Some((new_file, direct_callers(class, method)))
+}
+
+/// The same file with a definition changed; `None` when that cannot be done.
+fn with_change(file: &SourceFile, key: &Key, change: Change) -> Option<SourceFile> {
+    let dialect = if file.origin == Origin::Session {
+        Dialect::Input
+    } else {
+        Dialect::File
+    };
+    let text = edit(&file.text, dialect, &[Edit { key, change }]).ok()?;
+    with_text(file, text.into())
 }
 
 /// The same file with another text; `None` when that does not parse.
@@ -167,7 +171,7 @@ fn with_text(file: &SourceFile, text: EcoString) -> Option<SourceFile> {
 }
 
 /// The definition with its head, checked against the selector.
-fn definition(selector: &str, source: &str) -> Result<(EcoString, Vec<Diagnostic>), Vec<Diagnostic>> {
+fn definition(selector: &str, source: &str) -> Result<(MethodDefinition, Vec<Diagnostic>), Vec<Diagnostic>> {
     let source = source.trim();
     let (method, diagnostics) = beamtalk_syntax::parse_method(source);
     if let Some(method) = method {
@@ -182,13 +186,12 @@ fn definition(selector: &str, source: &str) -> Result<(EcoString, Vec<Diagnostic
                 message,
             )]);
         }
-        return Ok((source.into(), Vec::new()));
+        return Ok((method_definition(selector, source), Vec::new()));
     }
     let is_unary = selector.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let (body, body_diagnostics) = beamtalk_syntax::parse_body(source);
     if is_unary && !body.is_empty() && !has_errors(&body_diagnostics) {
-        let indented = source.replace('\n', "\n  ");
-        return Ok((eco_format!("{selector} =>\n  {indented}"), Vec::new()));
+        return Ok((method_definition(selector, source), Vec::new()));
     }
     Err(if is_unary && has_errors(&body_diagnostics) {
         body_diagnostics
@@ -229,7 +232,7 @@ pub(crate) fn replacements(
     out
 }
 
-/// `None` when the class's body has no such method or its text is not known.
+/// `None` when the class's text is not known, or is the library's and has no such method.
 fn replacement(
     file: &SourceFile,
     table: &mut ClassTable,
@@ -240,16 +243,23 @@ fn replacement(
     let side_and_selector = (extension.method.is_class, &*extension.method.head.selector);
     let old_file = table.class(name)?.source.clone()?;
     let class = class_of(&old_file, name)?;
-    let old = method_of(class, side_and_selector.0, side_and_selector.1)?;
-    let new_file = replaced_text(&old_file, old, file, &extension.method)?;
+    let old = method_of(class, side_and_selector.0, side_and_selector.1);
+    if old.is_none() && old_file.origin == Origin::Library {
+        return None;
+    }
+    let key = Key::method(name, side_and_selector.0, side_and_selector.1);
+    let source = extension_source(&file.text, extension);
+    let new_file = with_change(&old_file, &key, Change::Put(&source))?;
     table.declare(&new_file);
-    let callers = direct_callers(class, old);
-    let modules = match caller_patches(&new_file, name, &callers, old.is_class, table, diagnostics) {
+    let callers = old.map_or_else(Vec::new, |old| direct_callers(class, old));
+    let new_class = class_of(&new_file, name)?;
+    let new = method_of(new_class, side_and_selector.0, side_and_selector.1)?;
+    let modules = match caller_patches(&new_file, name, &callers, new.is_class, table, diagnostics) {
         Some(mut modules) => {
             modules.push(patch(
                 file,
                 extension,
-                (&old_file, class, old),
+                (&new_file, new_class, new),
                 table,
                 diagnostics,
             ));
@@ -290,47 +300,29 @@ fn caller_patches(
     callers.iter().map(patch_of).collect()
 }
 
-/// The text of a class with one of its methods replaced. The modifiers of the old one stay, as `>>` cannot tell them.
-fn replaced_text(
-    old_file: &SourceFile,
-    old: &ast::Method,
-    file: &SourceFile,
-    method: &ast::Method,
-) -> Option<SourceFile> {
-    let before = old_file.text.get(..old.span.start as usize)?;
-    let after = old_file.text.get(old.span.end as usize..)?;
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let modifiers = old_file
-        .text
-        .get(old.span.start as usize..old.head.span.start as usize)?;
-    let head = Span::new(method.head.span.start, method.span.end);
-    let new = layout::as_member(head.text(&file.text), before.get(line_start..)?);
-    with_text(old_file, eco_format!("{before}{modifiers}{new}{after}"))
-}
-
 /// The method in a module of its own. Frames show it where it stands in the class's new text.
 fn patch(
     file: &SourceFile,
     extension: &ast::Extension,
-    (old_file, class, old): (&SourceFile, &ast::Class, &ast::Method),
+    (class_file, class, method): (&SourceFile, &ast::Class, &ast::Method),
     table: &ClassTable,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> CompiledModule {
-    let line = LineIndex::new(&old_file.text).line(old.span.start);
+    let line = LineIndex::new(&class_file.text).line(method.span.start);
     let lines = LineIndex::new(&file.text).with_line_at(extension.method.span.start, line);
     let name = names::patch_module(extension);
     let place = SourceFile {
-        path: old_file.path.clone(),
+        path: class_file.path.clone(),
         text: file.text.clone(),
         unit: ast::Unit::default(),
-        package: old_file.package.clone(),
+        package: class_file.package.clone(),
         module: name.clone(),
-        origin: old_file.origin,
+        origin: class_file.origin,
     };
     let mut extension = extension.clone();
-    extension.method.doc = extension.method.doc.or_else(|| old.doc.clone());
-    extension.method.is_sealed = old.is_sealed;
-    extension.method.is_internal = old.is_internal;
+    extension.method.doc = extension.method.doc.or_else(|| method.doc.clone());
+    extension.method.is_sealed = method.is_sealed;
+    extension.method.is_internal = method.is_internal;
     let mut module = Module::new(table, &place, &lines, diagnostics);
     module.patch(class, &extension);
     CompiledModule {

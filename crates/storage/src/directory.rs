@@ -386,7 +386,7 @@ impl Directory {
     }
 
     /// Remove what writers that were killed have left; only for one who knows that none is at work.
-    pub(crate) fn remove_temporaries(&self) -> Result<(), StorageError> {
+    pub fn remove_temporaries(&self) -> Result<(), StorageError> {
         for name in self.all_names()? {
             if name.starts_with(TEMPORARY) {
                 self.remove(&name)?;

@@ -32,6 +32,36 @@ pub fn as_member(source: &str, indent: &str) -> String {
     out
 }
 
+/// A text with every line that may move further to the right, and where in the new text the blanks came in.
+pub fn indented(source: &str, by: &str) -> (String, Vec<usize>) {
+    let mut out = String::with_capacity(source.len() + 64);
+    let mut places = vec![0];
+    out.push_str(by);
+    let mut done = 0;
+    for line in movable_lines(source) {
+        out.push_str(source.get(done..line.start).unwrap_or_default());
+        places.push(out.len());
+        out.push_str(by);
+        done = line.start;
+    }
+    out.push_str(source.get(done..).unwrap_or_default());
+    (out, places)
+}
+
+/// A text cut out of a line that has `column` characters before it, with its other lines that much further to the left.
+pub fn at_margin(source: &str, column: usize) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut done = 0;
+    for line in movable_lines(source) {
+        out.push_str(source.get(done..line.start).unwrap_or_default());
+        let rest = source.get(line.start..).unwrap_or_default();
+        let blanks = rest.chars().take(column.min(line.indentation));
+        done = line.start + blanks.map(char::len_utf8).sum::<usize>();
+    }
+    out.push_str(source.get(done..).unwrap_or_default());
+    out
+}
+
 /// The same method with its lines as far left as in a class whose members start at the margin, to compare texts.
 pub fn same_method(a: &str, b: &str) -> bool {
     normal(a) == normal(b)

@@ -7,6 +7,7 @@
 
 pub mod ast;
 pub mod codes;
+pub mod definitions;
 pub mod diagnostic;
 pub mod diff;
 pub mod layout;

@@ -116,8 +116,8 @@ operations! {
     Test "test" Execute "test" ["class?", "method?", "file?", "jobs?"];
     TestAll "test-all" Execute "test" ["jobs?"];
     // Live editing.
-    SaveMethod "save-method" Execute "method" ["class", "selector", "source", "side?"];
-    TryMethod "try-method" Execute "method" ["class", "selector", "source", "side?"];
+    SaveMethod "save-method" Execute "method" ["class", "selector", "source", "side?", "base_sha256?"];
+    TryMethod "try-method" Execute "method" ["class", "selector", "source", "side?", "base_sha256?"];
     SaveClass "save-class" Execute "load" ["source", "path"];
     RemoveMethod "remove-method" Execute "remove" ["class", "selector", "side?"];
     RemoveClass "remove-class" Execute "remove" ["class"];
@@ -128,6 +128,10 @@ operations! {
     Revert "revert" Execute "method" ["seq"];
     Restore "restore" Execute "load" ["seq?", "class?", "all?"];
     ClearChanges "clear-changes" Execute "remove" [];
+    Take "take" Execute "load" ["from", "class?", "file?", "selector?", "side?", "disk_sha256?"];
+    Settle "settle" Execute "flush" ["file", "text", "disk_sha256", "expect?"];
+    Discard "discard" Execute "load" ["seq?", "class?", "all?"];
+    ChangeSides "change-sides" Read "-" ["seq?", "file?", "class?", "selector?", "side?"];
     Flush "flush" Execute "flush" ["class?", "file?", "kind?", "author_kind?", "confirm_destructive?", "force_file?"];
     RecheckImage "recheck-image" Read "-" [];
     ReloadFindings "reload-findings" Read "-" [];

@@ -1,25 +1,24 @@
 //! Changes to the image that files do not have yet: log, flush, revert.
 //!
-//! Every change is recorded before it is acknowledged. `splice` and `plan` decide what a flush does to the sources,
+//! Every change is recorded before it is acknowledged. `plan` decides what a flush does to the sources,
 //! without touching any; `flush` does it in two phases that survive a crash between any two steps.
 
 mod entry;
 mod error;
 mod flush;
 mod log;
+mod merge;
 mod new_class;
 mod plan;
 mod project;
-mod revert;
-mod splice;
 mod store;
 
 #[cfg(test)]
 mod tests;
 
-pub use entry::{AuthorKind, Entry, EntryView, Intent, Kind, NewEntry, Side, State};
+pub use entry::{AuthorKind, Entry, Intent, Kind, NewEntry, Settled, Side, State};
 pub use error::ChangeError;
 pub use log::ChangeLog;
-pub use plan::Filter;
-pub use revert::InverseChange;
-pub(crate) use splice::{class_source, replace_class};
+pub use plan::{Conflict, ConflictReason, Filter};
+pub(crate) use plan::{FileState, Wanted, moved_base};
+pub(crate) use project::hash;

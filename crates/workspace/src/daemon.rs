@@ -6,7 +6,7 @@ mod log;
 mod node;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -362,6 +362,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         loaded: RefCell::new(FxHashMap::default()),
         disk: RefCell::new(Disk::default()),
         not_installed: RefCell::new(BTreeMap::new()),
+        missing: RefCell::new(BTreeSet::new()),
         reinstalled: Cell::new(None),
         classes_changed: Notify::new(),
         findings: RefCell::new(FxHashMap::default()),

@@ -2,6 +2,7 @@
 //!
 //! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
 
+mod changes;
 mod check;
 mod describe;
 mod edit;
@@ -166,7 +167,7 @@ async fn dispatch(
         Op::RemoveClass => edit::remove_class(workspace, caller, request).await,
         Op::PrecheckMethod => edit::precheck(workspace, caller, request).await,
         Op::Changes => {
-            let mut answer = edit::changes(workspace, request)?;
+            let mut answer = changes::changes(workspace, request)?;
             restore::mark_failures(workspace, &mut answer);
             if request.flag("disk")? {
                 let files = workspace.files_changed_on_disk().await;
@@ -174,12 +175,16 @@ async fn dispatch(
             }
             Ok(answer)
         }
-        Op::Dirty => edit::dirty(workspace),
-        Op::Diff => edit::diff(workspace, request),
-        Op::Revert => edit::revert(workspace, caller, request).await,
+        Op::Dirty => changes::dirty(workspace),
+        Op::Diff => changes::diff(workspace, request),
+        Op::Revert => changes::revert(workspace, request).await,
+        Op::Take => changes::take(workspace, request).await,
+        Op::Settle => changes::settle(workspace, request).await,
+        Op::Discard => changes::discard(workspace, request).await,
         Op::Restore => restore::restore(workspace, request).await,
-        Op::ClearChanges => edit::clear(workspace),
-        Op::Flush => edit::flush(workspace, caller, request),
+        Op::ChangeSides => changes::sides(workspace, request),
+        Op::ClearChanges => changes::clear(workspace),
+        Op::Flush => changes::flush(workspace, caller, request),
         Op::RecheckImage => check::recheck(workspace).await,
         Op::ReloadFindings => Ok(check::findings(workspace)),
         Op::Subscribe => watch::subscribe(workspace, caller, request),

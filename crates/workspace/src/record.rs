@@ -132,6 +132,17 @@ fn done(audit: &Audit, request: &Request, answer: &Answer, time: Duration) -> Op
             class: "(pending changes)".to_owned(),
             selector: None,
         },
+        Op::Take | Op::Discard => Event::Load {
+            what: request.op.name().to_owned(),
+            path: own("file").or_else(|| own("class")),
+            classes: strings(answer.fields.get("classes")),
+            sha256: None,
+        },
+        Op::Settle => Event::Flush {
+            class: None,
+            files: vec![named("file")],
+            destructive: false,
+        },
         Op::Flush => Event::Flush {
             class: own("class"),
             files: strings(answer.fields.get("files")),

@@ -53,6 +53,8 @@ pub(crate) struct Workspace {
     pub(crate) disk: RefCell<Disk>,
     /// Pending changes that the node, started anew, did not take.
     pub(crate) not_installed: RefCell<BTreeMap<u64, ErrorBody>>,
+    /// Changes that were pending when the node ended.
+    pub(crate) missing: RefCell<BTreeSet<u64>>,
     /// When pending changes were last installed again.
     pub(crate) reinstalled: Cell<Option<Instant>>,
     /// Classes came or went since they were written down.
@@ -202,15 +204,7 @@ impl Workspace {
     /// The compiler need not know the class any more.
     pub(crate) fn forget_class(&self, class: &str) {
         self.findings.borrow_mut().remove(class);
-        let header = format!("subclass: {class}");
-        self.compiler.known.borrow_mut().forget(|text| {
-            text.text.lines().any(|line| {
-                let line = line.trim();
-                line.ends_with(&header)
-                    || line.contains(&format!("{header} "))
-                    || line.starts_with(&format!("{class} >>"))
-            })
-        });
+        self.compiler.known.borrow_mut().forget_class(class);
     }
 
     /// Files of the project that are not what was loaded: changed, new or gone. Relative to the project where they

@@ -59,7 +59,9 @@ struct Story {
 async fn ask(connection: &Connection, op: &str, with: Value) -> Option<Map<String, Value>> {
     let pending = connection.request(op, fields(with)).ok()?;
     let answer = tokio::time::timeout(Duration::from_secs(30), pending.done()).await;
-    answer.expect("an answer, or the end of the connection, in time").ok()
+    answer
+        .expect("an answer, or the end of the connection, in time")
+        .ok()
 }
 
 fn is_good(answer: Option<&Map<String, Value>>) -> bool {
@@ -106,14 +108,23 @@ impl Story {
         let numbers = |field: &str| -> BTreeSet<u64> {
             let entries = changes[field].as_array().expect("a list").iter();
             let selectors = entries.filter_map(|entry| entry["selector"].as_str());
-            selectors.filter_map(|selector| selector.strip_prefix('m')?.parse().ok()).collect()
+            selectors
+                .filter_map(|selector| selector.strip_prefix('m')?.parse().ok())
+                .collect()
         };
         let (pending, waiting) = (numbers("entries"), numbers("waiting"));
         let is_in_file = |number: &u64| text.contains(&format!("class m{number} => {number}\n"));
         let is_kept = |number: &&u64| {
-            is_in_file(number) || pending.contains(number) || waiting.contains(number) || self.discarded.contains(number)
+            is_in_file(number)
+                || pending.contains(number)
+                || waiting.contains(number)
+                || self.discarded.contains(number)
         };
-        let lost: Vec<&u64> = self.acknowledged.iter().filter(|number| !is_kept(number)).collect();
+        let lost: Vec<&u64> = self
+            .acknowledged
+            .iter()
+            .filter(|number| !is_kept(number))
+            .collect();
         assert!(lost.is_empty(), "lost: {lost:?}\n{changes:?}");
         let wanted: Vec<u64> = (1..=self.next)
             .filter(|number| is_in_file(number) || pending.contains(number))
@@ -121,15 +132,31 @@ impl Story {
         for some in wanted.chunks(40) {
             let sends: Vec<String> = some.iter().map(|number| format!("Target m{number}")).collect();
             let values: Vec<String> = some.iter().map(ToString::to_string).collect();
-            let answer = request(connection, "eval", json!({"code": format!("#({})", sends.join(", "))})).await;
-            assert_eq!(answer.get("text"), Some(&json!(format!("#({})", values.join(", ")))), "{answer:?}");
+            let answer = request(
+                connection,
+                "eval",
+                json!({"code": format!("#({})", sends.join(", "))}),
+            )
+            .await;
+            assert_eq!(
+                answer.get("text"),
+                Some(&json!(format!("#({})", values.join(", ")))),
+                "{answer:?}"
+            );
         }
         if let Some(number) = waiting.iter().find(|number| !is_in_file(number)) {
             let answer = request(connection, "eval", json!({"code": format!("Target m{number}")})).await;
-            assert_eq!(answer["error"]["kind"], "does_not_understand", "m{number} waits: {answer:?}");
+            assert_eq!(
+                answer["error"]["kind"], "does_not_understand",
+                "m{number} waits: {answer:?}"
+            );
         }
-        let entries = ["entries", "waiting"].into_iter().flat_map(|field| changes[field].as_array());
-        let is_waiting = changes["waiting"].as_array().is_some_and(|all| all.iter().any(|one| one["selector"] == "latest"));
+        let entries = ["entries", "waiting"]
+            .into_iter()
+            .flat_map(|field| changes[field].as_array());
+        let is_waiting = changes["waiting"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one["selector"] == "latest"));
         drop(entries);
         if !is_waiting {
             let answer = request(connection, "eval", json!({"code": "Target latest"})).await;
@@ -178,11 +205,16 @@ impl Story {
 async fn wait_for_node(connection: &Connection) {
     let deadline = Instant::now() + Duration::from_secs(40);
     loop {
-        let answer = ask(connection, "eval", json!({"code": "2 + 3"})).await.expect("a connection");
+        let answer = ask(connection, "eval", json!({"code": "2 + 3"}))
+            .await
+            .expect("a connection");
         if answer.get("value") == Some(&json!(5)) {
             return;
         }
-        assert!(Instant::now() < deadline, "the node did not come back: {answer:?}");
+        assert!(
+            Instant::now() < deadline,
+            "the node did not come back: {answer:?}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -209,11 +241,17 @@ fn processes_of(home: &Home) -> BTreeMap<u32, String> {
     let mark = format!("BEAMTALK_HOME={}", home.state().display());
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
             continue;
         };
         let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        let is_ours = environment.split(|byte| *byte == 0).any(|text| text == mark.as_bytes());
+        let is_ours = environment
+            .split(|byte| *byte == 0)
+            .any(|text| text == mark.as_bytes());
         if is_ours && is_alive(pid) {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             found.insert(pid, String::from_utf8_lossy(&line).replace('\0', " "));
@@ -278,7 +316,11 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
     println!("BEAMTALK_KILLS={kills} BEAMTALK_SEED={seed}");
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let home = Home::new("kills");
-    write(&home, "beamtalk.toml", "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n");
+    write(
+        &home,
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n",
+    );
     write(&home, FILE, "Object subclass: Target\n  class latest => 0\n");
     let mut story = Story::default();
     let mut killed = 0;
@@ -295,10 +337,20 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
         let connection = home.connect().await;
         story.verify(&home, &connection).await;
     });
-    println!("{killed} kills, {} changes acknowledged", story.acknowledged.len());
-    assert!(story.acknowledged.len() as u64 > kills / 2, "too few to mean anything");
+    println!(
+        "{killed} kills, {} changes acknowledged",
+        story.acknowledged.len()
+    );
+    assert!(
+        story.acknowledged.len() as u64 > kills / 2,
+        "too few to mean anything"
+    );
     let verified = home.run(&["workspace", "audit", "verify"]);
-    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    assert!(
+        verified.status.success(),
+        "{}",
+        String::from_utf8_lossy(&verified.stdout)
+    );
     assert!(home.run(&["workspace", "stop"]).status.success());
     expect_no_processes(&home);
     let sources = files_below(&home.project().join("src"));

@@ -1,7 +1,5 @@
 //! One change, as it is stored and shown.
 
-use std::ops::Range;
-
 use serde::{Deserialize, Serialize};
 
 /// What was changed. `Instance` and `Class` are methods that were added or replaced on that side.
@@ -68,20 +66,39 @@ pub enum AuthorKind {
     Agent,
 }
 
-/// What became of a change.
+/// Where a change stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
+    /// In the image, and not in its file.
     #[default]
     Pending,
     /// Left from an earlier run: neither in the image nor in its file.
     Waiting,
+    /// Done with; it stays readable. Logs of earlier versions name the reason here.
+    #[serde(alias = "flushed", alias = "cleared", alias = "pruned")]
+    Settled,
+}
+
+/// How a change was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Settled {
     /// It is in its file.
     Flushed,
-    /// Forgotten on request.
+    /// Another change took it back.
+    Reverted,
+    /// Set aside; it can come back.
+    Discarded,
+    /// Forgotten on request; the image keeps the code.
     Cleared,
+    /// The disk's version took its place.
+    Replaced,
     /// An ephemeral change whose time is over.
     Pruned,
+    /// Of a reason that a later version knows.
+    #[serde(other)]
+    Unknown,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,17 +119,22 @@ pub struct Entry {
     /// Names of files below the log's directory.
     pub source_ref: Option<String>,
     pub prev_source_ref: Option<String>,
+    /// The text the image loaded or last flushed for the definition: what the file is compared with. `None`: it had none.
+    #[serde(default)]
+    pub base_ref: Option<String>,
     /// Relative to the project.
     pub source_file: Option<String>,
-    /// Where the method, or the class that is defined anew, stood in the file when the change was made; `None` when it was not there.
-    pub span: Option<Range<usize>>,
-    /// SHA-256 of the file at that time; `None` when there was no file.
-    pub file_hash: Option<String>,
     /// The session.
     pub author: String,
     pub author_kind: AuthorKind,
     #[serde(default)]
     pub state: State,
+    /// Only of a settled one.
+    #[serde(default)]
+    pub settled: Option<Settled>,
+    /// The source is the text of a whole file, not of one definition.
+    #[serde(default)]
+    pub is_whole_file: bool,
 }
 
 impl Entry {
@@ -122,6 +144,17 @@ impl Entry {
 
     pub fn is_waiting(&self) -> bool {
         self.state == State::Waiting
+    }
+
+    /// Neither in its file nor given up.
+    pub fn is_open(&self) -> bool {
+        self.is_pending() || self.is_waiting()
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn settle(&mut self, how: Settled) {
+        self.state = State::Settled;
+        self.settled = Some(how);
     }
 
     pub fn is_durable(&self) -> bool {
@@ -137,26 +170,17 @@ impl Entry {
         }
     }
 
-    pub(crate) fn is_discarded(&self) -> bool {
-        false
-    }
-
-    pub(crate) fn is_whole_file(&self) -> bool {
-        self.kind == Kind::NewClass && self.span.is_none()
-    }
-
     /// Whether both are about the same definition, or one about all of the other's class.
     pub(crate) fn overlaps(&self, other: &Entry) -> bool {
-        let is_class = |entry: &Entry| entry.selector.is_none();
         self.class == other.class
-            && (is_class(self)
-                || is_class(other)
+            && (self.selector.is_none()
+                || other.selector.is_none()
                 || (self.selector == other.selector && self.side == other.side))
     }
 
     /// Another definition of a class that its file had already.
     pub(crate) fn is_redefinition(&self) -> bool {
-        self.kind == Kind::NewClass && self.span.is_some()
+        self.kind == Kind::NewClass && !self.is_whole_file
     }
 
     /// Whether this entry, being later, makes the other one irrelevant.
@@ -179,10 +203,10 @@ impl Entry {
 pub struct EntryView {
     #[serde(flatten)]
     pub entry: Entry,
-    /// Of an earlier start, and never written to its file.
+    /// Waits since an earlier start.
     pub orphan: bool,
     pub prior_epoch: bool,
-    /// Pending in this epoch.
+    /// Pending: in the image and not in its file.
     pub active: bool,
     pub shadowed: bool,
     /// Its file has the same already.
@@ -201,6 +225,10 @@ pub struct NewEntry {
     pub source: Option<String>,
     /// The text before; `None` when there was none.
     pub prev_source: Option<String>,
+    /// The text that the image loaded or last flushed for the definition.
+    pub base: Option<String>,
+    /// `source` is the text of a whole file.
+    pub is_whole_file: bool,
     /// Absolute, or relative to the project.
     pub source_file: Option<String>,
     pub author: String,

@@ -10,6 +10,8 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use beamtalk_storage::{Directory, PRIVATE_FILE};
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::ChangeError;
@@ -118,7 +120,7 @@ pub(crate) fn perform(
         match commit(item) {
             Ok(true) => outcome.done.push(done(item)),
             Ok(false) => {
-                unstage(item);
+                give_up(item);
                 outcome.conflicts.push(Conflict {
                     file: item.file.clone(),
                     reason: ConflictReason::ExternalEdit,
@@ -127,7 +129,7 @@ pub(crate) fn perform(
                 });
             }
             Err(cause) => {
-                unstage(item);
+                give_up(item);
                 outcome
                     .conflicts
                     .push(write_failed(&item.file, &item.seqs, &cause));
@@ -159,7 +161,7 @@ pub(crate) fn recover(
         match journal.phase {
             Phase::Staging => unstage(item),
             Phase::Committing if commit(item).unwrap_or(false) => finished.push(done(item)),
-            Phase::Committing => unstage(item),
+            Phase::Committing => give_up(item),
         }
     }
     retire(&finished)?;
@@ -253,14 +255,28 @@ fn write_aside(item: &Item, content: &str) -> io::Result<()> {
 /// Take back what phase A did to a file. What fails here was not done.
 fn unstage(item: &Item) {
     let undone = if item.new_hash.is_some() {
-        Some(fs::remove_file(&item.aside))
-    } else if item.target.symlink_metadata().is_err() {
-        Some(fs::rename(&item.aside, &item.target))
+        fs::remove_file(&item.aside)
     } else {
-        None
+        rename_to_free(&item.aside, &item.target)
     };
-    if matches!(undone, Some(Ok(()))) {
+    if undone.is_ok() {
         let _ = sync_parent(&item.target);
+    }
+}
+
+/// The same once files may have been exchanged: what lies aside may be somebody else's, and is left alone then.
+fn give_up(item: &Item) {
+    let aside = hash_of(&item.aside).ok().flatten();
+    match &item.new_hash {
+        Some(_) if aside == item.new_hash => unstage(item),
+        Some(_) => {}
+        None => {
+            unstage(item);
+            // Somebody made the file again; what was to be deleted is not wanted any more.
+            if aside == item.old_hash && hash_of(&item.target).ok().flatten().is_some() {
+                let _ = fs::remove_file(&item.aside);
+            }
+        }
     }
 }
 
@@ -269,24 +285,77 @@ fn unstage(item: &Item) {
 /// Put a file in its place; also when that was done before. False when somebody else changed it.
 fn commit(item: &Item) -> io::Result<bool> {
     let (current, aside) = (hash_of(&item.target)?, hash_of(&item.aside)?);
-    if aside.is_none() {
-        return Ok(current == item.new_hash);
-    }
     let Some(new_hash) = &item.new_hash else {
+        if aside.is_none() {
+            return Ok(current.is_none());
+        }
         // Somebody wrote to it before it was moved, or made it again after.
         if aside != item.old_hash || current.is_some() {
             return Ok(false);
         }
-        fs::remove_file(&item.aside)?;
-        sync_parent(&item.target)?;
-        return Ok(true);
+        return leave(item);
     };
-    if current != item.old_hash || aside.as_ref() != Some(new_hash) {
+    let is_new = |hash: &Option<String>| hash.as_ref() == Some(new_hash);
+    if aside.is_none() {
+        return Ok(is_new(&current));
+    }
+    if is_new(&current) && !is_new(&aside) {
+        return exchanged(item, &aside);
+    }
+    if current != item.old_hash || !is_new(&aside) {
         return Ok(false);
     }
-    fs::rename(&item.aside, &item.target)?;
+    if item.old_hash.is_none() {
+        match rename_to_free(&item.aside, &item.target) {
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            outcome => outcome?,
+        }
+        sync_parent(&item.target)?;
+        return Ok(true);
+    }
+    match exchange(item) {
+        Ok(()) => {
+            let aside = hash_of(&item.aside)?;
+            exchanged(item, &aside)
+        }
+        // The file system cannot exchange: a save in this instant would be lost.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            fs::rename(&item.aside, &item.target)?;
+            sync_parent(&item.target)?;
+            Ok(true)
+        }
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+fn exchange(item: &Item) -> Result<(), Errno> {
+    rustix::fs::renameat_with(CWD, &item.aside, CWD, &item.target, RenameFlags::EXCHANGE)
+}
+
+/// The new content is in place; what came out must be what was read, or it goes back.
+fn exchanged(item: &Item, came_out: &Option<String>) -> io::Result<bool> {
+    if *came_out == item.old_hash {
+        return leave(item);
+    }
+    exchange(item)?;
+    Ok(false)
+}
+
+/// The last step: what lies aside is not needed any more.
+fn leave(item: &Item) -> io::Result<bool> {
+    fs::remove_file(&item.aside)?;
     sync_parent(&item.target)?;
     Ok(true)
+}
+
+/// Rename unless something is there already.
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if to.symlink_metadata().is_err() => {
+            fs::rename(from, to)
+        }
+        outcome => Ok(outcome?),
+    }
 }
 
 fn hash_of(path: &Path) -> io::Result<Option<String>> {

@@ -1,21 +1,20 @@
 //! The change log: what was changed, what of it is pending, what to write, how to undo it.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::Path;
 
 use beamtalk_storage::{Directory, time};
+use beamtalk_syntax::definitions::Key;
 use beamtalk_syntax::diff;
 
-use super::entry::{Entry, EntryView, Intent, Kind, NewEntry, Side, State};
+use super::entry::{Entry, EntryView, Intent, Kind, NewEntry, Settled, Side, State};
 use super::error::ChangeError;
 use super::flush::{self, Done};
+use super::merge::{self, Merge};
 use super::new_class::{NewClass, NewClassFault, check_new_class};
-use super::plan::{self, FileState, Filter, FlushReport, FlushedFile, Pending};
+use super::plan::{self, Conflict, FilePlan, FileState, Filter, FlushReport, FlushedFile, Pending, Wanted};
 use super::project::Project;
-use super::revert::{InverseChange, inverse};
-use super::splice::{find_class, find_method, is_readable};
-use super::store::Store;
+use super::store::{Store, Texts};
 
 /// Entries that stay in the log; older ones that nobody waits for go to the archive.
 const DEFAULT_LIMIT: usize = 1000;
@@ -33,8 +32,8 @@ pub struct ChangeLog {
 }
 
 impl ChangeLog {
-    /// Open the log in a directory of its own for the project at `root`. Counts as a start: what was pending is of an
-    /// earlier epoch now. Finishes a flush that a crash interrupted.
+    /// Open the log in a directory of its own for the project at `root`. Counts as a start: what was pending waits now.
+    /// Finishes a flush that a crash interrupted.
     pub fn open(directory: Directory, root: &Path) -> Result<Self, ChangeError> {
         let store = Store::open(directory)?;
         let entries = store.load()?;
@@ -47,8 +46,15 @@ impl ChangeLog {
             limit: DEFAULT_LIMIT,
         };
         log.recover()?;
-        log.prune(|entry| entry.epoch != epoch)?;
-        log.set_state(State::Waiting, |entry| entry.epoch != epoch)?;
+        log.transform(|entry| {
+            let is_left = entry.is_pending() && entry.epoch != epoch;
+            match entry.intent {
+                _ if !is_left => return false,
+                Intent::Ephemeral => entry.settle(Settled::Pruned),
+                Intent::Durable => entry.state = State::Waiting,
+            }
+            true
+        })?;
         Ok(log)
     }
 
@@ -82,32 +88,58 @@ impl ChangeLog {
             not_flushable_reason: new.not_flushable_reason,
             source_ref: None,
             prev_source_ref: None,
+            base_ref: None,
             source_file: new.source_file,
-            span: None,
-            file_hash: None,
             author: new.author,
             author_kind: new.author_kind,
             state: State::Pending,
+            settled: None,
+            is_whole_file: new.is_whole_file,
         };
-        self.place(&mut entry, new.prev_source.is_some());
-        if let Some(source) = &new.source {
-            entry.source_ref = Some(self.store.write_source(seq, "source", source)?);
-        }
-        if let Some(source) = &new.prev_source {
-            entry.prev_source_ref = Some(self.store.write_source(seq, "prev", source)?);
-        }
-        self.store
-            .append(&entry, new.source.as_deref(), new.prev_source.as_deref())?;
+        self.place(&mut entry);
+        let base = self.base_of_new(&entry, new.base)?;
+        let texts = Texts {
+            source: new.source.as_deref(),
+            prev_source: new.prev_source.as_deref(),
+            base: base.as_deref(),
+        };
+        let keep = |role, text: Option<&str>| {
+            text.map(|text| self.store.write_source(seq, role, text))
+                .transpose()
+        };
+        entry.source_ref = keep("source", texts.source)?;
+        entry.prev_source_ref = keep("prev", texts.prev_source)?;
+        entry.base_ref = keep("base", texts.base)?;
+        self.store.append(&entry, texts)?;
         self.entries.push(entry.clone());
         self.archive()?;
         Ok(entry)
+    }
+
+    /// The base of a definition does not move while an entry for it is open, whatever the image has loaded since.
+    fn base_of_new(&self, entry: &Entry, base: Option<String>) -> Result<Option<String>, ChangeError> {
+        let is_of_class = |one: &&Entry| {
+            one.is_open() && one.flushable && one.class == entry.class && one.source_file == entry.source_file
+        };
+        let open: Vec<&Entry> = self.entries.iter().filter(is_of_class).collect();
+        if open.is_empty() || !entry.flushable || entry.is_whole_file {
+            return Ok(base);
+        }
+        let texts = self.texts(&open)?;
+        // The latest creation or removal speaks of the file as a whole.
+        let bases = plan::bases(&pending_of(&texts));
+        if let Some(selector) = &entry.selector {
+            let key = Key::method(&entry.class, entry.side == Some(Side::Class), selector);
+            return Ok(bases.get(&key).cloned().unwrap_or(base));
+        }
+        Ok(base.map(|base| plan::with_definitions(&base, &bases)))
     }
 
     /// The source of a method as this log changed it last, since the start.
     pub fn last_source(&self, class: &str, selector: &str, side: Side) -> Option<String> {
         let mut latest = self.entries.iter().rev();
         let entry = latest.find(|entry| {
-            entry.epoch == self.epoch
+            entry.is_pending()
                 && entry.class == class
                 && entry.selector.as_deref() == Some(selector)
                 && entry.side == Some(side)
@@ -115,8 +147,8 @@ impl ChangeLog {
         self.source(entry).ok().flatten()
     }
 
-    /// Find out where in which file a change belongs, and whether it can be written there.
-    fn place(&self, entry: &mut Entry, is_replacement: bool) {
+    /// Find out in which file a change belongs, and whether it can be written there.
+    fn place(&self, entry: &mut Entry) {
         if entry.not_flushable_reason.is_some() {
             return;
         }
@@ -128,20 +160,20 @@ impl ChangeLog {
             entry.not_flushable_reason = Some(format!("dependency:{file}"));
             return;
         };
-        let is_created = self.pending().any(|one| {
-            one.kind == Kind::NewClass && one.source_file.as_ref() == Some(&relative) && one.is_durable()
-        });
+        let is_created = self
+            .pending()
+            .any(|one| one.is_whole_file && one.source_file.as_ref() == Some(&relative) && one.is_durable());
         match self.project.state(&relative) {
-            FileState::Text { text, hash } if entry.kind == Kind::RemoveClass || is_readable(&text) => {
-                entry.flushable = true;
-                if entry.selector.is_some() || is_replacement {
-                    entry.span = find_span(entry, &text);
+            FileState::Text { text, .. } => {
+                if entry.kind == Kind::RemoveClass || plan::first_error(&text).is_none() {
+                    entry.flushable = true;
+                } else {
+                    entry.not_flushable_reason = Some("dynamic".to_owned());
                 }
-                entry.file_hash = Some(hash);
             }
-            FileState::Missing if is_created || entry.kind == Kind::NewClass => entry.flushable = true,
+            FileState::Missing if is_created || entry.is_whole_file => entry.flushable = true,
             FileState::Outside => entry.not_flushable_reason = Some(format!("dependency:{relative}")),
-            FileState::Text { .. } | FileState::Missing | FileState::Unreadable(_) => {
+            FileState::Missing | FileState::Unreadable(_) => {
                 entry.not_flushable_reason = Some("dynamic".to_owned());
             }
         }
@@ -172,7 +204,7 @@ impl ChangeLog {
             .ok_or(ChangeError::NoEntry { seq })
     }
 
-    /// Entries of this epoch that differ from disk, without those that later ones replaced.
+    /// Pending entries that differ from disk, without those that later ones replaced.
     pub fn active(&self) -> Result<Vec<EntryView>, ChangeError> {
         let mut views = self.all()?;
         views.retain(|view| view.active && !view.shadowed && !view.clean);
@@ -186,28 +218,6 @@ impl ChangeLog {
         Ok(views)
     }
 
-    /// These are in the image again, or not any more.
-    pub fn reopen(&mut self, seqs: &[u64], state: State) -> Result<(), ChangeError> {
-        let mut entries = self.entries.clone();
-        for entry in entries.iter_mut().filter(|entry| seqs.contains(&entry.seq)) {
-            entry.state = state;
-        }
-        self.store.rewrite(&entries)?;
-        self.entries = entries;
-        Ok(())
-    }
-
-    /// Something else took the place of these.
-    pub(crate) fn replace(&mut self, seqs: &[u64]) -> Result<(), ChangeError> {
-        self.set_state(State::Cleared, |entry| seqs.contains(&entry.seq))?;
-        Ok(())
-    }
-
-    /// The node ended: what was only tried is gone with it.
-    pub fn node_ended(&mut self) -> Result<(), ChangeError> {
-        self.prune(|_| true)
-    }
-
     /// Everything that is in the log, oldest first.
     pub fn all(&self) -> Result<Vec<EntryView>, ChangeError> {
         let mut files = BTreeMap::new();
@@ -218,29 +228,31 @@ impl ChangeLog {
     }
 
     fn view(&self, entry: &Entry, files: &mut BTreeMap<String, FileState>) -> Result<EntryView, ChangeError> {
-        let prior_epoch = entry.epoch != self.epoch;
         let active = entry.is_pending();
-        let same = |later: &&Entry| later.state == entry.state;
-        let shadowed = self.entries.iter().filter(same).any(|later| later.shadows(entry));
+        let is_same_state = |later: &&Entry| later.state == entry.state;
+        let shadowed = entry.is_open()
+            && self
+                .entries
+                .iter()
+                .filter(is_same_state)
+                .any(|later| later.shadows(entry));
         let clean = match &entry.source_file {
-            _ if entry.state == State::Flushed => true,
+            _ if entry.settled == Some(Settled::Flushed) => true,
             Some(file) if active && !shadowed && entry.flushable => {
                 let state = files
                     .entry(file.clone())
                     .or_insert_with(|| self.project.state(file));
-                let source = self.source(entry)?;
-                let one = Pending {
-                    entry,
-                    source: source.as_deref(),
-                };
-                plan::is_clean(one, state)
+                let texts = self.texts(&[entry])?;
+                pending_of(&texts)
+                    .first()
+                    .is_some_and(|one| plan::is_clean(*one, state))
             }
             _ => false,
         };
         Ok(EntryView {
             entry: entry.clone(),
             orphan: entry.is_waiting(),
-            prior_epoch,
+            prior_epoch: entry.epoch != self.epoch,
             active,
             shadowed,
             clean,
@@ -269,6 +281,22 @@ impl ChangeLog {
         self.store.read_source(entry.prev_source_ref.as_ref())
     }
 
+    pub fn base(&self, entry: &Entry) -> Result<Option<String>, ChangeError> {
+        self.store.read_source(entry.base_ref.as_ref())
+    }
+
+    /// Entries with their texts.
+    fn texts<'a>(&self, entries: &[&'a Entry]) -> Result<Vec<EntryTexts<'a>>, ChangeError> {
+        let read = |entry: &&'a Entry| {
+            Ok(EntryTexts {
+                entry,
+                source: self.source(entry)?,
+                base: self.base(entry)?,
+            })
+        };
+        entries.iter().map(read).collect()
+    }
+
     /// The change as a unified diff.
     pub fn diff(&self, seq: u64) -> Result<String, ChangeError> {
         let entry = self.entry(seq)?;
@@ -292,24 +320,30 @@ impl ChangeLog {
 
     // ---- flush, revert, clear ----
 
-    /// Write pending changes to their files, on behalf of a session.
-    pub fn flush(&mut self, filter: &Filter, author: &str) -> Result<FlushReport, ChangeError> {
-        self.flush_watched(filter, author, &mut |_| Ok(()))
+    /// Write pending changes to their files, on behalf of a session. `loaded` has the files as the image loaded or last
+    /// flushed them.
+    pub fn flush(
+        &mut self,
+        filter: &Filter,
+        author: &str,
+        loaded: &BTreeMap<String, String>,
+    ) -> Result<FlushReport, ChangeError> {
+        self.flush_watched(filter, author, loaded, &mut |_| Ok(()))
     }
 
     pub(crate) fn flush_watched(
         &mut self,
         filter: &Filter,
         author: &str,
+        loaded: &BTreeMap<String, String>,
         watch: flush::Watch,
     ) -> Result<FlushReport, ChangeError> {
         self.recover()?;
         let filter = Filter {
             file: filter.file.as_ref().map(|file| self.normal(file)),
-            force_file: filter.force_file.as_ref().map(|file| self.normal(file)),
             ..filter.clone()
         };
-        let mut plan = self.plan(&filter)?;
+        let mut plan = self.plan(&filter, loaded)?;
         let (project, epoch) = (self.project.clone(), self.epoch);
         let directory = self.store.directory.clone();
         let plans = std::mem::take(&mut plan.files);
@@ -333,7 +367,9 @@ impl ChangeLog {
                 (Some(_), None) => "created",
                 (Some(_), Some(_)) => "changed",
             };
-            report.flushed += plan.methods;
+            report.flushed += plan.changed;
+            report.merged.extend(plan.is_merged.then(|| plan.file.clone()));
+            report.bases.push((plan.file.clone(), plan.base.clone()));
             report.files.push(FlushedFile {
                 file: plan.file.clone(),
                 kind,
@@ -348,29 +384,78 @@ impl ChangeLog {
         Ok(report)
     }
 
-    fn normal(&self, file: &str) -> String {
+    /// A path as entries have it.
+    pub(crate) fn normal(&self, file: &str) -> String {
         self.project.relative(file).unwrap_or_else(|| file.to_owned())
     }
 
-    fn plan(&self, filter: &Filter) -> Result<plan::Plan, ChangeError> {
+    /// What a file of the project is now.
+    pub(crate) fn file_state(&self, file: &str) -> FileState {
+        self.project.state(file)
+    }
+
+    fn plan(&self, filter: &Filter, loaded: &BTreeMap<String, String>) -> Result<plan::Plan, ChangeError> {
+        let pending: Vec<&Entry> = self.pending().collect();
         let mut files = BTreeMap::new();
-        let mut sources = Vec::new();
-        for entry in self.pending() {
-            sources.push((entry, self.source(entry)?));
-            if let Some(file) = &entry.source_file {
-                files
-                    .entry(file.clone())
-                    .or_insert_with(|| self.project.state(file));
-            }
+        for file in pending.iter().filter_map(|entry| entry.source_file.as_ref()) {
+            files
+                .entry(file.clone())
+                .or_insert_with(|| self.project.state(file));
         }
-        let pending: Vec<Pending> = sources
+        let texts = self.texts(&pending)?;
+        Ok(plan::plan(&pending_of(&texts), &files, loaded, filter))
+    }
+
+    /// What flushing everything would leave out, without doing any of it.
+    pub fn conflicts(&self, loaded: &BTreeMap<String, String>) -> Result<Vec<Conflict>, ChangeError> {
+        Ok(self.plan(&Filter::default(), loaded)?.report.conflicts)
+    }
+
+    /// What the image wants of the definitions of a file, by its pending entries; ephemeral ones count.
+    pub(crate) fn wanted(&self, file: &str) -> Result<Vec<Wanted>, ChangeError> {
+        let of_file = |entry: &&Entry| entry.source_file.as_deref() == Some(file);
+        let entries: Vec<&Entry> = self.pending().filter(of_file).collect();
+        let texts = self.texts(&entries)?;
+        Ok(plan::wanted(&pending_of(&texts)))
+    }
+
+    /// What the image is to have of a file whose text on disk is this: what is on disk, and its own version of what is
+    /// pending.
+    pub(crate) fn merge(&self, file: &str, disk: &str) -> Result<Merge, ChangeError> {
+        let of_file = |entry: &&Entry| entry.source_file.as_deref() == Some(file);
+        let entries: Vec<&Entry> = self.pending().filter(of_file).collect();
+        let texts = self.texts(&entries)?;
+        Ok(merge::merge(file, &pending_of(&texts), disk))
+    }
+
+    /// Entries that are meant by a file, or a class and a method of it.
+    pub(crate) fn select(&self, is_meant: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        self.entries
             .iter()
-            .map(|(entry, source)| Pending {
-                entry,
-                source: source.as_deref(),
-            })
-            .collect();
-        Ok(plan::plan(&pending, &files, filter))
+            .filter(|entry| is_meant(entry))
+            .cloned()
+            .collect()
+    }
+
+    /// The definitions of files that an open entry is about, with their bases.
+    pub(crate) fn wanted_of(&self, entry: &Entry) -> Result<Vec<Wanted>, ChangeError> {
+        let texts = self.texts(&[entry])?;
+        Ok(plan::wanted(&pending_of(&texts)))
+    }
+
+    /// Write one text to one file, on behalf of whoever chose it.
+    pub(crate) fn write_file(
+        &mut self,
+        file: &str,
+        content: &str,
+        old_hash: Option<String>,
+    ) -> Result<Vec<Conflict>, ChangeError> {
+        self.recover()?;
+        let plan = FilePlan::whole(file, content, old_hash);
+        let (project, epoch) = (self.project.clone(), self.epoch);
+        let directory = self.store.directory.clone();
+        let outcome = flush::perform(&directory, &project, &[plan], epoch, &mut |_| Ok(()), |_| Ok(()))?;
+        Ok(outcome.conflicts)
     }
 
     fn recover(&mut self) -> Result<(), ChangeError> {
@@ -378,54 +463,75 @@ impl ChangeLog {
         flush::recover(&directory, |done| self.retire(done, &[]))
     }
 
-    /// Note what is in its file now. Changes of the same files that still wait are measured against the new text.
+    /// Note what is in its file now.
     fn retire(&mut self, done: &[Done], clean: &[u64]) -> Result<(), ChangeError> {
-        if done.is_empty() && clean.is_empty() {
-            return Ok(());
-        }
         let seqs: Vec<u64> = done
             .iter()
             .flat_map(|done| &done.seqs)
             .chain(clean)
             .copied()
             .collect();
-        let mut entries = self.entries.clone();
-        for entry in &mut entries {
-            if seqs.contains(&entry.seq) {
-                entry.state = State::Flushed;
-            } else if entry.is_pending()
-                && done
-                    .iter()
-                    .any(|done| Some(&done.file) == entry.source_file.as_ref())
-            {
-                self.place_again(entry);
+        self.settle(&seqs, Settled::Flushed)
+    }
+
+    /// Nobody waits for these any more.
+    pub fn settle(&mut self, seqs: &[u64], how: Settled) -> Result<(), ChangeError> {
+        self.transform(|entry| {
+            let is_meant = seqs.contains(&entry.seq) && entry.is_open();
+            if is_meant {
+                entry.settle(how);
             }
-        }
-        self.store.rewrite(&entries)?;
-        self.entries = entries;
+            is_meant
+        })?;
         Ok(())
     }
 
-    fn place_again(&self, entry: &mut Entry) {
-        let Some(file) = &entry.source_file else { return };
-        if let FileState::Text { text, hash } = self.project.state(file) {
-            if entry.selector.is_some() || entry.is_redefinition() {
-                entry.span = find_span(entry, &text);
+    /// These are in the image again, or not any more.
+    pub fn reopen(&mut self, seqs: &[u64], state: State) -> Result<(), ChangeError> {
+        self.transform(|entry| {
+            let is_meant = seqs.contains(&entry.seq) && entry.state != state;
+            if is_meant {
+                entry.state = state;
+                entry.settled = None;
             }
-            entry.file_hash = Some(hash);
-        }
+            is_meant
+        })?;
+        Ok(())
     }
 
-    /// The change that undoes an entry.
-    pub fn revert(&self, seq: u64) -> Result<InverseChange, ChangeError> {
-        let entry = self.entry(seq)?;
-        let file = entry.source_file.as_ref().map(|file| self.project.state(file));
-        inverse(entry, self.previous_source(entry)?, self.epoch, file.as_ref())
+    /// The node ended: what was only tried is gone, and of the rest nothing is in the image. Answers the changes that
+    /// wait because of that.
+    pub(crate) fn node_ended(&mut self) -> Result<Vec<u64>, ChangeError> {
+        self.prune(|_| true)?;
+        let pending: Vec<u64> = self.pending().map(|entry| entry.seq).collect();
+        self.reopen(&pending, State::Waiting)?;
+        Ok(pending)
     }
 
-    /// Forget everything that is pending; says how many entries that were.
+    /// Another base for an open entry.
+    pub fn rebase(&mut self, seq: u64, base: Option<&str>) -> Result<(), ChangeError> {
+        let reference = base
+            .map(|base| self.store.replace_source(seq, "base", base))
+            .transpose()?;
+        self.transform(|entry| {
+            let is_meant = entry.seq == seq;
+            if is_meant {
+                entry.base_ref.clone_from(&reference);
+            }
+            is_meant
+        })?;
+        Ok(())
+    }
+
+    /// Forget everything that is pending or waits; says how many entries that were.
     pub fn clear(&mut self) -> Result<usize, ChangeError> {
-        self.set_state(State::Cleared, |_| true)
+        self.transform(|entry| {
+            let is_meant = entry.is_open();
+            if is_meant {
+                entry.settle(Settled::Cleared);
+            }
+            is_meant
+        })
     }
 
     /// Move everything to the archive, for a start from the files alone.
@@ -435,8 +541,8 @@ impl ChangeLog {
         };
         // The last one stays: numbers go on from it.
         let mut last = last.clone();
-        if last.is_pending() {
-            last.state = State::Cleared;
+        if last.is_open() {
+            last.settle(Settled::Cleared);
         }
         self.store.archive(old, std::slice::from_ref(&last))?;
         self.entries = vec![last];
@@ -444,21 +550,23 @@ impl ChangeLog {
     }
 
     fn prune(&mut self, is_over: impl Fn(&Entry) -> bool) -> Result<(), ChangeError> {
-        self.set_state(State::Pruned, |entry| {
-            entry.intent == Intent::Ephemeral && is_over(entry)
+        self.transform(|entry| {
+            let is_meant = entry.is_pending() && entry.intent == Intent::Ephemeral && is_over(entry);
+            if is_meant {
+                entry.settle(Settled::Pruned);
+            }
+            is_meant
         })?;
         Ok(())
     }
 
-    fn set_state(&mut self, state: State, is_meant: impl Fn(&Entry) -> bool) -> Result<usize, ChangeError> {
+    /// Change entries in the log and on disk; `change` says whether it did. Answers how many were changed.
+    fn transform(&mut self, mut change: impl FnMut(&mut Entry) -> bool) -> Result<usize, ChangeError> {
         let mut entries = self.entries.clone();
-        let mut count = 0;
-        for entry in entries.iter_mut().filter(|entry| entry.is_pending()) {
-            if is_meant(entry) {
-                entry.state = state;
-                count += 1;
-            }
-        }
+        let count = entries
+            .iter_mut()
+            .filter_map(|entry| change(entry).then_some(()))
+            .count();
         if count > 0 {
             self.store.rewrite(&entries)?;
             self.entries = entries;
@@ -474,8 +582,7 @@ impl ChangeLog {
         let last = self.entries.last().map(|entry| entry.seq);
         let (mut old, mut kept) = (Vec::new(), Vec::new());
         for entry in &self.entries {
-            let is_waiting = entry.is_pending() || entry.is_waiting();
-            if surplus > 0 && !is_waiting && Some(entry.seq) != last {
+            if surplus > 0 && !entry.is_open() && Some(entry.seq) != last {
                 surplus -= 1;
                 old.push(entry.clone());
             } else {
@@ -488,14 +595,20 @@ impl ChangeLog {
     }
 }
 
-/// Where in the text the method stands, or the class that was defined anew.
-fn find_span(entry: &Entry, text: &str) -> Option<Range<usize>> {
-    match (&entry.selector, entry.kind) {
-        (Some(selector), _) => {
-            let side = entry.side.unwrap_or(Side::Instance);
-            find_method(text, &entry.class, side, selector)
-        }
-        (None, Kind::NewClass) => find_class(text, &entry.class),
-        (None, _) => None,
-    }
+/// An entry with the texts that decide about its file.
+struct EntryTexts<'a> {
+    entry: &'a Entry,
+    source: Option<String>,
+    base: Option<String>,
+}
+
+fn pending_of<'a>(texts: &'a [EntryTexts]) -> Vec<Pending<'a>> {
+    texts
+        .iter()
+        .map(|one| Pending {
+            entry: one.entry,
+            source: one.source.as_deref(),
+            base: one.base.as_deref(),
+        })
+        .collect()
 }

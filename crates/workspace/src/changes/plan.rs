@@ -1,12 +1,18 @@
-//! What a flush would do: pure, from the pending entries and what is known about their files.
+//! What a flush would do: pure, from the open entries, what is known about their files, and what the image loaded of them.
+//!
+//! Every definition is compared three ways: its base (as loaded or last flushed), the image (the latest entry), the disk.
+//! A file is written only where each definition that the image changed is on disk what it was in its base; whatever else
+//! somebody changed on disk stays.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use beamtalk_syntax::definitions::{
+    Change, Dialect, Edit, Key, Outline, class_changes, edit, remove_class, says,
+};
+use beamtalk_syntax::span::LineIndex;
 use serde::Serialize;
 
 use super::entry::{AuthorKind, Entry, Kind, Side};
-use super::splice::{Change, Edit, replace_class, splice};
 
 /// Which entries a flush takes; the default takes all that leave their file in place.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +26,6 @@ pub struct Filter {
     pub author_kinds: Vec<AuthorKind>,
     /// Classes that were removed lose their files.
     pub confirm_destructive: bool,
-    /// Write to this file although it is not what it was.
-    pub force_file: Option<String>,
 }
 
 impl Filter {
@@ -50,23 +54,55 @@ pub(crate) enum FileState {
     Unreadable(String),
 }
 
-/// An entry with its source.
+/// An entry with its texts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) source: Option<&'a str>,
+    pub(crate) base: Option<&'a str>,
+}
+
+/// One definition as the image wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) key: Key,
+    /// `None`: gone.
+    pub(crate) source: Option<String>,
+    pub(crate) base: Option<String>,
+}
+
+impl Wanted {
+    /// Whether a text has it so already.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        match &self.source {
+            Some(source) => says(text, &self.key, source),
+            None => Outline::of_file(text).text_of(&self.key).is_none(),
+        }
+    }
+
+    pub(crate) fn edit(&self) -> Edit<'_> {
+        Edit {
+            key: &self.key,
+            change: self.source.as_deref().map_or(Change::Remove, Change::Put),
+        }
+    }
 }
 
 /// What a flush did, as the wire tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FlushReport {
-    /// How many methods were written or taken out, and classes written anew.
+    /// How many definitions were written or taken out, and classes removed.
     pub flushed: usize,
     pub files: Vec<FlushedFile>,
+    /// Files that had also changed on disk.
+    pub merged: Vec<String>,
     pub new_classes: Vec<String>,
     pub removed_classes: Vec<String>,
     pub skipped: Vec<Skip>,
     pub conflicts: Vec<Conflict>,
+    /// What the image has as the base of these files from now on.
+    #[serde(skip)]
+    pub bases: Vec<(String, Option<String>)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -90,6 +126,7 @@ pub struct Skip {
 pub struct Conflict {
     pub file: String,
     pub reason: ConflictReason,
+    /// The definitions concerned, or what is wrong with the file.
     pub detail: Option<String>,
     /// The entries that stay pending.
     pub seqs: Vec<u64>,
@@ -115,10 +152,30 @@ pub(crate) struct FilePlan {
     pub(crate) old_hash: Option<String>,
     /// Entries that are done with it.
     pub(crate) retired: Vec<u64>,
-    /// How many methods it changes, and classes it has anew.
-    pub(crate) methods: usize,
+    /// How many definitions it changes.
+    pub(crate) changed: usize,
+    pub(crate) is_merged: bool,
     pub(crate) new_class: Option<String>,
     pub(crate) removed_class: Option<String>,
+    /// The base of the file once it is written.
+    pub(crate) base: Option<String>,
+}
+
+impl FilePlan {
+    /// A file that is to have this text.
+    pub(crate) fn whole(file: &str, content: &str, old_hash: Option<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            content: Some(content.to_owned()),
+            old_hash,
+            retired: Vec::new(),
+            changed: 0,
+            is_merged: false,
+            new_class: None,
+            removed_class: None,
+            base: Some(content.to_owned()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -130,10 +187,15 @@ pub(crate) struct Plan {
     pub(crate) report: FlushReport,
 }
 
-/// `pending` holds the entries of this epoch, oldest first.
-pub(crate) fn plan(pending: &[Pending], files: &BTreeMap<String, FileState>, filter: &Filter) -> Plan {
+/// `pending` holds the pending entries, oldest first; `loaded` the texts of files as the image has them for its base.
+pub(crate) fn plan(
+    pending: &[Pending],
+    files: &BTreeMap<String, FileState>,
+    loaded: &BTreeMap<String, String>,
+    filter: &Filter,
+) -> Plan {
     let mut plan = Plan::default();
-    let mut candidates: Vec<Pending> = Vec::new();
+    let mut groups: BTreeMap<&str, Vec<Pending>> = BTreeMap::new();
     for one in pending.iter().filter(|one| filter.admits(one.entry)) {
         let reason = match &one.entry.not_flushable_reason {
             Some(reason) => Some(reason.as_str()),
@@ -141,17 +203,14 @@ pub(crate) fn plan(pending: &[Pending], files: &BTreeMap<String, FileState>, fil
             None if !one.entry.flushable => Some("dynamic"),
             None => None,
         };
-        match reason {
-            None => candidates.push(*one),
-            Some(_) if pending.iter().any(|later| later.entry.shadows(one.entry)) => {}
-            Some(reason) => plan.report.skipped.push(skip(one.entry, reason)),
-        }
-    }
-    let mut groups: BTreeMap<&str, Vec<Pending>> = BTreeMap::new();
-    for one in &candidates {
-        let is_shadowed = candidates.iter().any(|later| later.entry.shadows(one.entry));
-        if let (Some(file), false) = (&one.entry.source_file, is_shadowed) {
-            groups.entry(file).or_default().push(*one);
+        let is_shadowed = pending
+            .iter()
+            .any(|later| later.entry.is_durable() && later.entry.shadows(one.entry));
+        match (reason, &one.entry.source_file) {
+            _ if is_shadowed => {}
+            (Some(reason), _) => plan.report.skipped.push(skip(one.entry, reason)),
+            (None, Some(file)) => groups.entry(file).or_default().push(*one),
+            (None, None) => {}
         }
     }
     for (file, group) in groups {
@@ -160,11 +219,77 @@ pub(crate) fn plan(pending: &[Pending], files: &BTreeMap<String, FileState>, fil
             group: &group,
             pending,
             state: files.get(file).unwrap_or(&FileState::Missing),
-            is_forced: filter.force_file.as_deref() == Some(file),
+            loaded: loaded.get(file).map(String::as_str),
         };
         target.plan(filter, &mut plan);
     }
     plan
+}
+
+/// What the entries of a file want of its definitions, the latest word for each. `entries` are oldest first.
+pub(crate) fn wanted(entries: &[Pending]) -> Vec<Wanted> {
+    let mut all: BTreeMap<Key, Wanted> = BTreeMap::new();
+    for one in entries {
+        let entry = one.entry;
+        match (&entry.selector, entry.kind) {
+            (Some(selector), _) => {
+                let is_class = entry.side == Some(Side::Class);
+                let key = Key::method(&entry.class, is_class, selector);
+                let wanted = Wanted {
+                    key: key.clone(),
+                    source: one.source.map(str::to_owned),
+                    base: one.base.map(str::to_owned),
+                };
+                all.insert(key, wanted);
+            }
+            (None, Kind::NewClass) if entry.is_redefinition() => {
+                all.retain(|key, _| key.class != entry.class);
+                let base = one.base.unwrap_or_default();
+                let before = Outline::of_file(base);
+                for (key, source) in class_changes(&entry.class, base, one.source.unwrap_or_default()) {
+                    let base = before.text_of(&key);
+                    all.insert(key.clone(), Wanted { key, source, base });
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    all.into_values().collect()
+}
+
+/// The bases that entries hold for definitions.
+pub(crate) fn bases(entries: &[Pending]) -> BTreeMap<Key, Option<String>> {
+    let mut all = BTreeMap::new();
+    for one in entries {
+        let entry = one.entry;
+        match (&entry.selector, entry.kind) {
+            (Some(selector), _) => {
+                let is_class = entry.side == Some(Side::Class);
+                let base = one.base.map(str::to_owned);
+                all.insert(Key::method(&entry.class, is_class, selector), base);
+            }
+            (None, Kind::NewClass | Kind::RemoveClass) if !entry.is_whole_file => {
+                let before = Outline::of_file(one.base.unwrap_or_default());
+                for key in before.keys() {
+                    all.insert(key.clone(), before.text_of(key));
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    all
+}
+
+/// A text with these definitions in it.
+pub(crate) fn with_definitions(text: &str, definitions: &BTreeMap<Key, Option<String>>) -> String {
+    let edits: Vec<Edit> = definitions
+        .iter()
+        .map(|(key, source)| Edit {
+            key,
+            change: source.as_deref().map_or(Change::Remove, Change::Put),
+        })
+        .collect();
+    edit(text, Dialect::File, &edits).unwrap_or_else(|_| text.to_owned())
 }
 
 /// Whether the file of an entry has the same already.
@@ -174,14 +299,11 @@ pub(crate) fn is_clean(one: Pending, state: &FileState) -> bool {
     }
     match (one.entry.kind, state) {
         (Kind::RemoveClass, FileState::Missing) => true,
-        (Kind::NewClass, FileState::Text { text, .. }) if one.entry.is_redefinition() => {
-            redefined(&one, text).is_some_and(|new_text| new_text == *text)
+        (Kind::RemoveClass, FileState::Text { text, .. }) => {
+            Outline::of_file(text).class(&one.entry.class).is_none()
         }
-        (Kind::NewClass, FileState::Text { text, .. }) => one.source == Some(text),
-        (Kind::Instance | Kind::Class | Kind::RemoveMethod, FileState::Text { text, .. }) => edit(&one)
-            .is_some_and(|edit| {
-                splice(text, &[Edit { span: None, ..edit }]).is_ok_and(|new_text| new_text == *text)
-            }),
+        (Kind::NewClass, FileState::Text { text, .. }) if one.entry.is_whole_file => one.source == Some(text),
+        (_, FileState::Text { text, .. }) => wanted(&[one]).iter().all(|wanted| wanted.is_in(text)),
         _ => false,
     }
 }
@@ -196,24 +318,12 @@ fn skip(entry: &Entry, reason: &str) -> Skip {
     }
 }
 
-/// The text of a file with the new definition of one of its classes.
-fn redefined(one: &Pending, text: &str) -> Option<String> {
-    replace_class(text, &one.entry.class, one.source?)
-}
-
-fn edit<'a>(one: &Pending<'a>) -> Option<Edit<'a>> {
-    let change = match one.entry.kind {
-        Kind::Instance | Kind::Class => Change::Put(one.source?),
-        Kind::RemoveMethod => Change::Remove,
-        Kind::NewClass | Kind::RemoveClass | Kind::Unknown => return None,
-    };
-    Some(Edit {
-        class: &one.entry.class,
-        side: one.entry.side.unwrap_or(Side::Instance),
-        selector: one.entry.selector.as_deref()?,
-        span: one.entry.span.as_ref(),
-        change,
-    })
+/// The first thing that is wrong with a text, with its line.
+pub(crate) fn first_error(text: &str) -> Option<String> {
+    let outline = Outline::of_file(text);
+    let error = outline.error()?;
+    let line = LineIndex::new(text).line(error.span.start);
+    Some(format!("line {line}: {}", error.message))
 }
 
 /// One file with the entries that shall change it.
@@ -222,10 +332,10 @@ struct TargetFile<'a> {
     group: &'a [Pending<'a>],
     pending: &'a [Pending<'a>],
     state: &'a FileState,
-    is_forced: bool,
+    loaded: Option<&'a str>,
 }
 
-impl<'a> TargetFile<'a> {
+impl TargetFile<'_> {
     fn plan(&self, filter: &Filter, plan: &mut Plan) {
         let detail = match self.state {
             FileState::Outside => Some("the file is not in the project".to_owned()),
@@ -233,14 +343,16 @@ impl<'a> TargetFile<'a> {
             FileState::Missing | FileState::Text { .. } => None,
         };
         if let Some(detail) = detail {
-            self.conflict(plan, ConflictReason::WriteFailed, Some(detail), self.seqs());
-            return;
+            return self.conflict(plan, ConflictReason::WriteFailed, Some(detail));
         }
-        let of_kind = |kind| self.group.iter().find(|one| one.entry.kind == kind);
-        if let Some(removal) = of_kind(Kind::RemoveClass) {
-            self.deletion(removal, filter, plan);
-        } else {
-            self.writing(of_kind(Kind::NewClass), plan);
+        if let Some(removal) = self.group.iter().find(|one| one.entry.kind == Kind::RemoveClass) {
+            return self.removal(removal, filter, plan);
+        }
+        let creation = self.group.iter().find(|one| one.entry.is_whole_file);
+        match (creation, self.state) {
+            (Some(creation), _) => self.creation(creation, plan),
+            (None, FileState::Text { text, hash }) => self.changes(text, hash, plan),
+            (None, _) => self.conflict(plan, ConflictReason::FileMissing, None),
         }
     }
 
@@ -248,152 +360,174 @@ impl<'a> TargetFile<'a> {
         self.group.iter().map(|one| one.entry.seq).collect()
     }
 
-    /// The entry and everything pending that it makes irrelevant.
-    fn chain(&self, one: &Pending) -> Vec<u64> {
-        let shadowed = self
-            .pending
+    /// The entries of the file and everything pending that they make irrelevant.
+    fn retired(&self) -> Vec<u64> {
+        let is_done = |one: &&Pending| {
+            one.entry.is_durable()
+                && self
+                    .group
+                    .iter()
+                    .any(|later| later.entry.seq == one.entry.seq || later.entry.shadows(one.entry))
+        };
+        self.pending
             .iter()
-            .filter(|earlier| earlier.entry.is_durable() && one.entry.shadows(earlier.entry));
-        shadowed
-            .map(|earlier| earlier.entry.seq)
-            .chain([one.entry.seq])
+            .filter(is_done)
+            .map(|one| one.entry.seq)
             .collect()
     }
 
-    fn conflict(&self, plan: &mut Plan, reason: ConflictReason, detail: Option<String>, seqs: Vec<u64>) {
+    fn conflict(&self, plan: &mut Plan, reason: ConflictReason, detail: Option<String>) {
         plan.report.conflicts.push(Conflict {
             file: self.file.to_owned(),
             reason,
             detail,
-            seqs,
+            seqs: self.seqs(),
         });
     }
 
-    /// The file is not what it was when the first of its pending changes was made.
-    fn is_edited(&self, hash: &str) -> bool {
-        let recorded = self
-            .pending
-            .iter()
-            .filter(|one| one.entry.flushable && one.entry.source_file.as_deref() == Some(self.file))
-            .find_map(|one| one.entry.file_hash.as_deref());
-        !self.is_forced && recorded.is_some_and(|recorded| recorded != hash)
+    fn file_plan(&self, content: Option<String>, old_hash: Option<&String>) -> FilePlan {
+        FilePlan {
+            base: content.clone(),
+            retired: self.retired(),
+            content: content.clone(),
+            ..FilePlan::whole(
+                self.file,
+                content.as_deref().unwrap_or_default(),
+                old_hash.cloned(),
+            )
+        }
     }
 
-    fn deletion(&self, removal: &Pending, filter: &Filter, plan: &mut Plan) {
+    /// A class that goes: with its file, or out of a file that holds more.
+    fn removal(&self, removal: &Pending, filter: &Filter, plan: &mut Plan) {
         let class = &removal.entry.class;
-        let FileState::Text { hash, .. } = self.state else {
-            plan.clean.extend(self.chain(removal));
+        let (FileState::Text { text, hash }, base) = (self.state, removal.base.unwrap_or_default()) else {
+            plan.clean.extend(self.retired());
             plan.report.removed_classes.push(class.clone());
             return;
         };
-        if !filter.confirm_destructive {
-            plan.report.skipped.push(skip(removal.entry, "destructive"));
-        } else if self.is_edited(hash) {
-            self.conflict(plan, ConflictReason::ExternalEdit, None, self.seqs());
-        } else {
-            plan.files.push(FilePlan {
-                file: self.file.to_owned(),
-                content: None,
-                old_hash: Some(hash.clone()),
-                retired: self.chain(removal),
-                methods: 0,
-                new_class: None,
-                removed_class: Some(class.clone()),
-            });
+        if let Some(error) = first_error(text) {
+            return self.conflict(plan, ConflictReason::ExternalEdit, Some(error));
         }
+        let (disk, before) = (Outline::of_file(text), Outline::of_file(base));
+        if disk.class(class).is_none() {
+            plan.clean.extend(self.retired());
+            plan.report.removed_classes.push(class.clone());
+            return;
+        }
+        let mut file = self.file_plan(None, Some(hash));
+        if disk.has_more_than(class) {
+            let parts = |outline: &Outline| -> Vec<(Key, Option<String>)> {
+                let own = outline.keys().filter(|key| key.class == *class);
+                own.map(|key| (key.clone(), outline.text_of(key))).collect()
+            };
+            if parts(&disk) != parts(&before) {
+                return self.conflict(plan, ConflictReason::ExternalEdit, Some(class.clone()));
+            }
+            file.content = Some(remove_class(text, class));
+            file.base = self.loaded.map(|loaded| remove_class(loaded, class));
+            file.is_merged = self.loaded.is_some_and(|loaded| loaded != text);
+        } else if !filter.confirm_destructive {
+            return plan.report.skipped.push(skip(removal.entry, "destructive"));
+        } else if text != base {
+            return self.conflict(plan, ConflictReason::ExternalEdit, Some(class.clone()));
+        }
+        file.changed = 1;
+        file.removed_class = Some(class.clone());
+        plan.files.push(file);
     }
 
-    fn writing(&self, definition: Option<&Pending<'a>>, plan: &mut Plan) {
-        let creation = definition.filter(|one| !one.entry.is_redefinition());
-        let redefinition = definition.filter(|one| one.entry.is_redefinition());
-        let made = creation.and_then(|one| one.source);
-        let base = match (made, self.state) {
-            (Some(source), FileState::Missing) => Cow::Borrowed(source),
-            (Some(source), FileState::Text { text, .. }) if text == source || self.is_forced => {
-                Cow::Borrowed(source)
-            }
-            (Some(_), _) => {
-                return self.conflict(plan, ConflictReason::TargetExists, None, self.seqs());
-            }
-            (None, FileState::Text { text, .. }) => match redefinition {
-                None => Cow::Borrowed(text.as_str()),
-                Some(one) => match redefined(one, text) {
-                    Some(text) => Cow::Owned(text),
-                    None => return self.misplaced(one, plan),
-                },
-            },
-            (None, _) => {
-                return self.conflict(plan, ConflictReason::FileMissing, None, self.seqs());
-            }
-        };
-        let (content, applied) = self.spliced(&base, redefinition.is_some(), plan);
-        let mut retired: Vec<u64> = applied.iter().flat_map(|one| self.chain(one)).collect();
-        retired.extend(definition.into_iter().flat_map(|one| self.chain(one)));
-        let old_hash = match self.state {
-            FileState::Text { text, .. } if *text == content => {
-                plan.clean.extend(retired);
-                return;
-            }
-            FileState::Text { hash, .. } if made.is_none() && self.is_edited(hash) => {
-                return self.conflict(plan, ConflictReason::ExternalEdit, None, self.seqs());
-            }
-            FileState::Text { hash, .. } => Some(hash.clone()),
-            FileState::Missing | FileState::Outside | FileState::Unreadable(_) => None,
-        };
-        plan.files.push(FilePlan {
-            file: self.file.to_owned(),
-            content: Some(content),
-            old_hash,
-            retired,
-            methods: applied.len() + redefinition.iter().len(),
-            new_class: creation.map(|one| one.entry.class.clone()),
-            removed_class: None,
-        });
-    }
-
-    /// What was changed is not in the file any more. A file that somebody edited is told as such, once.
-    fn misplaced(&self, one: &Pending, plan: &mut Plan) {
-        let is_edited = matches!(self.state, FileState::Text { hash, .. } if self.is_edited(hash));
-        let reason = if is_edited {
-            ConflictReason::ExternalEdit
-        } else {
-            ConflictReason::SpanOutOfRange
-        };
-        self.conflict(plan, reason, Some(one.entry.title()), self.seqs());
-    }
-
-    /// The text with all edits that can be made, and the entries of those; the others are conflicts.
-    /// In a class that was defined anew methods are found by name alone.
-    fn spliced(&self, base: &str, is_redefined: bool, plan: &mut Plan) -> (String, Vec<Pending<'a>>) {
-        let mut applied: Vec<Pending> = self
+    /// A file that the image made.
+    fn creation(&self, creation: &Pending, plan: &mut Plan) {
+        let later: Vec<Pending> = self
             .group
             .iter()
             .copied()
-            .filter(|one| edit(one).is_some())
+            .filter(|one| one.entry.seq > creation.entry.seq)
             .collect();
-        loop {
-            let mut edits: Vec<Edit> = applied.iter().filter_map(edit).collect();
-            if is_redefined {
-                edits.iter_mut().for_each(|edit| edit.span = None);
+        let wanted = wanted(&later);
+        let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
+        let Ok(content) = edit(creation.source.unwrap_or_default(), Dialect::File, &edits) else {
+            let titles = titles(wanted.iter());
+            return self.conflict(plan, ConflictReason::SpanOutOfRange, Some(titles));
+        };
+        let old_hash = match self.state {
+            FileState::Text { text, .. } if *text == content => {
+                plan.clean.extend(self.retired());
+                plan.report.bases.push((self.file.to_owned(), Some(content)));
+                return;
             }
-            match splice(base, &edits) {
-                Ok(content) => return (content, applied),
-                Err((index, _)) => {
-                    let faulty = applied.remove(index);
-                    let seqs = vec![faulty.entry.seq];
-                    // A file that somebody edited is told as such, once.
-                    let is_edited =
-                        matches!(self.state, FileState::Text { hash, .. } if self.is_edited(hash));
-                    if !is_edited {
-                        self.conflict(
-                            plan,
-                            ConflictReason::SpanOutOfRange,
-                            Some(faulty.entry.title()),
-                            seqs,
-                        );
-                    }
-                }
-            }
-        }
+            FileState::Text { text, hash } if creation.base == Some(text) => Some(hash),
+            FileState::Text { .. } => return self.conflict(plan, ConflictReason::TargetExists, None),
+            FileState::Missing | FileState::Outside | FileState::Unreadable(_) => None,
+        };
+        plan.files.push(FilePlan {
+            changed: wanted.len(),
+            new_class: Some(creation.entry.class.clone()),
+            ..self.file_plan(Some(content), old_hash)
+        });
     }
+
+    /// Definitions of a file that exists.
+    fn changes(&self, text: &str, hash: &String, plan: &mut Plan) {
+        if let Some(error) = first_error(text) {
+            return self.conflict(plan, ConflictReason::ExternalEdit, Some(error));
+        }
+        let disk = Outline::of_file(text);
+        let wanted = wanted(self.group);
+        let edited: Vec<&Wanted> = wanted.iter().filter(|wanted| !wanted.is_in(text)).collect();
+        let others: Vec<&Wanted> = edited
+            .iter()
+            .copied()
+            .filter(|wanted| disk.text_of(&wanted.key) != wanted.base)
+            .collect();
+        if !others.is_empty() {
+            let is_gone = |wanted: &&&Wanted| disk.text_of(&wanted.key).is_none();
+            let reason = if others.iter().all(|wanted| is_gone(&wanted)) {
+                ConflictReason::SpanOutOfRange
+            } else {
+                ConflictReason::ExternalEdit
+            };
+            return self.conflict(plan, reason, Some(titles(others.into_iter())));
+        }
+        let edits: Vec<Edit> = edited.iter().map(|wanted| wanted.edit()).collect();
+        let content = match edit(text, Dialect::File, &edits) {
+            Ok(content) => content,
+            Err((index, _)) => {
+                let title = edited.get(index).map(|wanted| wanted.key.title());
+                return self.conflict(plan, ConflictReason::SpanOutOfRange, title);
+            }
+        };
+        let is_merged = self.loaded.is_some_and(|loaded| loaded != text);
+        let base = match self.loaded {
+            Some(loaded) if is_merged => moved_base(loaded, &content, &wanted),
+            _ => content.clone(),
+        };
+        if content == text {
+            plan.clean.extend(self.retired());
+            plan.report.bases.push((self.file.to_owned(), Some(base)));
+            return;
+        }
+        plan.files.push(FilePlan {
+            base: Some(base),
+            changed: edited.len(),
+            is_merged,
+            ..self.file_plan(Some(content), Some(hash))
+        });
+    }
+}
+
+/// The base with those definitions as a text has them.
+pub(crate) fn moved_base(base: &str, text: &str, wanted: &[Wanted]) -> String {
+    let now = Outline::of_file(text);
+    let definitions = wanted
+        .iter()
+        .map(|wanted| (wanted.key.clone(), now.text_of(&wanted.key)))
+        .collect();
+    with_definitions(base, &definitions)
+}
+
+fn titles<'a>(wanted: impl Iterator<Item = &'a Wanted>) -> String {
+    let titles: Vec<String> = wanted.map(|wanted| wanted.key.title()).collect();
+    titles.join(", ")
 }

@@ -30,8 +30,16 @@ pub(crate) struct Store {
 struct Whole<'a> {
     #[serde(flatten)]
     entry: &'a Entry,
-    source: Option<&'a str>,
-    prev_source: Option<&'a str>,
+    #[serde(flatten)]
+    texts: Texts<'a>,
+}
+
+/// The texts of an entry.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Texts<'a> {
+    pub(crate) source: Option<&'a str>,
+    pub(crate) prev_source: Option<&'a str>,
+    pub(crate) base: Option<&'a str>,
 }
 
 /// A line as it is read back. Lines of a log that was written anew have no sources: their files are safe then.
@@ -43,12 +51,18 @@ struct Line {
     source: Option<String>,
     #[serde(default)]
     prev_source: Option<String>,
+    #[serde(default)]
+    base: Option<String>,
 }
 
 impl Store {
     pub(crate) fn open(directory: Directory) -> Result<Self, ChangeError> {
         let (sources, _) = directory.create_directory("sources")?;
         let (archive, _) = directory.create_directory("archive")?;
+        // The workspace is locked: what a writer that was killed left is nobody's.
+        for place in [&directory, &sources, &archive] {
+            place.remove_temporaries()?;
+        }
         Ok(Self {
             directory,
             sources,
@@ -69,6 +83,7 @@ impl Store {
                 Some(whole) => {
                     self.restore(whole.entry.source_ref.as_ref(), whole.source.as_deref())?;
                     self.restore(whole.entry.prev_source_ref.as_ref(), whole.prev_source.as_deref())?;
+                    self.restore(whole.entry.base_ref.as_ref(), whole.base.as_deref())?;
                     entries.push(whole.entry);
                 }
                 None => damaged.extend_from_slice(line),
@@ -112,17 +127,8 @@ impl Store {
     }
 
     /// On the disk when this returns; after an error nothing of it is.
-    pub(crate) fn append(
-        &self,
-        entry: &Entry,
-        source: Option<&str>,
-        prev_source: Option<&str>,
-    ) -> Result<(), ChangeError> {
-        let whole = Whole {
-            entry,
-            source,
-            prev_source,
-        };
+    pub(crate) fn append(&self, entry: &Entry, texts: Texts) -> Result<(), ChangeError> {
+        let whole = Whole { entry, texts };
         let mut file = self.directory.append(LOG)?;
         let length = file
             .metadata()
@@ -152,6 +158,14 @@ impl Store {
         Ok(format!("sources/{name}"))
     }
 
+    /// Keep another source in the place of one that is there.
+    pub(crate) fn replace_source(&self, seq: u64, role: &str, text: &str) -> Result<String, ChangeError> {
+        let name = format!("{seq}-{role}.bt");
+        self.sources
+            .write_atomically(&name, text.as_bytes(), PRIVATE_FILE)?;
+        Ok(format!("sources/{name}"))
+    }
+
     pub(crate) fn read_source(&self, reference: Option<&String>) -> Result<Option<String>, ChangeError> {
         let Some(name) = reference.and_then(|reference| reference.strip_prefix("sources/")) else {
             return Ok(None);
@@ -170,11 +184,13 @@ impl Store {
         for entry in old {
             let source = self.read_source(entry.source_ref.as_ref())?;
             let prev_source = self.read_source(entry.prev_source_ref.as_ref())?;
-            let whole = line(&Whole {
-                entry,
+            let base = self.read_source(entry.base_ref.as_ref())?;
+            let texts = Texts {
                 source: source.as_deref(),
                 prev_source: prev_source.as_deref(),
-            });
+                base: base.as_deref(),
+            };
+            let whole = line(&Whole { entry, texts });
             packed.write_all(&whole).map_err(failed)?;
         }
         let name = format!("changes-{}-{}.jsonl.gz", first.seq, last.seq);
@@ -183,7 +199,7 @@ impl Store {
         self.rewrite(kept)?;
         for reference in old
             .iter()
-            .flat_map(|entry| [&entry.source_ref, &entry.prev_source_ref])
+            .flat_map(|entry| [&entry.source_ref, &entry.prev_source_ref, &entry.base_ref])
             .flatten()
         {
             if let Some(name) = reference.strip_prefix("sources/") {

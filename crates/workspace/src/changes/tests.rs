@@ -1,5 +1,6 @@
 //! The log and the flush against real directories, with deaths at every step.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -9,10 +10,12 @@ use std::process::Command;
 use beamtalk_storage::{Directory, StateDirectory};
 use tempfile::TempDir;
 
+use beamtalk_syntax::definitions::{Key, Outline};
+
 use super::entry::State;
 use super::flush::Step;
 use super::plan::{ConflictReason, FlushReport};
-use super::{AuthorKind, ChangeError, ChangeLog, Filter, Intent, InverseChange, Kind, NewEntry, Side};
+use super::{AuthorKind, ChangeError, ChangeLog, Filter, Intent, Kind, NewEntry, Settled, Side};
 
 const LAMP: &str = "Actor subclass: Lamp\n  state: on = false\n\n  isOn => self.on\n\n  toggle => 1\n";
 const FAN: &str = "Actor subclass: Fan\n\n  spin => 1\n";
@@ -85,11 +88,26 @@ fn method(class: &str, selector: &str, source: &str) -> NewEntry {
         intent: Intent::Durable,
         source: Some(source.to_owned()),
         prev_source: None,
+        base: base_of(class, selector),
+        is_whole_file: false,
         source_file: Some(format!("src/{class}.bt")),
         author: "s1".to_owned(),
         author_kind: AuthorKind::Human,
         not_flushable_reason: None,
     }
+}
+
+/// What the image loaded for a method.
+fn base_of(class: &str, selector: &str) -> Option<String> {
+    let text = loaded().remove(&format!("src/{class}.bt"))?;
+    Outline::of_file(&text).text_of(&Key::method(class, false, selector))
+}
+
+fn loaded() -> BTreeMap<String, String> {
+    let files = [("src/Lamp.bt", LAMP), ("src/Fan.bt", FAN)];
+    files
+        .map(|(file, text)| (file.to_owned(), text.to_owned()))
+        .into()
 }
 
 fn of_class(kind: Kind, class: &str, source: Option<&str>, prev_source: Option<&str>) -> NewEntry {
@@ -99,12 +117,14 @@ fn of_class(kind: Kind, class: &str, source: Option<&str>, prev_source: Option<&
         side: None,
         source: source.map(ToOwned::to_owned),
         prev_source: prev_source.map(ToOwned::to_owned),
+        base: prev_source.map(ToOwned::to_owned),
+        is_whole_file: kind == Kind::NewClass && prev_source.is_none(),
         ..method(class, "", "")
     }
 }
 
 fn flush(log: &mut ChangeLog) -> FlushReport {
-    log.flush(&Filter::default(), "s1").unwrap()
+    log.flush(&Filter::default(), "s1", &loaded()).unwrap()
 }
 
 #[test]
@@ -112,13 +132,13 @@ fn what_was_acknowledged_is_there_after_a_crash() {
     let place = Place::new();
     let mut log = place.log();
     let first = log.record(method("Lamp", "isOn", "isOn => true")).unwrap();
-    assert!(first.flushable && first.span == Some(44..59), "{first:?}");
+    assert!(first.flushable && first.base_ref.is_some(), "{first:?}");
     drop(log);
     let lines = place.root.join("state/changes/changes.jsonl");
     let mut file = fs::OpenOptions::new().append(true).open(&lines).unwrap();
     file.write_all(b"{\"seq\":2,\"ts\":\"20").unwrap();
     let mut log = place.log();
-    assert_eq!(log.epoch(), 2);
+    assert_eq!((log.epoch(), log.waiting().unwrap().len()), (2, 1));
     let all = log.all().unwrap();
     assert_eq!(all.len(), 1);
     assert!(all[0].orphan && !all[0].active, "{:?}", all[0]);
@@ -169,7 +189,7 @@ fn a_flush_changes_the_method_and_nothing_else() {
         log.all()
             .unwrap()
             .iter()
-            .all(|view| view.entry.state == State::Flushed)
+            .all(|view| view.entry.settled == Some(Settled::Flushed))
     );
     assert_eq!(flush(&mut log), FlushReport::default());
     assert_eq!(place.names(), ["Fan.bt", "Lamp.bt"]);
@@ -189,7 +209,7 @@ fn what_a_filter_leaves_is_flushed_later() {
         author_kinds: vec![AuthorKind::Agent],
         ..Filter::default()
     };
-    assert_eq!(log.flush(&agents, "s1").unwrap().flushed, 1);
+    assert_eq!(log.flush(&agents, "s1", &loaded()).unwrap().flushed, 1);
     assert_eq!(
         place.read("src/Lamp.bt"),
         LAMP.replace("toggle => 1", "toggle => 2")
@@ -199,24 +219,106 @@ fn what_a_filter_leaves_is_flushed_later() {
 }
 
 #[test]
-fn external_edit_conflict() {
+fn the_same_method_changed_on_both_sides_is_a_conflict() {
     let place = Place::new();
     let mut log = place.log();
+    // The edit on disk comes before the change: the base is what the image loaded, not what is found then.
+    let edited = LAMP.replace("isOn => self.on", "isOn => 99");
+    place.write("src/Lamp.bt", &edited);
     log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
     log.record(method("Fan", "spin", "spin => 2")).unwrap();
-    let edited = LAMP.replace("toggle => 1", "toggle => 99");
-    place.write("src/Lamp.bt", &edited);
     let report = flush(&mut log);
     assert_eq!(report.conflicts[0].reason, ConflictReason::ExternalEdit);
+    assert_eq!(report.conflicts[0].detail.as_deref(), Some("Lamp>>isOn"));
     assert_eq!(report.conflicts[0].seqs, [1]);
     assert_eq!(place.read("src/Lamp.bt"), edited);
     assert_eq!(place.read("src/Fan.bt"), FAN.replace('1', "2"));
-    let forced = Filter {
-        force_file: Some("src/Lamp.bt".to_owned()),
-        ..Filter::default()
-    };
-    assert_eq!(log.flush(&forced, "s1").unwrap().flushed, 1);
-    assert_eq!(place.read("src/Lamp.bt"), edited.replace("self.on\n", "1\n"));
+    // The disk's version of now becomes the base: the next flush replaces that one and no later one.
+    let now = Outline::of_file(&edited).text_of(&Key::method("Lamp", false, "isOn"));
+    log.rebase(1, now.as_deref()).unwrap();
+    let later = edited.replace("99", "98");
+    place.write("src/Lamp.bt", &later);
+    assert_eq!(flush(&mut log).conflicts.len(), 1);
+    assert_eq!(place.read("src/Lamp.bt"), later);
+    place.write("src/Lamp.bt", &edited);
+    assert_eq!(flush(&mut log).flushed, 1);
+    assert_eq!(place.read("src/Lamp.bt"), edited.replace("99", "1"));
+}
+
+#[test]
+fn different_methods_changed_on_both_sides_are_merged() {
+    let place = Place::new();
+    let mut log = place.log();
+    log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
+    log.record(method("Lamp", "dim", "dim => 3")).unwrap();
+    let edited = LAMP.replace("toggle => 1", "toggle => 99\n\n  // mine\n  glow => 4");
+    place.write("src/Lamp.bt", &edited);
+    let report = flush(&mut log);
+    assert_eq!(
+        (report.flushed, report.merged.len(), report.conflicts.len()),
+        (2, 1, 0)
+    );
+    let expected = edited
+        .replace("self.on\n", "1\n")
+        .replace("glow => 4", "glow => 4\n\n  dim => 3");
+    assert_eq!(place.read("src/Lamp.bt"), expected);
+    // Only what was written moved its base.
+    let base = report.bases[0].1.as_deref().unwrap();
+    assert!(
+        base.contains("toggle => 1\n") && base.contains("isOn => 1") && !base.contains("glow"),
+        "{base}"
+    );
+}
+
+#[test]
+fn the_same_text_on_both_sides_is_settled() {
+    let place = Place::new();
+    let mut log = place.log();
+    log.record(method("Lamp", "isOn", "isOn =>\n  self.on not"))
+        .unwrap();
+    let edited = LAMP.replace("isOn => self.on", "isOn =>\n    self.on not");
+    place.write("src/Lamp.bt", &edited);
+    assert!(log.active().unwrap().is_empty());
+    assert_eq!(flush(&mut log).files.len(), 0);
+    assert_eq!(log.entry(1).unwrap().settled, Some(Settled::Flushed));
+    assert_eq!(place.read("src/Lamp.bt"), edited);
+}
+
+#[test]
+fn a_class_defined_anew_keeps_what_appeared_on_disk() {
+    let place = Place::new();
+    let mut log = place.log();
+    let edited = LAMP.replace("toggle => 1", "toggle => 1\n\n  glow => 4");
+    place.write("src/Lamp.bt", &edited);
+    let anew = "Actor subclass: Lamp\n  state: on = true\n  isOn => 5";
+    log.record(of_class(
+        Kind::NewClass,
+        "Lamp",
+        Some(anew),
+        Some(LAMP.trim_end()),
+    ))
+    .unwrap();
+    let report = flush(&mut log);
+    assert_eq!((report.conflicts.len(), report.flushed), (0, 3), "{report:?}");
+    assert_eq!(
+        place.read("src/Lamp.bt"),
+        "Actor subclass: Lamp\n  state: on = true\n\n  isOn => 5\n\n  glow => 4\n"
+    );
+}
+
+#[test]
+fn a_file_that_does_not_parse_is_left_alone() {
+    let place = Place::new();
+    let mut log = place.log();
+    log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
+    let broken = LAMP.replace("toggle => 1", "toggle => (((");
+    place.write("src/Lamp.bt", &broken);
+    let report = flush(&mut log);
+    assert!(
+        report.conflicts[0].detail.as_ref().unwrap().starts_with("line 6"),
+        "{report:?}"
+    );
+    assert_eq!(place.read("src/Lamp.bt"), broken);
 }
 
 #[test]
@@ -227,17 +329,37 @@ fn a_missing_file_and_a_vanished_method_are_conflicts() {
     log.record(method("Fan", "spin", "spin => 2")).unwrap();
     fs::remove_file(place.project().join("src/Lamp.bt")).unwrap();
     place.write("src/Fan.bt", "Actor subclass: Fan\n");
-    let forced = Filter {
-        force_file: Some("src/Fan.bt".to_owned()),
-        ..Filter::default()
-    };
-    let report = log.flush(&forced, "s1").unwrap();
+    let report = flush(&mut log);
     let reasons: Vec<ConflictReason> = report.conflicts.iter().map(|conflict| conflict.reason).collect();
     assert_eq!(
         reasons,
         [ConflictReason::SpanOutOfRange, ConflictReason::FileMissing]
     );
     assert_eq!(log.active().unwrap().len(), 2);
+}
+
+#[test]
+fn the_base_stays_while_an_entry_is_open() {
+    let place = Place::new();
+    let mut log = place.log();
+    log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
+    // The image has loaded the file again meanwhile; the next change of the same method says so.
+    let moved = NewEntry {
+        base: Some("isOn => 99".to_owned()),
+        ..method("Lamp", "isOn", "isOn => 2")
+    };
+    let entry = log.record(moved.clone()).unwrap();
+    assert_eq!(log.base(&entry).unwrap().as_deref(), Some("isOn => self.on"));
+    drop(log);
+    let mut log = place.log();
+    assert_eq!(log.waiting().unwrap().len(), 1, "the later one stands for both");
+    let entry = log.record(moved).unwrap();
+    assert_eq!(log.base(&entry).unwrap().as_deref(), Some("isOn => self.on"));
+    assert_eq!(flush(&mut log).flushed, 1);
+    assert!(
+        log.entry(1).unwrap().is_waiting(),
+        "a flush never writes what waits"
+    );
 }
 
 #[test]
@@ -271,7 +393,8 @@ fn classes_are_created_and_deleted_only_when_confirmed() {
         confirm_destructive: true,
         ..Filter::default()
     };
-    assert_eq!(log.flush(&confirmed, "s1").unwrap().removed_classes, ["Fan"]);
+    let report = log.flush(&confirmed, "s1", &loaded()).unwrap();
+    assert_eq!((report.removed_classes.len(), report.flushed), (1, 1));
     assert_eq!(place.names(), ["Belt.bt", "Lamp.bt"]);
 }
 
@@ -335,38 +458,10 @@ fn ephemeral_changes_are_never_written_and_end_with_a_flush() {
     };
     log.record(tried.clone()).unwrap();
     assert_eq!(flush(&mut log).skipped[0].reason, "ephemeral");
-    assert_eq!(log.entry(1).unwrap().state, State::Pruned);
+    assert_eq!(log.entry(1).unwrap().settled, Some(Settled::Pruned));
     assert_eq!(place.read("src/Lamp.bt"), LAMP);
     log.record(tried).unwrap();
-    assert_eq!(place.log().entry(2).unwrap().state, State::Pruned);
-}
-
-#[test]
-fn a_change_is_undone_by_its_inverse() {
-    let place = Place::new();
-    let mut log = place.log();
-    let modified = NewEntry {
-        prev_source: Some("isOn => self.on".to_owned()),
-        ..method("Lamp", "isOn", "isOn => 1")
-    };
-    log.record(modified).unwrap();
-    log.record(method("Lamp", "dim", "dim => 1")).unwrap();
-    log.record(of_class(Kind::RemoveClass, "Fan", None, Some(FAN)))
-        .unwrap();
-    assert!(matches!(log.revert(1).unwrap(),
-        InverseChange::SaveMethod { source, .. } if source == "isOn => self.on"));
-    assert!(
-        matches!(log.revert(2).unwrap(), InverseChange::RemoveMethod { selector, .. } if selector == "dim")
-    );
-    assert!(matches!(log.revert(3).unwrap(), InverseChange::InstallClass { source, .. } if source == FAN));
-    place.write("src/Fan.bt", "// other\n");
-    assert_eq!(log.revert(3).unwrap_err().kind(), "revert_not_possible");
-    flush(&mut log);
-    assert_eq!(log.revert(1).unwrap_err().kind(), "revert_not_possible");
-    assert!(matches!(
-        log.revert(9).unwrap_err(),
-        ChangeError::NoEntry { seq: 9 }
-    ));
+    assert_eq!(place.log().entry(2).unwrap().settled, Some(Settled::Pruned));
 }
 
 fn unpacked(path: &std::path::Path) -> String {
@@ -445,7 +540,7 @@ fn a_death_at_any_step_leaves_all_or_nothing() {
         let mut log = place.log();
         let filter = prepare(&mut log);
         let mut steps = Vec::new();
-        let died = log.flush_watched(&filter, "s1", &mut |step| {
+        let died = log.flush_watched(&filter, "s1", &loaded(), &mut |step| {
             steps.push(step);
             if steps.len() > fatal {
                 return Err(ChangeError::NoEntry { seq: 0 });
@@ -475,7 +570,7 @@ fn a_death_at_any_step_leaves_all_or_nothing() {
             .all()
             .unwrap()
             .iter()
-            .all(|view| view.entry.state == State::Flushed);
+            .all(|view| view.entry.settled == Some(Settled::Flushed));
         assert_eq!(flushed, is_committing);
     }
 }
@@ -497,8 +592,14 @@ fn kill_between_phases_recovers() {
         "{:?}",
         place.names()
     );
+    fs::write(
+        place.root.join("state/changes/.tmp-left"),
+        "of a writer that was killed",
+    )
+    .unwrap();
     place.log();
     assert!(is_complete(&place), "{:?}", place.names());
+    assert!(!place.root.join("state/changes/.tmp-left").exists());
 }
 
 #[test]
@@ -516,7 +617,7 @@ fn flush_that_is_killed() {
     }
     let mut log = open(&root);
     let filter = prepare(&mut log);
-    let _ = log.flush_watched(&filter, "s1", &mut |step| {
+    let _ = log.flush_watched(&filter, "s1", &loaded(), &mut |step| {
         if step == Step::Committing {
             std::process::abort();
         }
@@ -530,12 +631,12 @@ fn a_failure_in_phase_a_changes_nothing() {
     let mut log = place.log();
     let filter = prepare(&mut log);
     place.write("src/Lamp.bt.tmp", "not ours");
-    let report = log.flush(&filter, "s1").unwrap();
+    let report = log.flush(&filter, "s1", &loaded()).unwrap();
     assert_eq!(report.conflicts[0].reason, ConflictReason::WriteFailed);
     assert_eq!(place.read("src/Lamp.bt.tmp"), "not ours");
     assert_eq!(place.read("src/Lamp.bt"), LAMP);
     fs::remove_file(place.project().join("src/Lamp.bt.tmp")).unwrap();
-    assert_eq!(log.flush(&filter, "s1").unwrap().flushed, 1);
+    assert_eq!(log.flush(&filter, "s1", &loaded()).unwrap().flushed, 2);
     assert!(is_complete(&place));
 }
 
@@ -545,7 +646,7 @@ fn a_file_edited_between_the_phases_is_left_alone() {
     let mut log = place.log();
     let filter = prepare(&mut log);
     let report = log
-        .flush_watched(&filter, "s1", &mut |step| {
+        .flush_watched(&filter, "s1", &loaded(), &mut |step| {
             if step == Step::Committing {
                 place.write("src/Lamp.bt", "// mine\n");
             }

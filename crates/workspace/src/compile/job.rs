@@ -171,6 +171,9 @@ pub struct Definition {
     pub file: Option<String>,
     /// The package of the class; `stdlib` for the library.
     pub package: Option<String>,
+    /// `source` is the text of the whole file.
+    #[serde(default)]
+    pub is_whole_file: bool,
 }
 
 /// The place of a byte string among those that follow the JSON text.

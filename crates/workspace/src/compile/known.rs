@@ -1,20 +1,34 @@
-//! What the compiler has to know about the image: the source texts of its classes, newest last.
+//! The table of definitions: what the image has, what it loaded, and from which file.
+//!
+//! A file is known by its path in its package, with the text that the image runs and its base: the text as it was loaded or
+//! last flushed, which changes of the image are compared with. What a session defined without a file is known by what it
+//! defines. Compiler workers are told the texts of the image, each once.
 
-use beamtalk_syntax::ast::Item;
+use std::collections::BTreeMap;
+
+use beamtalk_syntax::definitions::{self, Key, Outline, Subject};
 use rustc_hash::FxHashMap;
 
 use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
-use crate::changes::class_source;
 
-/// The texts by what they define, each with the moment it was told.
 #[derive(Debug, Default)]
 pub struct Known {
-    texts: FxHashMap<String, (u64, SourceText)>,
+    files: FxHashMap<String, KnownFile>,
+    /// Definitions of sessions that are in no file, each with the moment it was told.
+    session: BTreeMap<Subject, (u64, SourceText)>,
     packages: Vec<PackageUse>,
     /// Counts declarations.
     moment: u64,
     /// Counts removals; a worker that knows of fewer starts again from the library.
     generation: u64,
+}
+
+#[derive(Debug, Default)]
+struct KnownFile {
+    /// As the image has it, with the moment it was told; `None` when nothing of it is in the image.
+    image: Option<(u64, SourceText)>,
+    /// As it was loaded or last flushed; `None` for a file that was never written.
+    base: Option<String>,
 }
 
 /// What one worker has been told.
@@ -33,56 +47,117 @@ impl Known {
         }
     }
 
+    /// The image has these texts now.
     pub fn declare(&mut self, texts: Vec<SourceText>) {
         for text in texts {
             self.moment += 1;
-            self.texts.insert(key(&text), (self.moment, text));
+            if text.origin == TextOrigin::Session {
+                if let Some(subject) = definitions::subject(&text.text) {
+                    self.session.insert(subject, (self.moment, text));
+                }
+            } else {
+                let file = self.files.entry(key(&text)).or_default();
+                // A definition that a file has is no longer the session's.
+                let outline = Outline::of_file(&text.text);
+                let own: Vec<Subject> = outline
+                    .keys()
+                    .map(|key| Subject::Definition(key.clone()))
+                    .collect();
+                file.image = Some((self.moment, text));
+                self.forget_session(|subject| own.contains(subject));
+            }
         }
     }
 
-    /// Forget the texts for which `is_gone` holds.
-    pub fn forget(&mut self, is_gone: impl Fn(&SourceText) -> bool) {
-        let before = self.texts.len();
-        self.texts.retain(|_, (_, text)| !is_gone(text));
-        if self.texts.len() != before {
+    /// The image loaded these files: they are their own base.
+    pub fn load(&mut self, texts: Vec<SourceText>) {
+        for text in &texts {
+            self.files.entry(key(text)).or_default().base = Some(text.text.clone());
+        }
+        self.declare(texts);
+    }
+
+    /// Forget a class: its text, and methods of it that stand elsewhere.
+    pub fn forget_class(&mut self, class: &str) {
+        for file in self.files.values_mut() {
+            let Some((_, text)) = &mut file.image else {
+                continue;
+            };
+            let outline = Outline::of_file(&text.text);
+            if outline.class(class).is_none() {
+                continue;
+            }
+            if outline.has_more_than(class) {
+                text.text = definitions::remove_class(&text.text, class);
+            } else {
+                file.image = None;
+            }
+            self.generation += 1;
+        }
+        self.forget_session(|subject| matches!(subject, Subject::Definition(key) if key.class == class));
+    }
+
+    /// Forget a method that a session defined.
+    pub fn forget_method(&mut self, key: &Key) {
+        self.forget_session(|subject| *subject == Subject::Definition(key.clone()));
+    }
+
+    fn forget_session(&mut self, is_gone: impl Fn(&Subject) -> bool) {
+        let before = self.session.len();
+        self.session.retain(|subject, _| !is_gone(subject));
+        if self.session.len() != before {
             self.generation += 1;
         }
     }
 
+    /// The image is gone.
     pub fn clear(&mut self) {
-        self.texts.clear();
+        self.files.clear();
+        self.session.clear();
         self.generation += 1;
     }
 
-    /// The text of a file of a package, or of one that belongs to none.
+    /// The text of a file of a package, or of one that belongs to none, as the image has it.
     pub fn file(&self, package: Option<&str>, path: &str) -> Option<&SourceText> {
-        self.texts.get(&file_key(package, path)).map(|(_, text)| text)
+        let file = self.files.get(&file_key(package, path))?;
+        file.image.as_ref().map(|(_, text)| text)
+    }
+
+    /// The text of a file as it was loaded or last flushed.
+    pub fn base(&self, package: Option<&str>, path: &str) -> Option<&str> {
+        self.files.get(&file_key(package, path))?.base.as_deref()
+    }
+
+    /// What was flushed is the base from now on.
+    pub fn set_base(&mut self, package: Option<&str>, path: &str, base: Option<String>) {
+        self.files.entry(file_key(package, path)).or_default().base = base;
+    }
+
+    /// The bases of the files of a package and of those that belong to none, by path.
+    pub fn bases(&self, package: Option<&str>) -> BTreeMap<String, String> {
+        let mut bases = BTreeMap::new();
+        for prefix in [None, package] {
+            let prefix = file_key(prefix, "");
+            let own = self.files.iter().filter_map(|(key, file)| {
+                let path = key.strip_prefix(&prefix)?;
+                Some((path.to_owned(), file.base.clone()?))
+            });
+            bases.extend(own);
+        }
+        bases
     }
 
     /// The latest definition of a class that was made in a session.
     pub(crate) fn session_class(&self, class: &str) -> Option<String> {
-        let sessions = self
-            .texts
-            .values()
-            .filter(|(_, text)| text.origin == TextOrigin::Session && text.text.contains(class));
-        let found = sessions.filter_map(|(moment, text)| {
-            let items = beamtalk_syntax::parse_input(&text.text).unit.items;
-            let source = items.iter().find_map(|item| match item {
-                Item::Class(found) if found.name.text == class => {
-                    Some(class_source(&text.text, found).to_owned())
-                }
-                _ => None,
-            });
-            Some((*moment, source?))
-        });
-        found.max_by_key(|(moment, _)| *moment).map(|(_, source)| source)
+        let subject = Subject::Definition(Key::header(class));
+        self.session.get(&subject).map(|(_, text)| text.text.clone())
     }
 
-    /// The files of the project for which `is_wanted` holds, in the order of their paths.
+    /// The files for which `is_wanted` holds as the image has them, in the order of their paths.
     pub fn files(&self, is_wanted: impl Fn(&SourceText) -> bool) -> Vec<SourceText> {
-        let is_file = |text: &SourceText| text.origin != TextOrigin::Session && is_wanted(text);
-        let texts = self.texts.values().map(|(_, text)| text);
-        let mut files: Vec<SourceText> = texts.filter(|text| is_file(text)).cloned().collect();
+        let texts = self.files.values().filter_map(|file| file.image.as_ref());
+        let texts = texts.map(|(_, text)| text).filter(|text| is_wanted(text));
+        let mut files: Vec<SourceText> = texts.cloned().collect();
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         files
     }
@@ -91,8 +166,9 @@ impl Known {
     pub(crate) fn since(&self, told: Told) -> (Knowledge, Told) {
         let reset = told.generation != self.generation;
         let from = if reset { 0 } else { told.moment };
-        let mut missing: Vec<&(u64, SourceText)> =
-            self.texts.values().filter(|(moment, _)| *moment > from).collect();
+        let files = self.files.values().filter_map(|file| file.image.as_ref());
+        let all = files.chain(self.session.values());
+        let mut missing: Vec<&(u64, SourceText)> = all.filter(|(moment, _)| *moment > from).collect();
         missing.sort_unstable_by_key(|(moment, _)| *moment);
         let knowledge = Knowledge {
             reset,
@@ -112,21 +188,8 @@ fn file_key(package: Option<&str>, path: &str) -> String {
     format!("{}:{path}", package.unwrap_or_default())
 }
 
-/// A file is known by its path in its package. An input of a session is known by its first line that is not blank: the next
-/// definition of the same class or method replaces it.
 fn key(text: &SourceText) -> String {
-    match text.origin {
-        TextOrigin::Package | TextOrigin::Test => file_key(text.package.as_deref(), &text.path),
-        TextOrigin::Session => {
-            let head = text.text.lines().find(|line| {
-                let line = line.trim();
-                !line.is_empty() && !line.starts_with("//")
-            });
-            let head = head.unwrap_or_default();
-            let head = head.split("=>").next().unwrap_or_default();
-            format!("session {}", head.trim())
-        }
-    }
+    file_key(text.package.as_deref(), &text.path)
 }
 
 #[cfg(test)]
@@ -195,5 +258,46 @@ mod tests {
             known.declare(vec![session(&format!("A >> x => {n}"))]);
         }
         assert_eq!(known.since(Told::default()).0.declare, [session("A >> x => 99")]);
+    }
+
+    #[test]
+    fn definitions_made_together_are_known_apart() {
+        let mut known = Known::default();
+        let both = "Object subclass: A\n  x => 1\n\nObject subclass: B\n  y => 2\n";
+        let texts = definitions::split(both, |_| true);
+        known.declare(texts.iter().map(|text| session(text)).collect());
+        known.declare(vec![session("Object subclass: A\n  x => 3")]);
+        assert!(
+            known
+                .session_class("B")
+                .is_some_and(|text| text.contains("y => 2"))
+        );
+        assert_eq!(known.since(Told::default()).0.declare.len(), 2);
+        known.forget_class("A");
+        assert_eq!(known.session_class("A"), None);
+        assert!(known.session_class("B").is_some());
+    }
+
+    #[test]
+    fn a_base_moves_by_loading_and_flushing_only() {
+        let file = |text: &str| SourceText {
+            path: "src/a.bt".to_owned(),
+            package: Some("one".to_owned()),
+            origin: TextOrigin::Package,
+            ..session(text)
+        };
+        let mut known = Known::default();
+        known.load(vec![file("Object subclass: A\n  x => 1\n")]);
+        known.declare(vec![file("Object subclass: A\n  x => 2\n")]);
+        assert_eq!(
+            known.base(Some("one"), "src/a.bt"),
+            Some("Object subclass: A\n  x => 1\n")
+        );
+        assert_eq!(known.bases(Some("one")).len(), 1);
+        known.forget_class("A");
+        assert!(known.file(Some("one"), "src/a.bt").is_none());
+        assert!(known.base(Some("one"), "src/a.bt").is_some());
+        known.set_base(Some("one"), "src/a.bt", None);
+        assert_eq!(known.bases(Some("one")).len(), 0);
     }
 }

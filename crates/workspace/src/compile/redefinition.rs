@@ -2,9 +2,9 @@
 
 use beamtalk_compiler::{ClassTable, Origin, SourceFile};
 use beamtalk_syntax::ast::Item;
+use beamtalk_syntax::definitions::{Dialect, class_source, replace_class};
 
 use super::worker::class_in;
-use crate::changes::{class_source, replace_class};
 
 /// The files of those classes of an input that have one, each with the new definitions in place of the old ones.
 pub(super) fn redefined_files(table: &ClassTable, input: &SourceFile) -> Vec<SourceFile> {
@@ -20,7 +20,8 @@ pub(super) fn redefined_files(table: &ClassTable, input: &SourceFile) -> Vec<Sou
         };
         let earlier = files.iter().position(|file| file.module == known.module);
         let known = earlier.map_or(known, |at| files.swap_remove(at));
-        if let Some(text) = replace_class(&known.text, name, class_source(&input.text, class)) {
+        if let Some(text) = replace_class(&known.text, Dialect::File, name, class_source(&input.text, class))
+        {
             files.push(SourceFile {
                 unit: beamtalk_syntax::parse_file(&text).unit,
                 text: text.into(),

@@ -11,7 +11,9 @@ use beamtalk_compiler::{
     remove_method,
 };
 use beamtalk_syntax::ast::{self, Item};
+use beamtalk_syntax::definitions::{self, Key, Outline, class_source, extension_source};
 use beamtalk_syntax::diagnostic::Diagnostic;
+use beamtalk_syntax::span::Span;
 use ecow::EcoString;
 use rustix::process::{Resource, Rlimit};
 use rustix::time::ClockId;
@@ -25,7 +27,6 @@ use super::job::{
     TextOrigin, Variable,
 };
 use super::redefinition::{redefined_files, without_redefined};
-use crate::changes::class_source;
 
 /// Longer forms are compiled like a loop: the interpreter's time grows with the cube of the number of statements.
 const INTERPRETED: usize = 8 * 1024;
@@ -241,7 +242,7 @@ impl Answer<'_> {
         if redefined.is_empty() {
             if defines {
                 self.define(&file);
-                self.declares(std::slice::from_ref(&file));
+                self.declares_input(&file, &compiled.replaced);
             }
         } else {
             self.define(&file);
@@ -253,14 +254,7 @@ impl Answer<'_> {
             if self.outcome.has_errors {
                 return;
             }
-            if rest
-                .unit
-                .items
-                .iter()
-                .any(|item| !matches!(item, Item::Statement(_)))
-            {
-                self.declares(std::slice::from_ref(&rest));
-            }
+            self.declares_input(&rest, &compiled.replaced);
         }
         self.declares(&compiled.changed);
         self.outcome.assigns = compiled.assigns.iter().map(ToString::to_string).collect();
@@ -329,6 +323,7 @@ impl Answer<'_> {
                         previous: self.class_text(&class.name.text),
                         file: known.as_ref().map(|known| known.path.to_string()),
                         package: known.and_then(|known| known.package.map(Into::into)),
+                        is_whole_file: false,
                     });
                 }
                 Item::Extension(extension) => {
@@ -336,7 +331,7 @@ impl Answer<'_> {
                         &extension.target.name.text,
                         extension.method.is_class,
                         &extension.method.head.selector,
-                        extension.method.span.text(&file.text),
+                        &extension_source(&file.text, extension),
                     );
                     self.outcome.definitions.push(definition);
                 }
@@ -365,13 +360,8 @@ impl Answer<'_> {
         source: &str,
     ) -> Definition {
         let known = self.table.source_of(class);
-        let previous = known.as_ref().and_then(|known| {
-            let method = class_in(known, class)?
-                .methods
-                .iter()
-                .find(|method| method.is_class == is_class_side && method.head.selector == selector)?;
-            Some(method.span.text(&known.text).to_owned())
-        });
+        let key = Key::method(class, is_class_side, selector);
+        let previous = known.as_ref().and_then(|known| source_in(known, &key));
         Definition {
             class: class.to_owned(),
             selector: Some(selector.to_owned()),
@@ -383,6 +373,7 @@ impl Answer<'_> {
                 .table
                 .class(class)
                 .and_then(|entry| entry.package.as_ref().map(ToString::to_string)),
+            is_whole_file: false,
         }
     }
 
@@ -408,6 +399,7 @@ impl Answer<'_> {
                         previous: None,
                         file: Some(file.path.to_string()),
                         package: file.package.as_ref().map(ToString::to_string),
+                        is_whole_file: false,
                     });
                 }
             }
@@ -500,6 +492,17 @@ impl Answer<'_> {
         }
     }
 
+    /// What an input defines for itself, each definition as a text of its own; the rest is in the texts of its classes.
+    fn declares_input(&mut self, file: &SourceFile, replaced: &[Span]) {
+        let text = source_text(file);
+        for one in definitions::split(&file.text, |span| !replaced.contains(&span)) {
+            self.outcome.declares.push(SourceText {
+                text: one,
+                ..text.clone()
+            });
+        }
+    }
+
     fn declares(&mut self, files: &[SourceFile]) {
         self.outcome.declares.extend(files.iter().map(source_text));
     }
@@ -508,6 +511,16 @@ impl Answer<'_> {
         self.blobs.push(bytes);
         Blob(self.blobs.len() - 1)
     }
+}
+
+/// The source of a definition in a text of the table.
+fn source_in(file: &SourceFile, key: &Key) -> Option<String> {
+    let dialect = if file.origin == Origin::Session {
+        definitions::Dialect::Input
+    } else {
+        definitions::Dialect::File
+    };
+    Outline::new(&file.text, dialect).source_of(key)
 }
 
 pub(super) fn class_in<'a>(file: &'a SourceFile, name: &str) -> Option<&'a ast::Class> {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_syntax::ast::Item;
+use beamtalk_syntax::definitions::signature;
 use beamtalk_wire::{Channel, ErrorBody};
 use serde_json::{Map, Value, json};
 
@@ -52,14 +53,10 @@ pub(super) fn soon(workspace: &Rc<Workspace>, definitions: Vec<Definition>) {
 
 /// Callers see a method's head and whether it exists, not its body.
 pub(super) fn concerns_callers(definition: &Definition) -> bool {
-    let head = |source: &str| -> String {
-        let head = source.split("=>").next().unwrap_or_default();
-        head.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
     match (&definition.previous, &definition.selector) {
         (None, _) => false,
         (Some(_), None) => true,
-        (Some(previous), Some(_)) => head(previous) != head(&definition.source),
+        (Some(previous), Some(_)) => signature(previous) != signature(&definition.source),
     }
 }
 
@@ -270,6 +267,7 @@ mod tests {
                 previous: Some(previous.to_owned()),
                 file: None,
                 package: None,
+                is_whole_file: false,
             })
         };
         assert!(!change("isOn   =>   self.on", "isOn => 7"));
@@ -287,6 +285,7 @@ mod tests {
                 previous: Some(previous.to_owned()),
                 file: None,
                 package: None,
+                is_whole_file: false,
             })
         };
         assert_eq!(change(Some("a"), "a => 1", ""), ["a"]);

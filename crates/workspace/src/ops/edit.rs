@@ -4,13 +4,15 @@ use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_syntax::ast::Item;
+use beamtalk_syntax::definitions::{Key, Outline, class_changes, class_source};
 use beamtalk_wire::{Channel, ErrorBody, Op, Request};
 use serde_json::{Map, Value, json};
 
+use super::changes::{change_image, drop_method, image_text, is_loaded, write_files};
 use super::evaluate::refuse_errors;
 use super::load::{class_info, install};
 use super::{Answer, Caller, check};
-use crate::changes::{AuthorKind, ChangeError, Filter, Intent, InverseChange, Kind, NewEntry, Side};
+use crate::changes::{AuthorKind, Entry, Filter, Intent, Kind, NewEntry, Side};
 use crate::compile::Compiled;
 use crate::compile::job::{Definition, Job, Shape, SourceText};
 use crate::terms;
@@ -57,8 +59,28 @@ fn with_whole_file(workspace: &Workspace, definition: &Definition, texts: &[Sour
         .and_then(|file| texts.iter().find(|text| text.path == *file));
     if let Some(text) = text {
         definition.source.clone_from(&text.text);
+        definition.is_whole_file = true;
     }
     definition
+}
+
+/// The text that the image loaded or last flushed for a definition.
+fn base_of(workspace: &Workspace, definition: &Definition, kind: Kind) -> Option<String> {
+    let file = definition.file.as_ref()?;
+    let known = workspace.compiler.known.borrow();
+    let base = known.base(definition.package.as_deref(), file)?;
+    let outline = Outline::of_file(base);
+    match (&definition.selector, kind) {
+        (Some(selector), _) => outline.text_of(&Key::method(
+            &definition.class,
+            definition.is_class_side,
+            selector,
+        )),
+        (None, Kind::RemoveClass) => Some(base.to_owned()),
+        (None, _) => outline
+            .class(&definition.class)
+            .map(|class| class_source(base, class).to_owned()),
+    }
 }
 
 /// One entry of the change log, as clients see it.
@@ -97,12 +119,14 @@ fn record(
     } else {
         Side::Instance
     };
-    // What was read from files does not know a method that came later; the log does.
+    // What was read from files does not know a method of a class without a text; the log does.
     let previous = definition.previous.clone().or_else(|| {
         let selector = definition.selector.as_deref()?;
         let changes = workspace.changes.borrow();
         changes.last_source(&definition.class, selector, side)
     });
+    let base = base_of(workspace, definition, kind);
+    let is_whole_file = kind == Kind::NewClass && definition.file.is_some() && definition.is_whole_file;
     let entry = workspace
         .changes
         .borrow_mut()
@@ -114,6 +138,8 @@ fn record(
             intent,
             source,
             prev_source: previous,
+            base,
+            is_whole_file,
             source_file: definition.file.clone().filter(|_| reason.is_none()),
             not_flushable_reason: reason,
             author: caller.session.id.clone(),
@@ -242,11 +268,20 @@ pub(super) async fn method(
     Ok(json!({"entry": entry, "findings": findings}).into())
 }
 
-pub(super) async fn compile_method(
-    workspace: &Rc<Workspace>,
-    request: &Request,
-) -> Result<Compiled, ErrorBody> {
+async fn compile_method(workspace: &Rc<Workspace>, request: &Request) -> Result<Compiled, ErrorBody> {
     let class = request.text("class")?;
+    let job = Job::Method {
+        class: class.to_owned(),
+        is_class_side: is_class_side(request)?,
+        selector: request.text("selector")?.to_owned(),
+        source: request.text("source")?.to_owned(),
+        shape: shape(workspace, class).await?,
+    };
+    workspace.compiler.run(job).await
+}
+
+/// What a class without a source text is made of.
+async fn shape(workspace: &Rc<Workspace>, class: &str) -> Result<Option<Shape>, ErrorBody> {
     let info = class_info(workspace, class).await?;
     let names = |field: &str| -> Vec<String> {
         let names = info.get(field).and_then(Value::as_array);
@@ -255,18 +290,11 @@ pub(super) async fn compile_method(
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect()
     };
-    let job = Job::Method {
-        class: class.to_owned(),
-        is_class_side: is_class_side(request)?,
-        selector: request.text("selector")?.to_owned(),
-        source: request.text("source")?.to_owned(),
-        shape: Some(Shape {
-            superclass: info.get("superclass").and_then(Value::as_str).map(str::to_owned),
-            slots: names("slots"),
-            class_slots: names("class_slots"),
-        }),
-    };
-    workspace.compiler.run(job).await
+    Ok(Some(Shape {
+        superclass: info.get("superclass").and_then(Value::as_str).map(str::to_owned),
+        slots: names("slots"),
+        class_slots: names("class_slots"),
+    }))
 }
 
 fn is_class_side(request: &Request) -> Result<bool, ErrorBody> {
@@ -308,6 +336,7 @@ pub(super) async fn class(
     let mut fields = install(workspace, &compiled).await?;
     let mut whole = definition.clone();
     source.clone_into(&mut whole.source);
+    whole.is_whole_file = true;
     let entry = log(workspace, caller, &whole, Intent::Durable)?;
     fields.insert("entry".to_owned(), entry);
     Ok(fields.into())
@@ -322,15 +351,7 @@ pub(super) async fn remove_method(
     let selector = request.text("selector")?.trim_start_matches('#');
     let is_class_side = is_class_side(request)?;
     class_info(workspace, class).await?;
-    let arguments = terms::map([
-        ("class", Term::binary(class)),
-        ("selector", Term::binary(selector)),
-        (
-            "side",
-            Term::binary(if is_class_side { "class" } else { "instance" }),
-        ),
-    ]);
-    workspace.image.call("", "remove-method", arguments).await?;
+    drop_method(workspace, class, selector, is_class_side).await?;
     let entry = removed_method(workspace, caller, class, selector, is_class_side).await?;
     Ok(json!({"entry": entry}).into())
 }
@@ -350,7 +371,10 @@ async fn removed_method(
     };
     let compiled = workspace.compiler.run(job).await?;
     refuse_errors(&compiled)?;
-    if !compiled.outcome.modules.is_empty() {
+    if compiled.outcome.modules.is_empty() {
+        let declares = compiled.outcome.declares.clone();
+        workspace.compiler.known.borrow_mut().declare(declares);
+    } else {
         install(workspace, &compiled).await?;
     }
     let Some(definition) = compiled.outcome.definitions.first() else {
@@ -403,7 +427,7 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
     let package = info.get("package").and_then(Value::as_str);
     let known = workspace.compiler.known.borrow();
     let previous = match &file {
-        Some(file) => known.file(package, file).map(|text| text.text.clone()),
+        Some(file) => known.base(package, file).map(str::to_owned),
         None => known.session_class(class),
     };
     drop(known);
@@ -415,7 +439,117 @@ async fn class_definition(workspace: &Rc<Workspace>, class: &str) -> Result<Defi
         previous,
         file,
         package: package.map(str::to_owned),
+        is_whole_file: false,
     })
+}
+
+/// Give the image what it had before an entry.
+pub(super) async fn put_back(
+    workspace: &Rc<Workspace>,
+    entry: &Entry,
+    previous: Option<String>,
+) -> Result<(), ErrorBody> {
+    match (entry.kind, previous) {
+        (Kind::RemoveClass, Some(source)) => match &entry.source_file {
+            Some(file) if entry.flushable => {
+                let text = super::load::source_text(workspace, &workspace.root.join(file))?;
+                super::load::load_texts(workspace, vec![text]).await.map(drop)
+            }
+            _ => define_class(workspace, &source).await,
+        },
+        (Kind::RemoveClass | Kind::RemoveMethod, None) => Err(ErrorBody::new(
+            "revert_not_possible",
+            format!("the source of {} is not known", entry.title()),
+        )),
+        (_, previous) => put_definition(workspace, entry, previous).await,
+    }
+}
+
+/// Give the image what an entry gave it once.
+pub(super) async fn put_again(
+    workspace: &Rc<Workspace>,
+    entry: &Entry,
+    source: Option<String>,
+) -> Result<(), ErrorBody> {
+    if entry.kind == Kind::RemoveClass {
+        return drop_class(workspace, &entry.class).await;
+    }
+    put_definition(workspace, entry, source).await
+}
+
+/// Give the image a definition, or take it out, where that definition stands.
+async fn put_definition(
+    workspace: &Rc<Workspace>,
+    entry: &Entry,
+    source: Option<String>,
+) -> Result<(), ErrorBody> {
+    let file = entry.source_file.as_deref().filter(|_| entry.flushable);
+    let image = file.and_then(|file| image_text(workspace, file));
+    let is_class_side = entry.side == Some(Side::Class);
+    match (&entry.selector, source, file, image) {
+        (Some(selector), source, Some(file), Some(_)) => {
+            let key = Key::method(&entry.class, is_class_side, selector);
+            change_image(workspace, file, &[(key, source)]).await.map(drop)
+        }
+        (Some(selector), None, ..) => {
+            if is_loaded(workspace, &entry.class).await {
+                drop_method(workspace, &entry.class, selector, is_class_side).await?;
+                let job = Job::RemoveMethod {
+                    class: entry.class.clone(),
+                    is_class_side,
+                    selector: selector.clone(),
+                };
+                let compiled = workspace.compiler.run(job).await?;
+                refuse_errors(&compiled)?;
+                install(workspace, &compiled).await?;
+            }
+            Ok(())
+        }
+        (Some(selector), Some(source), ..) => {
+            let job = Job::Method {
+                class: entry.class.clone(),
+                is_class_side,
+                selector: selector.clone(),
+                source,
+                shape: shape(workspace, &entry.class).await?,
+            };
+            let compiled = workspace.compiler.run(job).await?;
+            refuse_errors(&compiled)?;
+            install(workspace, &compiled).await.map(drop)
+        }
+        (None, None, ..) => drop_class(workspace, &entry.class).await,
+        (None, Some(source), Some(file), Some(image)) if !entry.is_whole_file => {
+            let changes = class_changes(&entry.class, &image.text, &source);
+            change_image(workspace, file, &changes).await.map(drop)
+        }
+        (None, Some(source), Some(file), _) => {
+            let text = super::load::new_source(workspace, file, &source);
+            super::load::install_text(workspace, text).await.map(drop)
+        }
+        (None, Some(source), None, _) => define_class(workspace, &source).await,
+    }
+}
+
+async fn drop_class(workspace: &Rc<Workspace>, class: &str) -> Result<(), ErrorBody> {
+    if is_loaded(workspace, class).await {
+        let arguments = terms::map([("class", Term::binary(class))]);
+        workspace.image.call("", "remove-class", arguments).await?;
+    }
+    workspace.forget_class(class);
+    Ok(())
+}
+
+/// Define a class that has no file.
+async fn define_class(workspace: &Rc<Workspace>, source: &str) -> Result<(), ErrorBody> {
+    let job = Job::Input {
+        code: source.to_owned(),
+        bound: Vec::new(),
+        file: None,
+        trace: false,
+    };
+    let compiled = workspace.compiler.run(job).await?;
+    refuse_errors(&compiled)?;
+    install(workspace, &compiled).await.map(drop)
 }
 
 /// What only the image may ask for.
@@ -494,200 +628,4 @@ pub(super) async fn precheck(
         "checked_owners": owners,
     })
     .into())
-}
-
-pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let log = workspace.changes.borrow();
-    let entries = if request.flag("all")? {
-        log.all()
-    } else {
-        log.active()
-    };
-    let waiting = log.waiting().map_err(failed)?;
-    Ok(json!({"entries": entries.map_err(failed)?, "waiting": waiting}).into())
-}
-
-pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let dirty = workspace.changes.borrow().dirty().map_err(failed)?;
-    Ok(json!({ "dirty": dirty }).into())
-}
-
-pub(super) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let seq = seq(request)?;
-    let diff = workspace.changes.borrow().diff(seq).map_err(failed)?;
-    Ok(json!({"diff": diff}).into())
-}
-
-fn seq(request: &Request) -> Result<u64, ErrorBody> {
-    request.number("seq")?.ok_or_else(|| {
-        ErrorBody::new(
-            "missing_parameter",
-            format!("'{}' needs the field 'seq'", request.op.name()),
-        )
-    })
-}
-
-/// Undo one entry by a change of its own.
-pub(super) async fn revert(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let inverse = workspace.changes.borrow().revert(seq(request)?).map_err(failed)?;
-    let (op, fields) = match inverse {
-        InverseChange::SaveMethod {
-            class,
-            selector,
-            side,
-            source,
-        } => (
-            Op::SaveMethod,
-            json!({"class": class, "selector": selector, "side": side, "source": source}),
-        ),
-        InverseChange::RemoveMethod {
-            class,
-            selector,
-            side,
-        } => (
-            Op::RemoveMethod,
-            json!({"class": class, "selector": selector, "side": side}),
-        ),
-        InverseChange::RemoveClass { class } => (Op::RemoveClass, json!({"class": class})),
-        InverseChange::InstallClass {
-            source, source_file, ..
-        } => match source_file {
-            Some(path) => (Op::LoadFile, json!({ "path": path })),
-            None => (Op::LoadSource, json!({ "source": source })),
-        },
-    };
-    let Value::Object(fields) = fields else {
-        return Ok(Answer::default());
-    };
-    let undo = Request {
-        op,
-        id: request.id.clone(),
-        session: None,
-        fields,
-    };
-    let answer = match op {
-        Op::SaveMethod => method(workspace, caller, &undo).await,
-        Op::RemoveMethod => remove_method(workspace, caller, &undo).await,
-        Op::RemoveClass => remove_class(workspace, caller, &undo).await,
-        Op::LoadSource => super::load::source(workspace, caller, &undo).await,
-        _ => super::load::file(workspace, &undo).await,
-    };
-    let answer = answer.map_err(|mut error| {
-        "revert_install_failed".clone_into(&mut error.kind);
-        error
-    })?;
-    let entry = match &answer.fields {
-        fields if fields.contains_key("entry") => fields["entry"].clone(),
-        fields if fields.contains_key("entries") => fields["entries"][0].clone(),
-        _ => installed_again(workspace, caller, request)?,
-    };
-    Ok(json!({"entry": entry}).into())
-}
-
-/// A class that was removed is back from its file: the removal is not pending any more.
-fn installed_again(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Value, ErrorBody> {
-    let (class, file, source) = {
-        let log = workspace.changes.borrow();
-        let entry = log.entry(seq(request)?).map_err(failed)?;
-        let source = log.previous_source(entry).map_err(failed)?;
-        (entry.class.clone(), entry.source_file.clone(), source)
-    };
-    let definition = Definition {
-        class,
-        selector: None,
-        is_class_side: false,
-        source: source.unwrap_or_default(),
-        previous: None,
-        file,
-        package: None,
-    };
-    log(workspace, caller, &definition, Intent::Durable)
-}
-
-pub(super) fn clear(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let cleared = workspace.changes.borrow_mut().clear().map_err(failed)?;
-    Ok(json!({"cleared": cleared}).into())
-}
-
-pub(super) fn flush(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    if workspace.options.read_only_fs {
-        return Err(ErrorBody::new(
-            "capability_disabled",
-            "Workspace>>flush is switched off in this workspace (--read-only-fs)",
-        )
-        .hint("Restart the workspace without the flag to allow it")
-        .detail("capability", "fs"));
-    }
-    let texts = |field: &str| -> Result<Vec<String>, ErrorBody> {
-        match request.fields.get(field) {
-            Some(Value::String(text)) => Ok(vec![text.clone()]),
-            _ => request.texts(field),
-        }
-    };
-    let filter = Filter {
-        class: request.optional_text("class")?.map(str::to_owned),
-        file: request.optional_text("file")?.map(str::to_owned),
-        kinds: texts("kind")?
-            .iter()
-            .map(|name| Kind::named(name).ok_or_else(|| request.invalid("kind", "a kind of change")))
-            .collect::<Result<_, _>>()?,
-        author_kinds: texts("author_kind")?
-            .iter()
-            .map(|name| match name.as_str() {
-                "human" => Ok(AuthorKind::Human),
-                "agent" => Ok(AuthorKind::Agent),
-                _ => Err(request.invalid("author_kind", "human or agent")),
-            })
-            .collect::<Result<_, _>>()?,
-        confirm_destructive: request.flag("confirm_destructive")?,
-        force_file: request.optional_text("force_file")?.map(str::to_owned),
-    };
-    Ok(write_files(workspace, &filter, &caller.session.id)?.into())
-}
-
-pub(super) fn failed(error: ChangeError) -> ErrorBody {
-    ErrorBody::new(error.kind(), error.to_string())
-}
-
-fn write_files(workspace: &Rc<Workspace>, filter: &Filter, author: &str) -> Result<Value, ErrorBody> {
-    let report = workspace
-        .changes
-        .borrow_mut()
-        .flush(filter, author)
-        .map_err(failed)?;
-    let report = json!(report);
-    note_flushed(workspace, &report);
-    workspace.publish(
-        Channel::Workspace,
-        "flush_completed",
-        &json!({"files": report["files"]}),
-    );
-    if let Some(link) = workspace.image.link() {
-        link.control("flushed", terms::from_json(&json!({"files": report["files"]})));
-    }
-    Ok(report)
-}
-
-/// What was flushed is on disk and in the image alike.
-fn note_flushed(workspace: &Workspace, report: &Value) {
-    let mut disk = workspace.disk.borrow_mut();
-    for file in report["files"].as_array().into_iter().flatten() {
-        let path = workspace.root.join(file["file"].as_str().unwrap_or_default());
-        match std::fs::read(&path) {
-            Ok(content) => disk.loaded(&path, &content),
-            Err(_) => disk.removed(&path),
-        }
-    }
 }

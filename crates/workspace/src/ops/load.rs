@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::evaluate::refuse_errors;
 use super::{Answer, Caller, in_node};
+use crate::changes::{Conflict, Settled};
 use crate::compile::Compiled;
 use crate::compile::job::{Job, SourceText, TextOrigin};
 use crate::project::{self, ProjectImage};
@@ -114,11 +115,23 @@ pub(crate) async fn load_image(
 ) -> Result<Map<String, Value>, ErrorBody> {
     let mut changed = Vec::new();
     let mut hashes = Vec::new();
+    let mut notes = Notes::default();
+    let mut merged = Vec::new();
+    for text in &image.sources {
+        let is_same = |merge: &Option<String>| merge.as_ref() == Some(&text.text);
+        match merge(workspace, text, &mut notes)? {
+            same if is_same(&same) => {}
+            other => merged.push((text.clone(), other)),
+        }
+    }
     for module in &image.modules {
+        let name = module.file_stem().and_then(|stem| stem.to_str());
+        let of_text = |(text, _): &&(SourceText, Option<String>)| Some(text.module.as_str()) == name;
+        let is_merged = merged.iter().any(|one| of_text(&one));
         let bytes = std::fs::read(module)
             .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", module.display())))?;
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
-        if force || workspace.loaded.borrow().get(module) != Some(&hash) {
+        if !is_merged && (force || workspace.loaded.borrow().get(module) != Some(&hash)) {
             changed.push(Unit {
                 code: Term::tuple([Term::atom("beam"), path_term(module)]),
                 file: source_of(&image, module),
@@ -164,8 +177,27 @@ pub(crate) async fn load_image(
     workspace.loaded.borrow_mut().extend(hashes);
     let mut known = workspace.compiler.known.borrow_mut();
     known.set_packages(&image.uses);
-    known.declare(image.sources.clone());
+    let is_refused = |text: &SourceText| errors.iter().any(|error| error["path"] == text.path.as_str());
+    let is_plain = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text) && !is_refused(text);
+    known.load(image.sources.iter().filter(is_plain).cloned().collect());
     drop(known);
+    for (disk, text) in merged {
+        let Some(text) = text else { continue };
+        let image = SourceText { text, ..disk.clone() };
+        match install_text(workspace, image).await {
+            Ok(answer) => {
+                fields = together(fields, answer);
+                loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            }
+            Err(error) => {
+                notes.conflicts.retain(|conflict| conflict.file != disk.path);
+                errors.push(json!({
+                    "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
+                }));
+            }
+        }
+    }
+    loaded(workspace, &[], &notes)?;
     let total = image.modules.len() + image.broken.len();
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
         let is_gone = |text: &&SourceText| image.file_of(text).is_some_and(|file| !file.exists());
@@ -175,15 +207,19 @@ pub(crate) async fn load_image(
     if unchanged > 0 {
         summary.push_str(&format!(" ({unchanged} unchanged)"));
     }
-    let refused: Vec<&Value> = errors.iter().map(|error| &error["path"]).collect();
-    let is_in = |text: &&SourceText| !refused.iter().any(|path| **path == text.path.as_str());
-    let files = image.sources.iter().filter(is_in);
+    let is_left_out = |text: &SourceText| {
+        notes.left.contains(&text.path) || errors.iter().any(|error| error["path"] == text.path.as_str())
+    };
+    let files = image.sources.iter().filter(|text| !is_left_out(text));
     let files = files.filter_map(|text| Some((image.file_of(text)?, text.text.as_str())));
     let directories = image.packages.values().map(|package| package.root.join("src"));
     workspace.disk.borrow_mut().replace(files, directories.collect());
     *workspace.project.borrow_mut() = Some(image);
     fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
     fields.insert("errors".to_owned(), errors.into());
+    if !notes.conflicts.is_empty() {
+        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
+    }
     fields.insert("summary".to_owned(), summary.into());
     fields.insert("changed_count".to_owned(), count.into());
     fields.insert("unchanged_count".to_owned(), unchanged.into());
@@ -233,14 +269,13 @@ async fn load_units(
             .call("", "load", Term::Map(arguments.collect()))
             .await
     };
+    let is_gone = |error: &ErrorBody| matches!(error.kind.as_str(), "node_down" | "node_starting");
     let error = match load(units.iter().map(|unit| unit.code.clone()).collect()).await {
         Ok(fields) => {
             let refused = Vec::new();
             return Ok(Loaded { fields, refused });
         }
-        Err(error) if units.len() == 1 || matches!(error.kind.as_str(), "node_down" | "node_starting") => {
-            return Err(error);
-        }
+        Err(error) if units.len() == 1 || is_gone(&error) => return Err(error),
         Err(error) => error,
     };
     let mut fields = Map::new();
@@ -250,10 +285,8 @@ async fn load_units(
         let mut refused = Vec::new();
         for (unit, _) in waiting {
             match load(vec![unit.code.clone()]).await {
-                Ok(more) => merge(&mut fields, more),
-                Err(error) if matches!(error.kind.as_str(), "node_down" | "node_starting") => {
-                    return Err(error);
-                }
+                Ok(more) => fields = together(fields, more),
+                Err(error) if is_gone(&error) => return Err(error),
                 Err(error) => refused.push((unit, error)),
             }
         }
@@ -270,16 +303,19 @@ async fn load_units(
 }
 
 /// Two answers of the image in one: lists are joined, counts are added.
-fn merge(fields: &mut Map<String, Value>, more: Map<String, Value>) {
+fn together(mut fields: Map<String, Value>, more: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in more {
         match (fields.get_mut(&name), value) {
-            (Some(Value::Array(all)), Value::Array(values)) => all.extend(values),
-            (Some(Value::Number(sum)), Value::Number(number)) => {
-                *sum = (sum.as_u64().unwrap_or(0) + number.as_u64().unwrap_or(0)).into();
+            (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
+            (Some(Value::Number(sum)), Value::Number(more)) => {
+                *sum = (sum.as_u64().unwrap_or(0) + more.as_u64().unwrap_or(0)).into();
             }
-            (_, value) => drop(fields.insert(name, value)),
+            (_, value) => {
+                fields.insert(name, value);
+            }
         }
     }
+    fields
 }
 
 /// The file a compiled module of the project comes from.
@@ -399,37 +435,50 @@ pub(super) async fn unload(
     Ok(answer)
 }
 
-/// Compile files together and load them. Of several, those with errors are left out and told; one alone fails.
+/// Load files. Of several, those with errors are left out and told; one alone fails.
 async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<String, Value>, ErrorBody> {
-    let mut texts = Vec::new();
     let mut errors = Vec::new();
+    let mut disk = Vec::new();
     for path in files {
         match source_text(workspace, path) {
-            Ok(text) => texts.push(text),
+            Ok(text) => disk.push(text),
             Err(error) if files.len() == 1 => return Err(error),
             Err(error) => errors.push(json!({
                 "path": path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
             })),
         }
     }
+    let mut fields = if files.len() == 1 {
+        load_texts(workspace, disk).await?
+    } else {
+        load_good_texts(workspace, disk, &mut errors).await?
+    };
+    fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
+    fields.insert("errors".to_owned(), errors.into());
+    Ok(fields)
+}
+
+/// Load those of several files that have no errors.
+async fn load_good_texts(
+    workspace: &Rc<Workspace>,
+    mut disk: Vec<SourceText>,
+    errors: &mut Vec<Value>,
+) -> Result<Map<String, Value>, ErrorBody> {
     // Without the files that have errors, the classes of others may be unknown that were known with them.
-    let compiled = loop {
-        if texts.is_empty() {
-            return Ok(answer_of_load(Map::new(), errors));
+    let (compiled, notes) = loop {
+        if disk.is_empty() {
+            return Ok(Map::new());
         }
-        let job = Job::Files { files: texts.clone() };
-        let compiled = workspace.compiler.run(job).await?;
+        let (texts, notes) = merge_all(workspace, &disk)?;
+        let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
         if !compiled.outcome.has_errors {
-            break compiled;
-        }
-        if files.len() == 1 {
-            refuse_errors(&compiled)?;
+            break (compiled, notes);
         }
         let found = compiled.outcome.diagnostics.iter();
         let found: Vec<&Value> = found.filter(|found| found["severity"] == "error").collect();
-        let before = texts.len();
-        texts.retain(|text| !found.iter().any(|found| found["file"] == text.path.as_str()));
-        if texts.len() == before {
+        let before = disk.len();
+        disk.retain(|text| !found.iter().any(|found| found["file"] == text.path.as_str()));
+        if disk.len() == before {
             refuse_errors(&compiled)?;
         }
         errors.extend(found.into_iter().map(load_error));
@@ -444,30 +493,107 @@ async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<
             file: own.unwrap_or_else(|| module.name.clone()),
         }
     });
-    let loaded = load_units(workspace, units.collect(), Vec::new()).await?;
-    errors.extend(loaded.errors());
-    let mut declares = compiled.outcome.declares.clone();
-    declares.retain(|text| !loaded.refused.iter().any(|(file, _)| *file == text.path));
-    note_loaded(workspace, &declares);
-    workspace.compiler.known.borrow_mut().declare(declares);
-    Ok(answer_of_load(loaded.fields, errors))
+    let units: Vec<Unit> = units.collect();
+    let mut fields = Map::new();
+    if !units.is_empty() {
+        let outcome = load_units(workspace, units, Vec::new()).await?;
+        errors.extend(outcome.errors());
+        let is_in = |text: &SourceText| !outcome.refused.iter().any(|(file, _)| *file == text.path);
+        disk.retain(&is_in);
+        let declares = compiled.outcome.declares.iter().filter(|text| is_in(text));
+        let mut known = workspace.compiler.known.borrow_mut();
+        known.declare(declares.cloned().collect());
+        fields = outcome.fields;
+    }
+    loaded(workspace, &disk, &notes)?;
+    if !notes.conflicts.is_empty() {
+        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
+    }
+    Ok(fields)
 }
 
-/// The image has the files of these texts as they are.
-fn note_loaded(workspace: &Workspace, texts: &[SourceText]) {
-    let project = workspace.project.borrow();
-    let mut disk = workspace.disk.borrow_mut();
-    for text in texts.iter().filter(|text| text.origin == TextOrigin::Package) {
-        if let Some(file) = project.as_ref().and_then(|image| image.file_of(text)) {
-            disk.loaded(&file, text.text.as_bytes());
+/// What the image is to have of files as they are on disk.
+fn merge_all(workspace: &Workspace, disk: &[SourceText]) -> Result<(Vec<SourceText>, Notes), ErrorBody> {
+    let mut notes = Notes::default();
+    let mut texts = Vec::new();
+    for text in disk {
+        if let Some(image) = merge(workspace, text, &mut notes)? {
+            texts.push(SourceText {
+                text: image,
+                ..text.clone()
+            });
         }
     }
+    Ok((texts, notes))
 }
 
-fn answer_of_load(mut fields: Map<String, Value>, errors: Vec<Value>) -> Map<String, Value> {
-    fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
-    fields.insert("errors".to_owned(), errors.into());
-    fields
+/// Load files as they are on disk, all or nothing; of what has pending changes the image keeps its own version.
+pub(super) async fn load_texts(
+    workspace: &Rc<Workspace>,
+    disk: Vec<SourceText>,
+) -> Result<Map<String, Value>, ErrorBody> {
+    let (merged, notes) = merge_all(workspace, &disk)?;
+    let mut fields = Map::from_iter([("classes".to_owned(), json!([]))]);
+    if !merged.is_empty() {
+        let compiled = workspace.compiler.run(Job::Files { files: merged }).await?;
+        refuse_errors(&compiled)?;
+        fields = install(workspace, &compiled).await?;
+    }
+    loaded(workspace, &disk, &notes)?;
+    if !notes.conflicts.is_empty() {
+        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
+    }
+    Ok(fields)
+}
+
+/// What loading files met.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    conflicts: Vec<Conflict>,
+    settled: Vec<u64>,
+    /// Paths of files of which nothing is loaded.
+    left: Vec<String>,
+}
+
+/// The text of a file for the image; `None` when nothing of it is to be loaded.
+fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<Option<String>, ErrorBody> {
+    let Some(file) = super::changes::project_file(workspace, disk) else {
+        return Ok(Some(disk.text.clone()));
+    };
+    let log = workspace.changes.borrow();
+    let merge = log.merge(&file, &disk.text).map_err(super::changes::failed)?;
+    notes.conflicts.extend(merge.conflict);
+    notes.settled.extend(merge.settled);
+    if merge.text.is_none() {
+        notes.left.push(disk.path.clone());
+    }
+    Ok(merge.text)
+}
+
+/// Files are loaded: they are the base of what is changed from now on, and what the disk has too is not pending.
+fn loaded(workspace: &Workspace, disk: &[SourceText], notes: &Notes) -> Result<(), ErrorBody> {
+    let mut known = workspace.compiler.known.borrow_mut();
+    let project = workspace.project.borrow();
+    for text in disk.iter().filter(|text| !notes.left.contains(&text.path)) {
+        known.set_base(text.package.as_deref(), &text.path, Some(text.text.clone()));
+        let file = project.as_ref().and_then(|image| image.file_of(text));
+        if let (Some(file), TextOrigin::Package) = (file, text.origin) {
+            workspace.disk.borrow_mut().loaded(&file, text.text.as_bytes());
+        }
+    }
+    let mut log = workspace.changes.borrow_mut();
+    log.settle(&notes.settled, Settled::Flushed)
+        .map_err(super::changes::failed)
+}
+
+/// Give the image another text of a file; its base stays.
+pub(super) async fn install_text(
+    workspace: &Rc<Workspace>,
+    text: SourceText,
+) -> Result<Map<String, Value>, ErrorBody> {
+    let compiled = workspace.compiler.run(Job::Files { files: vec![text] }).await?;
+    refuse_errors(&compiled)?;
+    install(workspace, &compiled).await
 }
 
 /// Load compiled modules into the image and let the compiler know of them.
@@ -488,7 +614,7 @@ pub(super) async fn install(
 }
 
 /// A file as the compiler gets it: of the project, of its tests, or of neither.
-fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBody> {
+pub(super) fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBody> {
     let bytes = std::fs::read(path)
         .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", path.display())))?;
     let text = String::from_utf8(bytes)

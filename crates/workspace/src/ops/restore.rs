@@ -3,17 +3,15 @@
 
 use std::rc::Rc;
 
-use beamtalk_etf::Term;
-use beamtalk_wire::{Channel, ErrorBody, Op, Request};
+use beamtalk_syntax::definitions::Key;
+use beamtalk_wire::{Channel, ErrorBody, Request};
 use serde_json::{Value, json};
 
-use super::edit::{compile_method, failed};
-use super::evaluate::refuse_errors;
-use super::load::{install, new_source};
-use super::{Answer, load};
-use crate::changes::{Entry, Kind, Side, State};
-use crate::compile::job::Job;
-use crate::terms;
+use super::Answer;
+use super::changes::{change_image, failed, image_text};
+use super::edit::put_again;
+use crate::changes::{Entry, Kind, Settled, State};
+use crate::image::Phase;
 use crate::workspace::Workspace;
 
 /// A change with its text; a removal has none.
@@ -59,16 +57,31 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The node was started anew: install what is pending, before anybody evaluates.
+/// The node ended, and with it everything that is in no file: until it is installed again it waits. If the node ended
+/// soon after changes had been installed in it again, they may be why; then it starts without them.
+pub(crate) fn after_node_exit(workspace: &Workspace, is_soon: bool) -> Result<(), ErrorBody> {
+    workspace.not_installed.borrow_mut().clear();
+    let pending = workspace.changes.borrow_mut().node_ended().map_err(failed)?;
+    let mut missing = workspace.missing.borrow_mut();
+    if is_soon {
+        missing.clear();
+    } else {
+        // A node that did not get as far as to have them installed left some of before.
+        missing.extend(pending);
+    }
+    Ok(())
+}
+
+/// The node was started anew: install what was pending, before anybody evaluates.
 pub(crate) async fn reinstall(workspace: &Rc<Workspace>) -> Installed {
-    let pending = match pending(workspace) {
-        Ok(pending) => pending,
+    let missing: Vec<u64> = workspace.missing.borrow().iter().copied().collect();
+    let installed = match install_missing(workspace, &missing).await {
+        Ok(installed) => installed,
         Err(error) => {
-            tracing::error!("pending changes cannot be read: {}", error.message);
+            tracing::error!("pending changes are not installed again: {}", error.message);
             return Installed::default();
         }
     };
-    let installed = install_all(workspace, pending).await;
     for (seq, error) in &installed.failed {
         tracing::warn!("change {seq} is not installed again: {}", error.message);
     }
@@ -77,12 +90,26 @@ pub(crate) async fn reinstall(workspace: &Rc<Workspace>) -> Installed {
     installed
 }
 
-/// What is pending and not replaced by something later.
-fn pending(workspace: &Workspace) -> Result<Vec<Change>, ErrorBody> {
-    let log = workspace.changes.borrow();
-    let views = log.all().map_err(failed)?.into_iter();
-    let entries = views.filter(|view| view.active && !view.shadowed && view.entry.is_durable());
-    with_sources(workspace, entries.map(|view| view.entry).collect())
+async fn install_missing(workspace: &Rc<Workspace>, missing: &[u64]) -> Result<Installed, ErrorBody> {
+    if missing.is_empty() {
+        return Ok(Installed::default());
+    }
+    let views = workspace.changes.borrow().waiting().map_err(failed)?;
+    let entries = views.into_iter().map(|view| view.entry);
+    let entries: Vec<Entry> = entries.filter(|entry| missing.contains(&entry.seq)).collect();
+    let changes = with_sources(workspace, entries)?;
+    let installed = install_all(workspace, changes).await;
+    if workspace.image.phase() != Phase::Starting {
+        // The node is gone again: nothing of it counts.
+        return Ok(Installed::default());
+    }
+    workspace
+        .changes
+        .borrow_mut()
+        .reopen(missing, State::Pending)
+        .map_err(failed)?;
+    workspace.missing.borrow_mut().clear();
+    Ok(installed)
 }
 
 fn with_sources(workspace: &Workspace, entries: Vec<Entry>) -> Result<Vec<Change>, ErrorBody> {
@@ -92,21 +119,6 @@ fn with_sources(workspace: &Workspace, entries: Vec<Entry>) -> Result<Vec<Change
         Ok((entry, source))
     };
     entries.into_iter().map(with_source).collect()
-}
-
-/// The node ended. What was only tried is gone. If it ended soon after changes had been installed again, they may be
-/// why: it starts without them, and they wait.
-pub(crate) fn after_node_exit(workspace: &Workspace, is_soon: bool) -> Result<(), ErrorBody> {
-    workspace.not_installed.borrow_mut().clear();
-    workspace.changes.borrow_mut().node_ended().map_err(failed)?;
-    if !is_soon {
-        return Ok(());
-    }
-    let all = workspace.changes.borrow().all().map_err(failed)?;
-    let pending = all.iter().filter(|view| view.active && view.entry.is_durable());
-    let seqs: Vec<u64> = pending.map(|view| view.entry.seq).collect();
-    let mut log = workspace.changes.borrow_mut();
-    log.reopen(&seqs, State::Waiting).map_err(failed)
 }
 
 /// How many changes wait.
@@ -152,7 +164,7 @@ pub(super) async fn restore(workspace: &Rc<Workspace>, request: &Request) -> Res
                 replaced.push(entry.seq);
             }
         }
-        log.replace(&replaced).map_err(failed)?;
+        log.settle(&replaced, Settled::Replaced).map_err(failed)?;
         log.reopen(&seqs, State::Pending).map_err(failed)?;
         let mut not_installed = workspace.not_installed.borrow_mut();
         not_installed.retain(|seq, _| !seqs.contains(seq) && !replaced.contains(seq));
@@ -178,7 +190,7 @@ fn choose(workspace: &Workspace, wanted: &Wanted) -> Result<(Vec<Entry>, Vec<Val
     if let Wanted::Seq(seq) = wanted {
         let entry = log.entry(*seq).map_err(failed)?;
         let is_missing = workspace.not_installed.borrow().contains_key(seq);
-        if entry.is_waiting() || entry.is_discarded() || is_missing {
+        if entry.is_waiting() || entry.settled == Some(Settled::Discarded) || is_missing {
             return Ok((vec![entry.clone()], Vec::new()));
         }
         let why = if entry.is_pending() {
@@ -227,7 +239,7 @@ async fn install_all(workspace: &Rc<Workspace>, changes: Vec<Change>) -> Install
         let mut again = Vec::new();
         installed.failed.clear();
         for (entry, source) in left {
-            match install_one(workspace, &entry, source.as_deref()).await {
+            match install_one(workspace, &entry, source.clone()).await {
                 Ok(()) => installed.seqs.push(entry.seq),
                 Err(error) => {
                     installed.failed.push((entry.seq, error));
@@ -242,96 +254,31 @@ async fn install_all(workspace: &Rc<Workspace>, changes: Vec<Change>) -> Install
     }
 }
 
-/// Make one change to the image, as it was made before.
+/// Make one change to the image, as it was made before. A class that was defined anew changes what it changed then:
+/// a method that its file got since stays.
 async fn install_one(
     workspace: &Rc<Workspace>,
     entry: &Entry,
-    source: Option<&str>,
+    source: Option<String>,
 ) -> Result<(), ErrorBody> {
-    let class = entry.class.as_str();
-    let side = entry.side.unwrap_or_default();
-    let job = match (entry.kind, &entry.selector, source) {
-        (Kind::Instance | Kind::Class, Some(selector), Some(source)) => {
-            let fields = json!({"class": class, "selector": selector, "side": side, "source": source});
-            let Value::Object(fields) = fields else {
-                return Ok(());
-            };
-            let request = Request {
-                op: Op::SaveMethod,
-                id: "restore".to_owned(),
-                session: None,
-                fields,
-            };
-            let compiled = compile_method(workspace, &request).await?;
-            refuse_errors(&compiled)?;
-            install(workspace, &compiled).await?;
-            return Ok(());
-        }
-        (Kind::NewClass, _, Some(source)) => match entry.source_file.as_deref() {
-            Some(file) if entry.is_whole_file() => Job::Files {
-                files: vec![new_source(workspace, file, source)],
-            },
-            _ => Job::Input {
-                code: source.to_owned(),
-                bound: Vec::new(),
-                file: None,
-                trace: false,
-            },
-        },
-        (Kind::RemoveMethod, Some(selector), _) => {
-            drop_method(workspace, class, side, selector).await?;
-            Job::RemoveMethod {
-                class: class.to_owned(),
-                is_class_side: side == Side::Class,
-                selector: selector.clone(),
-            }
-        }
-        (Kind::RemoveClass, _, _) => {
-            if load::class_info(workspace, class).await.is_ok() {
-                let arguments = terms::map([("class", Term::binary(class))]);
-                workspace.image.call("", "remove-class", arguments).await?;
-            }
-            workspace.forget_class(class);
-            return Ok(());
-        }
-        (Kind::Instance | Kind::Class | Kind::RemoveMethod | Kind::NewClass | Kind::Unknown, _, _) => {
-            let message = format!(
-                "the text of change {} ({}) is not known",
-                entry.seq,
-                entry.title()
-            );
-            return Err(ErrorBody::new("no_source", message));
-        }
-    };
-    let compiled = workspace.compiler.run(job).await?;
-    refuse_errors(&compiled)?;
-    if compiled.outcome.expression.is_some() {
-        let message = format!("change {} is not a definition", entry.seq);
+    if source.is_none() && !matches!(entry.kind, Kind::RemoveMethod | Kind::RemoveClass) {
+        let message = format!(
+            "the text of change {} ({}) is not known",
+            entry.seq,
+            entry.title()
+        );
         return Err(ErrorBody::new("no_source", message));
     }
-    if !compiled.outcome.modules.is_empty() {
-        install(workspace, &compiled).await?;
+    let file = entry.source_file.as_deref().filter(|_| entry.flushable);
+    if let (Kind::NewClass, false, Some(file)) = (entry.kind, entry.is_whole_file, file)
+        && image_text(workspace, file).is_some()
+    {
+        let wanted = workspace.changes.borrow().wanted_of(entry).map_err(failed)?;
+        let changes: Vec<(Key, Option<String>)> = wanted
+            .into_iter()
+            .map(|wanted| (wanted.key, wanted.source))
+            .collect();
+        return change_image(workspace, file, &changes).await.map(drop);
     }
-    Ok(())
-}
-
-/// A method that is gone already is what is wanted.
-async fn drop_method(
-    workspace: &Rc<Workspace>,
-    class: &str,
-    side: Side,
-    selector: &str,
-) -> Result<(), ErrorBody> {
-    let arguments = terms::map([
-        ("class", Term::binary(class)),
-        ("selector", Term::binary(selector)),
-        (
-            "side",
-            Term::binary(if side == Side::Class { "class" } else { "instance" }),
-        ),
-    ]);
-    match workspace.image.call("", "remove-method", arguments).await {
-        Err(error) if error.kind != "selector_not_found" => Err(error),
-        Ok(_) | Err(_) => Ok(()),
-    }
+    put_again(workspace, entry, source).await
 }

@@ -1,0 +1,329 @@
+//! Definitions put into a text, replaced in it and cut out of it.
+
+use std::ops::Range;
+
+use super::lines::{apply, doc_start, in_newlines_of, line_end, line_prefix, removal};
+use super::source::{Parts, parts};
+use super::{Dialect, Key, Member, Outline, documented, range, slice};
+use crate::ast::{Class, Item, Method, Slot};
+use crate::diagnostic::Severity;
+use crate::layout::{as_member, same_method};
+use crate::span::Span;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Edit<'a> {
+    pub key: &'a Key,
+    pub change: Change<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// Replace the definition, or add it where there is none.
+    Put(&'a str),
+    /// Take it out; nothing to do where there is none.
+    Remove,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The text does not define the class.
+    NoClass,
+    /// The text would not say what it should.
+    Unplaceable,
+}
+
+type Pieces = Vec<(Range<usize>, String)>;
+
+/// A method where it stands.
+struct Place<'a> {
+    method: &'a Method,
+    /// `Target >> method`, or the method alone in its class.
+    whole: Span,
+}
+
+/// Apply all edits to the text. A fault comes with the index of its edit.
+pub fn edit(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, (usize, Fault)> {
+    let outline = Outline::new(text, dialect);
+    let mut pieces: Pieces = Vec::new();
+    // What belongs to a header comes before what is added behind it.
+    let is_header = |edit: &Edit| edit.key.member == Member::Header;
+    let mut order: Vec<usize> = (0..edits.len()).collect();
+    order.sort_by_key(|index| !edits.get(*index).is_some_and(is_header));
+    for index in order {
+        let Some(edit) = edits.get(index) else { continue };
+        let class = outline.class(&edit.key.class);
+        match (&edit.key.member, edit.change) {
+            (Member::Header, Change::Put(source)) => {
+                let class = class.ok_or((index, Fault::NoClass))?;
+                header(text, class, source, &mut pieces).ok_or((index, Fault::Unplaceable))?;
+            }
+            (Member::Header, Change::Remove) => return Err((index, Fault::Unplaceable)),
+            (Member::Method { is_class, selector }, change) => match (change, locate(&outline, edit.key)) {
+                (Change::Put(source), Some(place)) => {
+                    pieces.push(replacement(text, &parts(selector, *is_class, source), &place));
+                }
+                (Change::Remove, Some(place)) => {
+                    pieces.push((removal(text, documented(text, place.whole)), String::new()));
+                }
+                (Change::Remove, None) => {}
+                (Change::Put(source), None) => {
+                    let class = class.ok_or((index, Fault::NoClass))?;
+                    let parts = parts(selector, *is_class, source);
+                    pieces.push(addition(text, class, *is_class, &parts, edits));
+                }
+            },
+        }
+    }
+    let new_text = apply(text, pieces);
+    if new_text != text {
+        check(&outline, &new_text, dialect, edits)?;
+    }
+    Ok(new_text)
+}
+
+fn locate<'a>(outline: &'a Outline, key: &Key) -> Option<Place<'a>> {
+    outline.parse.unit.items.iter().find_map(|item| match item {
+        Item::Class(class) if class.name.text == key.class => {
+            let method = class
+                .methods
+                .iter()
+                .find(|method| Key::of_method(&key.class, method) == *key)?;
+            Some(Place {
+                method,
+                whole: method.span,
+            })
+        }
+        Item::Extension(extension)
+            if extension.target.name.text == key.class
+                && Key::of_method(&key.class, &extension.method) == *key =>
+        {
+            Some(Place {
+                method: &extension.method,
+                whole: extension.span,
+            })
+        }
+        _ => None,
+    })
+}
+
+fn replacement(text: &str, parts: &Parts, place: &Place) -> (Range<usize>, String) {
+    let whole = range(place.whole);
+    let start = if parts.doc.is_empty() {
+        whole.start
+    } else {
+        doc_start(text, whole.start, &["///"])
+    };
+    // What stands before the head: modifiers, or the target of an extension. It stays unless the source tells it.
+    let is_extension = place.whole.start != place.method.span.start;
+    let old_front = text
+        .get(whole.start..place.method.head.span.start as usize)
+        .unwrap_or_default();
+    let front = if parts.modifiers.is_empty() || is_extension {
+        old_front
+    } else {
+        &parts.modifiers
+    };
+    let comments = new_comments(text, documented(text, place.whole).start, &parts.comments);
+    let composed = format!("{}{front}{}", parts.doc, parts.rest);
+    let old = slice(text, &(start..whole.end));
+    let new = if comments.is_empty() && same_method(old, &composed) {
+        old.to_owned()
+    } else {
+        in_newlines_of(
+            text,
+            &as_member(&format!("{comments}{composed}"), line_prefix(text, start)),
+        )
+    };
+    (start..whole.end, new)
+}
+
+/// Comments above a method that the text does not have right there.
+fn new_comments<'a>(text: &str, at: usize, comments: &'a str) -> &'a str {
+    let above: Vec<&str> = text
+        .get(..at)
+        .unwrap_or_default()
+        .lines()
+        .map(str::trim)
+        .collect();
+    let above = above.strip_suffix(&[""]).unwrap_or(&above);
+    let wanted: Vec<&str> = comments.lines().map(str::trim).collect();
+    if above.ends_with(&wanted) { "" } else { comments }
+}
+
+/// After the last method of the class, in the indentation of the file.
+fn addition(
+    text: &str,
+    class: &Class,
+    is_class: bool,
+    parts: &Parts,
+    edits: &[Edit],
+) -> (Range<usize>, String) {
+    let is_removed = |method: &Method| {
+        let key = Key::of_method(&class.name.text, method);
+        edits
+            .iter()
+            .any(|edit| matches!(edit.change, Change::Remove) && *edit.key == key)
+    };
+    let kept: Vec<&Method> = class
+        .methods
+        .iter()
+        .filter(|method| !is_removed(method))
+        .collect();
+    let last_slot = class.slots.last().map(|slot| slot.span);
+    let (anchor, indent) = match (kept.last(), last_slot) {
+        (Some(last), Some(slot)) if slot.end > last.span.end => {
+            (slot.end, line_prefix(text, last.span.start as usize))
+        }
+        (Some(last), _) => (last.span.end, line_prefix(text, last.span.start as usize)),
+        (None, Some(slot)) => (slot.end, line_prefix(text, slot.start as usize)),
+        (None, None) => (class.header.end, "  "),
+    };
+    let indent = if indent.is_empty() { "  " } else { indent };
+    let is_dense = match kept.as_slice() {
+        [.., one, two] => !text
+            .get(one.span.end as usize..two.span.start as usize)
+            .is_some_and(|between| between.split('\n').skip(1).any(|line| line.trim().is_empty())),
+        _ => false,
+    };
+    let modifiers = if parts.modifiers.is_empty() && is_class {
+        "class "
+    } else {
+        &parts.modifiers
+    };
+    let source = format!("{}{}{modifiers}{}", parts.comments, parts.doc, parts.rest);
+    let member = as_member(&source, indent);
+    let gap = if is_dense { "\n" } else { "\n\n" };
+    let at = line_end(text, anchor as usize);
+    (at..at, in_newlines_of(text, &format!("{gap}{indent}{member}")))
+}
+
+/// A class's header and slots become those of the source, each where it stands; what is between them stays.
+fn header(text: &str, class: &Class, source: &str, pieces: &mut Pieces) -> Option<()> {
+    let source = source.trim().replace("\r\n", "\n");
+    let new = Outline::of_file(&source);
+    let wanted = new.class(&class.name.text)?;
+    let line = class.span.start as usize..class.header.end as usize;
+    let wanted_line = slice(&source, &(wanted.span.start as usize..wanted.header.end as usize));
+    let doc = slice(
+        &source,
+        &(documented(&source, wanted.span).start..wanted.span.start as usize),
+    );
+    if !doc.is_empty() {
+        let place = documented(text, class.span).start..line.start;
+        if !same_method(slice(text, &place), doc) {
+            pieces.push((place, in_newlines_of(text, doc)));
+        }
+    }
+    if !same_method(slice(text, &line), wanted_line) {
+        pieces.push((line.clone(), in_newlines_of(text, wanted_line)));
+    }
+    let name = |slot: &Slot| slot.name.text.clone();
+    let old_names: Vec<_> = class.slots.iter().map(name).collect();
+    let new_names: Vec<_> = wanted.slots.iter().map(name).collect();
+    let common: Vec<_> = old_names.iter().filter(|name| new_names.contains(name)).collect();
+    let same_order = new_names
+        .iter()
+        .filter(|name| old_names.contains(name))
+        .eq(common.iter().copied());
+    let mut anchor = line.end;
+    let mut indent = "  ";
+    let text_of = |slot: &Slot| slice(&source, &documented(&source, slot.span)).to_owned();
+    for slot in &class.slots {
+        let place = documented(text, slot.span);
+        let kept = wanted.slots.iter().find(|one| one.name.text == slot.name.text);
+        match kept.filter(|_| same_order) {
+            None => pieces.push((removal(text, place), String::new())),
+            Some(kept) => {
+                let new_text = text_of(kept);
+                let code = range(slot.span);
+                let is_documented = documented(&source, kept.span).start != kept.span.start as usize;
+                let place = if is_documented { place } else { code };
+                if !same_method(slice(text, &place), &new_text) {
+                    let new_text = as_member(&new_text, line_prefix(text, place.start));
+                    pieces.push((place, in_newlines_of(text, &new_text)));
+                }
+                anchor = slot.span.end as usize;
+                indent = line_prefix(text, slot.span.start as usize);
+            }
+        }
+    }
+    let added: String = wanted
+        .slots
+        .iter()
+        .filter(|slot| !same_order || !old_names.contains(&slot.name.text))
+        .map(|slot| format!("\n{indent}{}", as_member(&text_of(slot), indent)))
+        .collect();
+    if !added.is_empty() {
+        let at = line_end(text, anchor);
+        pieces.push((at..at, in_newlines_of(text, &added)));
+    }
+    Some(())
+}
+
+/// The new text must say what was asked for, be as readable as before, and have every other definition as it was.
+fn check(old: &Outline, new_text: &str, dialect: Dialect, edits: &[Edit]) -> Result<(), (usize, Fault)> {
+    let new = Outline::new(new_text, dialect);
+    let errors = |outline: &Outline| {
+        let found = outline.parse.diagnostics.iter();
+        found.filter(|found| found.severity == Severity::Error).count()
+    };
+    let is_worse = errors(&new) > errors(old);
+    for (index, edit) in edits.iter().enumerate() {
+        let is_right = match (&edit.key.member, edit.change) {
+            (Member::Header, Change::Put(source)) => has_header(&new, &edit.key.class, source),
+            (Member::Header, Change::Remove) => false,
+            (Member::Method { .. }, Change::Remove) => locate(&new, edit.key).is_none(),
+            (Member::Method { is_class, selector }, Change::Put(source)) => locate(&new, edit.key)
+                .is_some_and(|place| {
+                    let method = place.method;
+                    let found = slice(
+                        new_text,
+                        &(method.head.span.start as usize..method.span.end as usize),
+                    );
+                    let parts = parts(selector, *is_class, source);
+                    same_method(found, parts.rest.get(..parts.length).unwrap_or(&parts.rest))
+                }),
+        };
+        if !is_right || is_worse {
+            return Err((index, Fault::Unplaceable));
+        }
+    }
+    let is_edited = |key: &Key| edits.iter().any(|edit| edit.key == key);
+    let others = |outline: &Outline| -> Vec<(Key, Option<String>)> {
+        let keys = outline.keys().filter(|key| !is_edited(key));
+        keys.map(|key| (key.clone(), outline.text_of(key))).collect()
+    };
+    if others(old) == others(&new) {
+        Ok(())
+    } else {
+        Err((0, Fault::Unplaceable))
+    }
+}
+
+/// Whether a class has the header line and the slots of a source.
+fn has_header(outline: &Outline, name: &str, source: &str) -> bool {
+    let source = source.trim().replace("\r\n", "\n");
+    let wanted = Outline::of_file(&source);
+    let described = |outline: &Outline| -> Option<Vec<String>> {
+        let class = outline.class(name)?;
+        let line = Span::new(class.span.start, class.header.end);
+        let mut all = vec![
+            line.text(outline.text)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        ];
+        let mut slots: Vec<String> = class
+            .slots
+            .iter()
+            .map(|slot| slot.span.text(outline.text).replace("\r\n", "\n"))
+            .collect();
+        slots.sort();
+        all.append(&mut slots);
+        Some(all)
+    };
+    let (Some(found), Some(wanted)) = (described(outline), described(&wanted)) else {
+        return false;
+    };
+    found.len() == wanted.len() && found.iter().zip(&wanted).all(|(a, b)| same_method(a, b))
+}

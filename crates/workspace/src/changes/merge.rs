@@ -1,0 +1,85 @@
+//! Loading a file while changes of it are pending: the disk's version of everything else, the image's of those.
+
+use beamtalk_syntax::definitions::{Dialect, Edit, Outline, edit, remove_class};
+
+use super::entry::Kind;
+use super::plan::{Conflict, ConflictReason, Pending, Wanted, first_error, wanted};
+
+/// What the image is to have of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Merge {
+    /// `None`: nothing of the file is loaded, the image stays as it is.
+    pub(crate) text: Option<String>,
+    /// Entries whose changes the disk has too.
+    pub(crate) settled: Vec<u64>,
+    /// Definitions that are another on disk than the image thinks.
+    pub(crate) conflict: Option<Conflict>,
+}
+
+/// `pending` are the entries of the file, oldest first.
+pub(crate) fn merge(file: &str, pending: &[Pending], disk: &str) -> Merge {
+    let conflict = |reason, detail| Conflict {
+        file: file.to_owned(),
+        reason,
+        detail,
+        seqs: pending.iter().map(|one| one.entry.seq).collect(),
+    };
+    let latest = pending
+        .iter()
+        .filter(|one| one.entry.selector.is_none())
+        .max_by_key(|one| one.entry.seq);
+    match latest {
+        Some(one) if one.entry.kind == Kind::RemoveClass => {
+            let class = &one.entry.class;
+            let rest = Outline::of_file(disk).has_more_than(class);
+            return Merge {
+                text: rest.then(|| remove_class(disk, class)),
+                ..Merge::default()
+            };
+        }
+        Some(one) if one.entry.is_whole_file && one.source != Some(disk) => {
+            return Merge {
+                conflict: Some(conflict(ConflictReason::TargetExists, None)),
+                ..Merge::default()
+            };
+        }
+        _ => {}
+    }
+    // A text that cannot be read is told by whoever loads it.
+    if first_error(disk).is_some() {
+        return Merge {
+            text: Some(disk.to_owned()),
+            ..Merge::default()
+        };
+    }
+    let all = wanted(pending);
+    let edits: Vec<Edit> = all.iter().map(Wanted::edit).collect();
+    let text = edit(disk, Dialect::File, &edits);
+    let now = Outline::of_file(disk);
+    let others: Vec<String> = all
+        .iter()
+        .filter(|wanted| !wanted.is_in(disk) && now.text_of(&wanted.key) != wanted.base)
+        .map(|wanted| wanted.key.title())
+        .collect();
+    let is_settled = |one: &&Pending| {
+        one.entry.is_durable()
+            && one.entry.flushable
+            && wanted(&[**one]).iter().all(|wanted| wanted.is_in(disk))
+    };
+    Merge {
+        settled: pending
+            .iter()
+            .filter(is_settled)
+            .map(|one| one.entry.seq)
+            .collect(),
+        conflict: match &text {
+            Ok(_) if others.is_empty() => None,
+            Ok(_) => Some(conflict(ConflictReason::ExternalEdit, Some(others.join(", ")))),
+            Err((index, _)) => {
+                let title = all.get(*index).map(|wanted| wanted.key.title());
+                Some(conflict(ConflictReason::SpanOutOfRange, title))
+            }
+        },
+        text: text.ok(),
+    }
+}
