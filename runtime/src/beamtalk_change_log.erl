@@ -1,7 +1,7 @@
 %% Primitives of ChangeLog, over the daemon's log.
 -module(beamtalk_change_log).
 
--export([current/0, dirtyMethods/1, 'revert:'/2, clear/1, 'flushKinds:confirmDestructive:'/3]).
+-export([current/0, dirtyMethods/1, 'revert:'/2, 'restore:'/2, clear/1, 'flushKinds:confirmDestructive:'/3]).
 
 -define(CLASS, 'ChangeLog').
 -define(KINDS, [instance, class, 'new-class', 'remove-method', 'remove-class']).
@@ -47,6 +47,21 @@ set(Elements) -> #{'$beamtalk_class' => 'Set', elements => lists:usort(Elements)
         none -> nil
     end;
 'revert:'(_Self, _) -> beamtalk_error:type_error(?CLASS, 'revert:', <<"The argument is a ChangeEntry">>).
+
+-spec 'restore:'(map(), term()) -> non_neg_integer().
+'restore:'(_Self, What) ->
+    Answer = ask(<<"restore">>, chosen(What, 'restore:'), 'restore:'),
+    length(maps:get(<<"entries">>, Answer, [])).
+
+%% The fields that name changes: an entry or its number, a class, or all.
+chosen(#{'$beamtalk_class' := 'ChangeEntry', seq := Seq}, _) -> #{<<"seq">> => Seq};
+chosen(Seq, _) when is_integer(Seq) -> #{<<"seq">> => Seq};
+chosen(all, _) -> #{<<"all">> => true};
+chosen(What, Selector) ->
+    case beamtalk_object:class(What) of
+        _ when is_atom(What) -> #{<<"class">> => atom_to_binary(What)};
+        _ -> chosen_class(What, Selector)
+    end.
 
 -spec clear(map()) -> map().
 clear(_Self) ->

@@ -24,3 +24,5 @@ mod raw;
 mod redefining;
 #[path = "workspace/table.rs"]
 mod table;
+#[path = "workspace/waiting.rs"]
+mod waiting;
