@@ -1,7 +1,8 @@
 %% Primitives of ChangeLog, over the daemon's log.
 -module(beamtalk_change_log).
 
--export([current/0, dirtyMethods/1, 'revert:'/2, 'restore:'/2, clear/1, 'flushKinds:confirmDestructive:'/3]).
+-export([current/0, dirtyMethods/1, 'revert:'/2, 'take:of:'/3, 'discard:'/2, 'restore:'/2, clear/1]).
+-export(['flushKinds:confirmDestructive:'/3]).
 
 -define(CLASS, 'ChangeLog').
 -define(KINDS, [instance, class, 'new-class', 'remove-method', 'remove-class']).
@@ -48,20 +49,25 @@ set(Elements) -> #{'$beamtalk_class' => 'Set', elements => lists:usort(Elements)
     end;
 'revert:'(_Self, _) -> beamtalk_error:type_error(?CLASS, 'revert:', <<"The argument is a ChangeEntry">>).
 
--spec 'restore:'(map(), term()) -> non_neg_integer().
-'restore:'(_Self, What) ->
-    Answer = ask(<<"restore">>, chosen(What, 'restore:'), 'restore:'),
-    length(maps:get(<<"entries">>, Answer, [])).
+-spec 'take:of:'(map(), term(), term()) -> [map()].
+'take:of:'(_Self, Side, What) when Side =:= image; Side =:= disk ->
+    Args = (meant(What, 'take:of:'))#{<<"from">> => atom_to_binary(Side)},
+    entries(ask(<<"take">>, Args, 'take:of:'));
+'take:of:'(_Self, _, _) -> beamtalk_error:type_error(?CLASS, 'take:of:', <<"The side is #image or #disk">>).
 
-%% The fields that name changes: an entry or its number, a class, or all.
-chosen(#{'$beamtalk_class' := 'ChangeEntry', seq := Seq}, _) -> #{<<"seq">> => Seq};
-chosen(Seq, _) when is_integer(Seq) -> #{<<"seq">> => Seq};
-chosen(all, _) -> #{<<"all">> => true};
-chosen(What, Selector) ->
-    case beamtalk_object:class(What) of
-        _ when is_atom(What) -> #{<<"class">> => atom_to_binary(What)};
-        _ -> chosen_class(What, Selector)
-    end.
+-spec 'discard:'(map(), term()) -> [map()].
+'discard:'(_Self, all) -> entries(ask(<<"discard">>, #{<<"all">> => true}, 'discard:'));
+'discard:'(_Self, What) -> entries(ask(<<"discard">>, meant(What, 'discard:'), 'discard:')).
+
+-spec 'restore:'(map(), term()) -> [map()].
+'restore:'(_Self, all) -> entries(ask(<<"restore">>, #{<<"all">> => true}, 'restore:'));
+'restore:'(_Self, What) -> entries(ask(<<"restore">>, meant(What, 'restore:'), 'restore:')).
+
+meant(#{'$beamtalk_class' := 'ChangeEntry', seq := Seq}, _) -> #{<<"seq">> => Seq};
+meant({beamtalk_object, _, _, Class}, _) when is_atom(Class) -> #{<<"class">> => atom_to_binary(Class)};
+meant(_, Selector) -> beamtalk_error:type_error(?CLASS, Selector, <<"The argument is a ChangeEntry or a class">>).
+
+entries(Answer) -> [entry(Entry) || Entry <- maps:get(<<"entries">>, Answer, [])].
 
 -spec clear(map()) -> map().
 clear(_Self) ->

@@ -139,7 +139,8 @@ flushIncludingDestructive(_Self) ->
 -spec flushed(map()) -> map().
 flushed(Answer) ->
     Part = fun(Key, Default) -> maps:get(Key, Answer, Default) end,
-    #{flushed => Part(<<"flushed">>, 0), files => [file_name(File) || File <- Part(<<"files">>, [])], newClasses => count(Part(<<"new_classes">>, 0)),
+    #{flushed => Part(<<"flushed">>, 0), files => [file_name(File) || File <- Part(<<"files">>, [])],
+      merged => Part(<<"merged">>, []), newClasses => count(Part(<<"new_classes">>, 0)),
       removedClasses => count(Part(<<"removed_classes">>, 0)),
       skipped => [symbols(Entry) || Entry <- Part(<<"skipped">>, [])],
       conflicts => [symbols(Entry) || Entry <- Part(<<"conflicts">>, [])]}.

@@ -24,5 +24,7 @@ mod raw;
 mod redefining;
 #[path = "workspace/table.rs"]
 mod table;
+#[path = "workspace/sides.rs"]
+mod sides;
 #[path = "workspace/waiting.rs"]
 mod waiting;

@@ -133,6 +133,7 @@ pub(crate) fn loaded(answer: &Object) -> Rendered {
     for error in objects(answer, "errors") {
         rendered.complaint(&format!("Error: {}", render::finding(error)));
     }
+    changes::conflict_lines(&mut rendered, answer);
     rendered
 }
 
@@ -160,6 +161,7 @@ pub(crate) fn reloaded(answer: &Object) -> Rendered {
             text(failure, "reason")
         ));
     }
+    changes::conflict_lines(&mut rendered, answer);
     findings(&mut rendered, answer);
     rendered
 }

@@ -66,11 +66,13 @@ impl Session {
                     "Nothing is running"
                 })
             }),
-            Command::Changes => self.simple(ask, "changes", Map::new(), |answer, _| changes::entries(answer)),
+            Command::Changes => self.changes(words, ask),
             Command::Dirty => self.simple(ask, "dirty", Map::new(), |answer, _| changes::dirty(answer)),
             Command::Diff => self.diff(words, ask),
             Command::Flush => self.flush(words, Files::Kept, ask),
             Command::FlushDestructive => self.flush(words, Files::Deleted, ask),
+            Command::Take => self.take(words, ask),
+            Command::Discard => self.discard(words, ask),
             Command::Revert => self.revert(words, ask),
             Command::Restore => self.restore(words, ask),
             Command::RemoveMethod => self.remove_method(words, ask),
@@ -300,6 +302,67 @@ impl Session {
         let has_conflicts = changes::has_conflicts(&answer);
         let outcome = self.finish(answer, "", |answer, _| changes::flushed(answer))?;
         Ok(failed_if(has_conflicts, outcome))
+    }
+
+    fn changes(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
+        let mut fields = Map::new();
+        match words {
+            "" => {}
+            "all" => drop(fields.insert("all".to_owned(), true.into())),
+            _ => return self.refuse("usage", "Usage: :changes [all]"),
+        }
+        self.simple(ask, "changes", fields, |answer, _| changes::entries(answer))
+    }
+
+    /// Settle a conflict. Without a class the only one there is; where there are more they are listed.
+    fn take(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
+        const USAGE: &str = "Usage: :take image|disk [Class [selector]]";
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let mut asked = match *words.as_slice() {
+            [from @ ("image" | "disk")] => {
+                let answer = self.call("changes", Map::new(), ask)?;
+                if error_of(&answer).is_some() {
+                    return self.finish(answer, "", |_, _| Rendered::default());
+                }
+                let files: Vec<String> = objects(&answer, "conflicts")
+                    .map(|conflict| text(conflict, "file").to_owned())
+                    .collect();
+                match files.as_slice() {
+                    [file] => fields([("from", from), ("file", file)]),
+                    [] => return self.refuse("no_conflict", "Image and disk are not in conflict"),
+                    _ => {
+                        let mut shown = Rendered::default();
+                        changes::conflict_lines(&mut shown, &answer);
+                        self.screen.show(&shown)?;
+                        return self.refuse("usage", "Several files are in conflict: name a class");
+                    }
+                }
+            }
+            [from @ ("image" | "disk"), class] => fields([("from", from), ("class", class)]),
+            [from @ ("image" | "disk"), class, selector] => {
+                fields([("from", from), ("class", class), ("selector", selector), ("side", "instance")])
+            }
+            [from @ ("image" | "disk"), class, "class", selector] => {
+                fields([("from", from), ("class", class), ("selector", selector), ("side", "class")])
+            }
+            _ => return self.refuse("usage", USAGE),
+        };
+        asked.retain(|_, value| value != "");
+        let answer = self.call("take", asked, ask)?;
+        self.finish(answer, "", |answer, _| changes::taken(answer))
+    }
+
+    fn discard(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
+        let asked = match words.parse::<u64>() {
+            Ok(number) => sequence(number),
+            Err(_) if words == "all" => [("all".to_owned(), true.into())].into_iter().collect(),
+            Err(_) => fields([("class", words)]),
+        };
+        let question = "Set these changes aside and load what is on disk?";
+        if !Self::confirm(ask, question)? {
+            return self.refuse("not_confirmed", "Nothing was discarded");
+        }
+        self.simple(ask, "discard", asked, |answer, _| changes::discarded(answer))
     }
 
     fn revert(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {

@@ -82,7 +82,7 @@ fn a_changed_method_is_live_at_once_and_flush_writes_it_and_nothing_else() {
         let diff = client.good("diff", json!({"seq": 1})).await;
         let diff = diff["diff"].as_str().expect("a text");
         assert!(
-            diff.contains("-isOn   =>   self.on") && diff.contains("+isOn => 7"),
+            diff.contains("-  isOn   =>   self.on") && diff.contains("+  isOn => 7"),
             "{diff}"
         );
         client.save("Lamp", "last", "last => 100").await;
@@ -161,7 +161,7 @@ fn conflicts_are_found_and_the_entries_stay() {
         let client = Client::of(&home).await;
         let reason = |report: &serde_json::Map<String, Value>| report["conflicts"][0]["reason"].clone();
         client.save("Lamp", "isOn", "isOn => 7").await;
-        let edited = format!("// moved down\n{LAMP}");
+        let edited = format!("// moved down\n{LAMP}").replace("=>   self.on\n", "=> self.on not\n");
         write(&home, "src/lamp.bt", &edited);
         let report = client.good("flush", json!({})).await;
         assert_eq!(
@@ -171,7 +171,7 @@ fn conflicts_are_found_and_the_entries_stay() {
         assert_eq!(read(&home, "src/lamp.bt"), edited);
         assert_eq!(client.pending().await, ["Lamp isOn"]);
         client.good("flush", json!({"force_file": "src/lamp.bt"})).await;
-        let spliced = edited.replace("isOn   =>   self.on", "isOn => 7");
+        let spliced = edited.replace("isOn   => self.on not", "isOn => 7");
         assert_eq!(read(&home, "src/lamp.bt"), spliced);
         // Gone, and back.
         client.save("Lamp", "isOn", "isOn => 8").await;
@@ -391,7 +391,7 @@ fn messages_in_the_image_reach_the_same_handlers() {
         assert_eq!(client.value("Workspace autoflush").await, false);
         client.text("Workspace autoflush: true").await;
         let answer = client.good("eval", json!({"code": "Lamp >> isOn => 31"})).await;
-        assert_eq!(answer["entries"][0]["state"], "flushed");
+        assert_eq!(answer["entries"][0]["settled"], "flushed");
         assert!(read(&home, "src/lamp.bt").contains("  isOn => 31\n"));
         client.text("Vent removeFromSystem").await;
         assert!(exists(&home, "src/vent.bt"), "autoflush implies no deletion");
@@ -466,8 +466,8 @@ fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
         assert_eq!(
             rows,
             [
-                (&json!("isOn"), &json!(true), &json!("pending")),
-                (&json!("last"), &json!(false), &json!("pruned")),
+                (&json!("isOn"), &json!(true), &json!("waiting")),
+                (&json!("last"), &json!(false), &json!("settled")),
             ]
         );
         client.good("flush", json!({})).await;

@@ -43,12 +43,11 @@ fn a_class_of_the_project_defined_anew_at_the_prompt_stays_in_its_file() {
             (
                 &json!([]),
                 &json!([{"file": "src/lamp.bt", "kind": "changed"}]),
-                &json!(3)
+                &json!(6)
             )
         );
-        let written = anew.replace("self.watts", "60");
-        let expected =
-            format!("// A lamp, with odd spacing.\n\n/// Gives light.\n{written}\n\n  last => 98\n");
+        // Its single changes are written; what stands between stays.
+        let expected = "// A lamp, with odd spacing.\n\n/// Gives light.\nActor subclass: Lamp\n  state: on = true\n  state: watts = 40\n\n\n  /// Is it on?\n  isOn => 7\n\n  // a stray comment\n\n\n  last => 98\n\n  watts => 60\n";
         assert_eq!(read(&home, "src/lamp.bt"), expected);
         assert_eq!(client.pending().await, NOTHING);
         client.good("reload", json!({"class": "Lamp"})).await;
@@ -66,14 +65,15 @@ fn a_class_of_the_project_defined_anew_at_the_prompt_stays_in_its_file() {
         assert_eq!(client.pending().await, ["new-class Pad"]);
         // A file that somebody edits meanwhile is not overwritten.
         client.text("Actor subclass: Lamp\n  isOn => 9").await;
-        write(&home, "src/lamp.bt", &format!("// Mine.\n{expected}"));
+        let mine = format!("// Mine.\n{expected}").replace("isOn => 7", "isOn => 70");
+        write(&home, "src/lamp.bt", &mine);
         let report = client.good("flush", json!({})).await;
         assert_eq!(report["conflicts"][0]["reason"], "external_edit");
         let report = client.good("flush", json!({"force_file": "src/lamp.bt"})).await;
         assert_eq!(report["conflicts"], json!([]));
         assert_eq!(
             read(&home, "src/lamp.bt"),
-            "// Mine.\n// A lamp, with odd spacing.\n\n/// Gives light.\nActor subclass: Lamp\n  isOn => 9\n"
+            "// Mine.\n// A lamp, with odd spacing.\n\n/// Gives light.\nActor subclass: Lamp\n\n\n  /// Is it on?\n  isOn => 9\n\n  // a stray comment\n\n"
         );
         // A class that has no file yet is written as it is then.
         let fan = "// Air.\nObject subclass: Fan\n  class speed => 3\n";

@@ -195,7 +195,7 @@ fn after_a_restart_of_the_daemon_changes_wait_until_somebody_decides() {
         assert_eq!(subjects(&restored, "entries"), ["Fan>>speed"], "{restored:?}");
         assert_eq!(value(&connection, "Fan speed").await, 50);
 
-        assert_eq!(value(&connection, "Workspace changes restore: #all").await, json!(1));
+        assert_eq!(value(&connection, "(Workspace changes restore: #all) size").await, json!(1));
         assert_eq!(value(&connection, "Kept x").await, 7);
         assert_eq!(subjects(&changes(&connection).await, "waiting"), Vec::<String>::new());
         for wrong in [json!({}), json!({"all": true, "class": "Lamp"}), json!({"seq": seq(0)})] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
-use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, Outline, edit};
+use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, Member, Outline, edit, remove_class};
 use beamtalk_syntax::diff;
 use beamtalk_wire::{Channel, ErrorBody, Request};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::load::{class_info, install_text, load_texts, source_text};
 use super::{Answer, Caller};
 use crate::changes::{
-    AuthorKind, ChangeError, Conflict, Entry, FileState, Filter, Kind, NewEntry, Settled, Side, State,
-    Wanted, hash, moved_base,
+    AuthorKind, ChangeError, Conflict, Entry, FileState, Filter, Kind, NewEntry, Settled, Side, State, Wanted, hash,
+    moved_base,
 };
 use crate::compile::job::SourceText;
 use crate::terms;
@@ -70,10 +70,7 @@ fn disk_text(workspace: &Workspace, file: &str) -> Result<Option<String>, ErrorB
     match workspace.changes.borrow().file_state(file) {
         FileState::Text { text, .. } => Ok(Some(text)),
         FileState::Missing => Ok(None),
-        FileState::Outside => Err(ErrorBody::new(
-            "read_error",
-            format!("{file} is not in the project"),
-        )),
+        FileState::Outside => Err(ErrorBody::new("read_error", format!("{file} is not in the project"))),
         FileState::Unreadable(cause) => Err(ErrorBody::new("read_error", format!("{file}: {cause}"))),
     }
 }
@@ -101,7 +98,8 @@ pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<An
         log.active()
     };
     let waiting = log.waiting().map_err(failed)?;
-    Ok(json!({"entries": entries.map_err(failed)?, "waiting": waiting}).into())
+    let conflicts = log.conflicts(&bases(workspace)).map_err(failed)?;
+    Ok(json!({"entries": entries.map_err(failed)?, "waiting": waiting, "conflicts": conflicts}).into())
 }
 
 pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
@@ -109,32 +107,37 @@ pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
     Ok(json!({ "dirty": dirty }).into())
 }
 
+/// An entry against its file as it is now; in a conflict base, image and disk; else what the entry changed.
 pub(super) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
     let seq = seq(request)?;
-    let log = workspace.changes.borrow();
-    let own = log.diff(seq).map_err(failed)?;
-    let entry = log.entry(seq).map_err(failed)?.clone();
-    drop(log);
-    let conflicts = workspace
-        .changes
-        .borrow()
-        .conflicts(&bases(workspace))
-        .map_err(failed)?;
-    if !conflicts.iter().any(|conflict| conflict.seqs.contains(&seq)) {
+    let (own, entry, source) = {
+        let log = workspace.changes.borrow();
+        let entry = log.entry(seq).map_err(failed)?.clone();
+        let source = log.source(&entry).map_err(failed)?;
+        (log.diff(seq).map_err(failed)?, entry, source)
+    };
+    let Some(file) = entry.source_file.clone().filter(|_| entry.is_pending() && entry.flushable) else {
         return Ok(json!({"diff": own}).into());
-    }
+    };
     let wanted = workspace.changes.borrow().wanted_of(&entry).map_err(failed)?;
-    let places = places(workspace, entry.source_file.as_deref(), &wanted)?;
-    let text: String = places.iter().map(three_way).collect();
-    Ok(json!({"diff": if text.is_empty() { own } else { text }}).into())
+    let conflicts = workspace.changes.borrow().conflicts(&bases(workspace)).map_err(failed)?;
+    if conflicts.iter().any(|conflict| conflict.seqs.contains(&seq)) {
+        let text: String = places(workspace, Some(&file), &wanted)?.iter().map(three_way).collect();
+        return Ok(json!({"diff": if text.is_empty() { own } else { text }}).into());
+    }
+    let disk = disk_text(workspace, &file)?.unwrap_or_default();
+    let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
+    let new = match entry.kind {
+        Kind::RemoveClass => remove_class(&disk, &entry.class),
+        _ if entry.is_whole_file => source.unwrap_or_default(),
+        _ => edit(&disk, Dialect::File, &edits).unwrap_or_else(|_| disk.clone()),
+    };
+    Ok(json!({"diff": diff::unified(&file, &disk, &new)}).into())
 }
 
 /// Base, image and disk of one definition as two unified differences.
 fn three_way(place: &Place) -> String {
-    let part = |text: &Option<String>| {
-        text.as_ref()
-            .map_or_else(String::new, |text| format!("{}\n", text.trim_end()))
-    };
+    let part = |text: &Option<String>| text.as_ref().map_or_else(String::new, |text| format!("{}\n", text.trim_end()));
     let title = place.key.title();
     let (base, image, disk) = (part(&place.base), part(&place.image), part(&place.disk));
     let image = diff::unified(&format!("{title} (image against base)"), &base, &image);
@@ -179,8 +182,8 @@ pub(super) fn sides(workspace: &Rc<Workspace>, request: &Request) -> Result<Answ
     wanted.retain(|wanted| selection.means(&wanted.key));
     let places = places(workspace, file.as_deref(), &wanted)?;
     let part = |key: &Key| match &key.member {
-        beamtalk_syntax::definitions::Member::Header => (Value::Null, Value::Null),
-        beamtalk_syntax::definitions::Member::Method { is_class, selector } => (
+        Member::Header => (Value::Null, Value::Null),
+        Member::Method { is_class, selector } => (
             json!(if *is_class { Side::Class } else { Side::Instance }),
             json!(selector.as_str()),
         ),
@@ -242,10 +245,7 @@ impl Selection {
         if given.iter().filter(|given| **given).count() != 1 {
             return Err(ErrorBody::new(
                 "missing_parameter",
-                format!(
-                    "'{}' needs exactly one of 'seq', 'class', 'file', 'all'",
-                    request.op.name()
-                ),
+                format!("'{}' needs exactly one of 'seq', 'class', 'file', 'all'", request.op.name()),
             ));
         }
         let method = selector.map(|selector| (selector.trim_start_matches('#').to_owned(), side));
@@ -254,9 +254,7 @@ impl Selection {
             None => log.select(|entry| {
                 entry.is_open()
                     && class.as_ref().is_none_or(|class| *class == entry.class)
-                    && file
-                        .as_ref()
-                        .is_none_or(|file| Some(file) == entry.source_file.as_ref())
+                    && file.as_ref().is_none_or(|file| Some(file) == entry.source_file.as_ref())
             }),
         };
         let mut selection = Self {
@@ -277,14 +275,10 @@ impl Selection {
         let is_class = self.class.as_ref().is_none_or(|class| key.class == *class);
         let is_method = match (&self.method, &key.member) {
             (None, _) => true,
-            (
-                Some((selector, side)),
-                beamtalk_syntax::definitions::Member::Method {
-                    is_class,
-                    selector: own,
-                },
-            ) => own == selector && side.is_none_or(|side| side == *is_class),
-            (Some(_), beamtalk_syntax::definitions::Member::Header) => false,
+            (Some((selector, side)), Member::Method { is_class, selector: own }) => {
+                own == selector && side.is_none_or(|side| side == *is_class)
+            }
+            (Some(_), Member::Header) => false,
         };
         is_class && is_method
     }
@@ -314,10 +308,7 @@ impl Selection {
         let mut files: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
         for entry in &self.entries {
             let file = entry.source_file.clone().filter(|_| entry.flushable);
-            files
-                .entry(file.unwrap_or_default())
-                .or_default()
-                .push(entry.clone());
+            files.entry(file.unwrap_or_default()).or_default().push(entry.clone());
         }
         files
     }
@@ -355,11 +346,8 @@ fn check_shown(request: &Request, disk: Option<&str>, file: &str) -> Result<(), 
     if now.as_deref() == Some(wanted) || (now.is_none() && wanted.is_empty()) {
         return Ok(());
     }
-    let error = ErrorBody::new(
-        "file_changed",
-        format!("{file} is not what it was when it was shown"),
-    )
-    .hint("look at it again, then choose");
+    let error = ErrorBody::new("file_changed", format!("{file} is not what it was when it was shown"))
+        .hint("look at it again, then choose");
     Err(error.detail("disk_sha256", now.map_or(Value::Null, Value::from)))
 }
 
@@ -374,10 +362,8 @@ pub(super) async fn take(workspace: &Rc<Workspace>, request: &Request) -> Result
         _ => return Err(request.invalid("from", "image or disk")),
     };
     if selection.entries.is_empty() {
-        return Err(
-            ErrorBody::new("invalid_parameter", "there is no pending change of that")
-                .hint(":changes lists what is pending"),
-        );
+        return Err(ErrorBody::new("not_found", "there is no pending change of that")
+            .hint(":changes lists what is pending"));
     }
     let mut seqs = Vec::new();
     for (file, entries) in selection.by_file() {
@@ -389,31 +375,15 @@ pub(super) async fn take(workspace: &Rc<Workspace>, request: &Request) -> Result
         check_shown(request, disk.as_deref(), &file)?;
         if from_disk {
             let Some(disk) = disk else {
-                return Err(
-                    ErrorBody::new("file_not_found", format!("{file} is not there any more"))
-                        .hint("put it back, or :take image"),
-                );
+                return Err(ErrorBody::new("file_not_found", format!("{file} is not there any more"))
+                    .hint("put it back, or :take image"));
             };
-            seqs.extend(
-                adopt(workspace, &selection, &file, &disk, &entries, Settled::Replaced)
-                    .await?
-                    .0,
-            );
+            seqs.extend(adopt(workspace, &selection, &file, &disk, &entries, Settled::Replaced).await?.0);
         } else {
-            seqs.extend(keep_image(
-                workspace,
-                &selection,
-                &file,
-                disk.as_deref(),
-                &entries,
-            )?);
+            seqs.extend(keep_image(workspace, &selection, &file, disk.as_deref(), &entries)?);
         }
     }
-    let left = workspace
-        .changes
-        .borrow()
-        .conflicts(&bases(workspace))
-        .map_err(failed)?;
+    let left = workspace.changes.borrow().conflicts(&bases(workspace)).map_err(failed)?;
     Ok(json!({"entries": shown(workspace, &seqs), "conflicts": left}).into())
 }
 
@@ -439,10 +409,7 @@ fn keep_image(
             _ => {
                 let base = log.base(entry).map_err(failed)?.unwrap_or_default();
                 let wanted = log.wanted_of(entry).map_err(failed)?;
-                let meant: Vec<Wanted> = wanted
-                    .into_iter()
-                    .filter(|one| selection.means(&one.key))
-                    .collect();
+                let meant: Vec<Wanted> = wanted.into_iter().filter(|one| selection.means(&one.key)).collect();
                 let class = now.class(&entry.class);
                 // Without the class on disk there is nothing that could be replaced.
                 class.is_some().then(|| moved_base(&base, disk, &meant))
@@ -462,10 +429,7 @@ fn written_anew(workspace: &Rc<Workspace>, file: &str, entries: &[Entry]) -> Res
     let Some(last) = entries.last() else {
         return Ok(Vec::new());
     };
-    let class = Outline::of_file(&image.text)
-        .classes()
-        .next()
-        .map(|class| class.name.text.to_string());
+    let class = Outline::of_file(&image.text).classes().next().map(|class| class.name.text.to_string());
     let mut log = workspace.changes.borrow_mut();
     let of_file: Vec<u64> = log
         .select(|entry| entry.is_pending() && entry.source_file.as_deref() == Some(file))
@@ -504,23 +468,13 @@ async fn adopt(
     how: Settled,
 ) -> Result<(Vec<u64>, Vec<Value>), ErrorBody> {
     let mut seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
-    let is_whole = entries
-        .iter()
-        .any(|entry| entry.is_whole_file || entry.kind == Kind::RemoveClass);
+    let is_whole = entries.iter().any(|entry| entry.is_whole_file || entry.kind == Kind::RemoveClass);
     let mut classes = Vec::new();
     if entries.iter().any(Entry::is_pending) {
         if is_whole || image_text(workspace, file).is_none() {
             // The file as a whole: what is settled here must not come back from the log while it is loaded.
-            let pending: Vec<u64> = entries
-                .iter()
-                .filter(|one| one.is_pending())
-                .map(|one| one.seq)
-                .collect();
-            workspace
-                .changes
-                .borrow_mut()
-                .settle(&pending, how)
-                .map_err(failed)?;
+            let pending: Vec<u64> = entries.iter().filter(|one| one.is_pending()).map(|one| one.seq).collect();
+            workspace.changes.borrow_mut().settle(&pending, how).map_err(failed)?;
             let text = source_text(workspace, &workspace.root.join(file))?;
             match load_texts(workspace, vec![text]).await {
                 Ok(answer) => classes = list(&answer, "classes"),
@@ -547,11 +501,7 @@ async fn adopt(
         }
     }
     let settled: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
-    workspace
-        .changes
-        .borrow_mut()
-        .settle(&settled, how)
-        .map_err(failed)?;
+    workspace.changes.borrow_mut().settle(&settled, how).map_err(failed)?;
     Ok((seqs, classes))
 }
 
@@ -600,10 +550,7 @@ pub(super) async fn change_image(
     changes: &[(Key, Option<String>)],
 ) -> Result<Vec<Value>, ErrorBody> {
     let Some(image) = image_text(workspace, file) else {
-        return Err(ErrorBody::new(
-            "reload_failed",
-            format!("{file} is not in the image"),
-        ));
+        return Err(ErrorBody::new("reload_failed", format!("{file} is not in the image")));
     };
     let edits: Vec<Edit> = changes
         .iter()
@@ -614,11 +561,8 @@ pub(super) async fn change_image(
         .collect();
     let text = edit(&image.text, Dialect::File, &edits).map_err(|(index, _)| {
         let title = changes.get(index).map(|(key, _)| key.title()).unwrap_or_default();
-        ErrorBody::new(
-            "reload_failed",
-            format!("{title} has no place in {file} as the image has it"),
-        )
-        .hint("reload the class, or define it anew")
+        ErrorBody::new("reload_failed", format!("{title} has no place in {file} as the image has it"))
+            .hint("reload the class, or define it anew")
     })?;
     if text == image.text {
         return Ok(Vec::new());
@@ -628,11 +572,7 @@ pub(super) async fn change_image(
 }
 
 fn list(answer: &serde_json::Map<String, Value>, field: &str) -> Vec<Value> {
-    answer
-        .get(field)
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default()
+    answer.get(field).and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 /// Set changes aside, and load what is on disk for them.
@@ -641,31 +581,20 @@ pub(super) async fn discard(workspace: &Rc<Workspace>, request: &Request) -> Res
     selection.entries.retain(Entry::is_open);
     let by_number = request.number("seq")?;
     if let (Some(seq), true) = (by_number, selection.entries.is_empty()) {
-        return Err(ErrorBody::new(
-            "invalid_parameter",
-            format!("change {seq} is neither pending nor waiting"),
-        ));
+        return Err(ErrorBody::new("invalid_parameter", format!("change {seq} is neither pending nor waiting")));
     }
     let (mut seqs, mut classes) = (Vec::new(), Vec::new());
     for (file, entries) in selection.by_file() {
         let (waiting, pending): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(Entry::is_waiting);
         let waiting: Vec<u64> = waiting.iter().map(|entry| entry.seq).collect();
-        workspace
-            .changes
-            .borrow_mut()
-            .settle(&waiting, Settled::Discarded)
-            .map_err(failed)?;
+        workspace.changes.borrow_mut().settle(&waiting, Settled::Discarded).map_err(failed)?;
         seqs.extend(waiting);
         if pending.is_empty() {
             continue;
         }
         // Together with a definition go the earlier entries for it.
         let pending = with_shadowed(workspace, &pending);
-        let disk = if file.is_empty() {
-            None
-        } else {
-            disk_text(workspace, &file)?
-        };
+        let disk = if file.is_empty() { None } else { disk_text(workspace, &file)? };
         let (own, loaded) = match disk {
             Some(disk) => adopt(workspace, &selection, &file, &disk, &pending, Settled::Discarded).await?,
             None => undo_without_file(workspace, &pending, Settled::Discarded).await?,
@@ -705,20 +634,12 @@ async fn undo_without_file(
         if is_class_gone(key) && entry.selector.is_some() {
             continue;
         }
-        let previous = workspace
-            .changes
-            .borrow()
-            .previous_source(entry)
-            .map_err(failed)?;
+        let previous = workspace.changes.borrow().previous_source(entry).map_err(failed)?;
         super::edit::put_back(workspace, entry, previous).await?;
         classes.push(json!(entry.class));
     }
     let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
-    workspace
-        .changes
-        .borrow_mut()
-        .settle(&seqs, how)
-        .map_err(failed)?;
+    workspace.changes.borrow_mut().settle(&seqs, how).map_err(failed)?;
     Ok((seqs, classes))
 }
 
@@ -757,11 +678,7 @@ pub(super) async fn settle(workspace: &Rc<Workspace>, request: &Request) -> Resu
     };
     let answer = install_text(workspace, new).await?;
     let old_hash = disk.as_ref().map(|disk| hash(disk.as_bytes()));
-    let conflicts = workspace
-        .changes
-        .borrow_mut()
-        .write_file(&file, text, old_hash)
-        .map_err(failed)?;
+    let conflicts = workspace.changes.borrow_mut().write_file(&file, text, old_hash).map_err(failed)?;
     if let Some(conflict) = conflicts.first() {
         if let Some(image) = image {
             install_text(workspace, image).await?;
@@ -771,32 +688,20 @@ pub(super) async fn settle(workspace: &Rc<Workspace>, request: &Request) -> Resu
             crate::changes::ConflictReason::WriteFailed => {
                 ErrorBody::new("write_failed", format!("{}: {detail}", path.display()))
             }
-            _ => ErrorBody::new(
-                "file_changed",
-                format!("{file} is not what it was when it was shown"),
-            )
-            .hint("look at it again, then choose"),
+            _ => ErrorBody::new("file_changed", format!("{file} is not what it was when it was shown"))
+                .hint("look at it again, then choose"),
         });
     }
     set_base(workspace, &file, Some(text.to_owned()));
     let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
-    workspace
-        .changes
-        .borrow_mut()
-        .settle(&seqs, Settled::Flushed)
-        .map_err(failed)?;
+    workspace.changes.borrow_mut().settle(&seqs, Settled::Flushed).map_err(failed)?;
     told(workspace, &json!([{"file": file, "kind": "changed"}]));
     Ok(json!({"entries": shown(workspace, &seqs), "classes": list(&answer, "classes")}).into())
 }
 
 /// Undo one entry, or bring back one that was undone.
 pub(super) async fn revert(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let entry = workspace
-        .changes
-        .borrow()
-        .entry(seq(request)?)
-        .map_err(failed)?
-        .clone();
+    let entry = workspace.changes.borrow().entry(seq(request)?).map_err(failed)?.clone();
     let not_possible = |reason: &str| {
         ErrorBody::new(
             "revert_not_possible",
@@ -811,14 +716,8 @@ pub(super) async fn revert(workspace: &Rc<Workspace>, request: &Request) -> Resu
         (State::Pending, _) => {}
         (State::Settled, Some(Settled::Reverted)) => {
             let source = workspace.changes.borrow().source(&entry).map_err(failed)?;
-            super::edit::put_again(workspace, &entry, source)
-                .await
-                .map_err(install_failed)?;
-            workspace
-                .changes
-                .borrow_mut()
-                .reopen(&[entry.seq], State::Pending)
-                .map_err(failed)?;
+            super::edit::put_again(workspace, &entry, source).await.map_err(install_failed)?;
+            workspace.changes.borrow_mut().reopen(&[entry.seq], State::Pending).map_err(failed)?;
             return Ok(json!({"entry": shown(workspace, &[entry.seq]).pop()}).into());
         }
         (State::Waiting, _) => {
@@ -833,11 +732,7 @@ pub(super) async fn revert(workspace: &Rc<Workspace>, request: &Request) -> Resu
         let message = format!("change {} is of a kind this version cannot revert", entry.seq);
         return Err(ErrorBody::new("unsupported_revert_kind", message));
     }
-    let previous = workspace
-        .changes
-        .borrow()
-        .previous_source(&entry)
-        .map_err(failed)?;
+    let previous = workspace.changes.borrow().previous_source(&entry).map_err(failed)?;
     if entry.kind == Kind::RemoveClass
         && let Some(file) = entry.source_file.as_ref().filter(|_| entry.flushable)
         && disk_text(workspace, file)? != previous
@@ -850,22 +745,12 @@ pub(super) async fn revert(workspace: &Rc<Workspace>, request: &Request) -> Resu
         one.is_pending()
             && one.seq >= entry.seq
             && one.class == entry.class
-            && (key_of(one) == key
-                || entry.selector.is_none()
-                || (one.selector.is_none() && one.seq > entry.seq))
+            && (key_of(one) == key || entry.selector.is_none() || (one.selector.is_none() && one.seq > entry.seq))
     });
     let seqs: Vec<u64> = later.iter().map(|entry| entry.seq).collect();
-    workspace
-        .changes
-        .borrow_mut()
-        .settle(&seqs, Settled::Reverted)
-        .map_err(failed)?;
+    workspace.changes.borrow_mut().settle(&seqs, Settled::Reverted).map_err(failed)?;
     if let Err(error) = super::edit::put_back(workspace, &entry, previous).await {
-        workspace
-            .changes
-            .borrow_mut()
-            .reopen(&seqs, State::Pending)
-            .map_err(failed)?;
+        workspace.changes.borrow_mut().reopen(&seqs, State::Pending).map_err(failed)?;
         return Err(install_failed(error));
     }
     Ok(json!({"entry": shown(workspace, &[entry.seq]).pop()}).into())
@@ -916,24 +801,13 @@ pub(super) fn flush(
 /// The image's version of everything that is in conflict in a file.
 fn force(workspace: &Rc<Workspace>, file: &str) -> Result<(), ErrorBody> {
     let file = workspace.changes.borrow().normal(file);
-    let conflicts = workspace
-        .changes
-        .borrow()
-        .conflicts(&bases(workspace))
-        .map_err(failed)?;
+    let conflicts = workspace.changes.borrow().conflicts(&bases(workspace)).map_err(failed)?;
     let is_of_file = |conflict: &&Conflict| conflict.file == file;
-    let seqs: Vec<u64> = conflicts
-        .iter()
-        .filter(is_of_file)
-        .flat_map(|conflict| conflict.seqs.clone())
-        .collect();
+    let seqs: Vec<u64> = conflicts.iter().filter(is_of_file).flat_map(|conflict| conflict.seqs.clone()).collect();
     if seqs.is_empty() {
         return Ok(());
     }
-    let entries = workspace
-        .changes
-        .borrow()
-        .select(|entry| seqs.contains(&entry.seq));
+    let entries = workspace.changes.borrow().select(|entry| seqs.contains(&entry.seq));
     let selection = Selection {
         entries: Vec::new(),
         class: None,
@@ -946,11 +820,7 @@ fn force(workspace: &Rc<Workspace>, file: &str) -> Result<(), ErrorBody> {
 }
 
 /// Write what is pending. Every flush comes here, by hand or by itself.
-pub(super) fn write_files(
-    workspace: &Rc<Workspace>,
-    filter: &Filter,
-    author: &str,
-) -> Result<Value, ErrorBody> {
+pub(super) fn write_files(workspace: &Rc<Workspace>, filter: &Filter, author: &str) -> Result<Value, ErrorBody> {
     may_write(workspace, "Workspace>>flush")?;
     let loaded = bases(workspace);
     let report = workspace

@@ -12,7 +12,7 @@ use super::changes::{change_image, drop_method, image_text, is_loaded, write_fil
 use super::evaluate::refuse_errors;
 use super::load::{class_info, install};
 use super::{Answer, Caller, check};
-use crate::changes::{AuthorKind, Entry, Filter, Intent, Kind, NewEntry, Side};
+use crate::changes::{AuthorKind, Entry, Filter, Intent, Kind, NewEntry, Side, hash};
 use crate::compile::Compiled;
 use crate::compile::job::{Definition, Job, Shape, SourceText};
 use crate::terms;
@@ -244,6 +244,7 @@ pub(super) async fn method(
     };
     let compiled = compile_method(workspace, request).await?;
     refuse_errors(&compiled)?;
+    check_version(request, &compiled)?;
     install(workspace, &compiled).await?;
     let mut entry = Value::Null;
     for definition in &compiled.outcome.definitions {
@@ -266,6 +267,22 @@ pub(super) async fn method(
             .extend(check::check_callers(workspace, &changed.class, changed.selector.as_deref(), &[]).await);
     }
     Ok(json!({"entry": entry, "findings": findings}).into())
+}
+
+/// A save that names the source it was made from is refused when the image has another by now.
+fn check_version(request: &Request, compiled: &Compiled) -> Result<(), ErrorBody> {
+    let Some(wanted) = request.optional_text("base_sha256")? else {
+        return Ok(());
+    };
+    let definition = compiled.outcome.definitions.first();
+    let now = definition.and_then(|definition| definition.previous.as_deref());
+    let now = now.unwrap_or_default();
+    if hash(now.as_bytes()) == wanted {
+        return Ok(());
+    }
+    let error = ErrorBody::new("version_conflict", "the method is not what this source was made from")
+        .hint("look at the source of now, then save again");
+    Err(error.detail("source", now))
 }
 
 async fn compile_method(workspace: &Rc<Workspace>, request: &Request) -> Result<Compiled, ErrorBody> {

@@ -99,10 +99,33 @@ pub(crate) fn restored(answer: &Object) -> Rendered {
     rendered
 }
 
+/// The answer of `take`.
+pub(crate) fn taken(answer: &Object) -> Rendered {
+    let mut rendered = Rendered::default();
+    for entry in objects(answer, "entries") {
+        rendered.line(&entry_line(entry));
+    }
+    conflict_lines(&mut rendered, answer);
+    rendered
+}
+
 /// The answer of `discard`.
 pub(crate) fn discarded(answer: &Object) -> Rendered {
-    let entries = list(answer, "entries").len() as u64;
-    Rendered::out(format!("Discarded {}", count(entries, "change")))
+    let mut rendered = Rendered::default();
+    for entry in objects(answer, "entries") {
+        rendered.line(&format!("Discarded {:>4}  {}", number(entry, "seq"), subject(entry)));
+    }
+    if list(answer, "entries").is_empty() {
+        rendered.line("Nothing to discard");
+    }
+    rendered
+}
+
+/// What is in conflict, a line for each file.
+pub(crate) fn conflict_lines(rendered: &mut Rendered, answer: &Object) {
+    for conflict in objects(answer, "conflicts") {
+        rendered.complaint(&conflict_line(conflict));
+    }
 }
 
 /// One entry: its number, what it is about, its kind where the name does not show it, what becomes of it.
@@ -140,11 +163,17 @@ pub(crate) fn dirty(answer: &Object) -> Rendered {
 /// The answer of `flush`.
 pub(crate) fn flushed(answer: &Object) -> Rendered {
     let mut rendered = Rendered::default();
-    let methods = number(answer, "flushed");
+    // Classes that went are told by name.
+    let methods = number(answer, "flushed").saturating_sub(number(answer, "removed_classes"));
     let files = number(answer, "files");
+    let merged = if list(answer, "merged").is_empty() {
+        ""
+    } else {
+        ", merged with changes on disk (:sync loads them)"
+    };
     if methods > 0 {
         rendered.line(&format!(
-            "flushed {} across {}",
+            "flushed {} across {}{merged}",
             count(methods, "method"),
             count(files, "file")
         ));
@@ -174,9 +203,7 @@ pub(crate) fn flushed(answer: &Object) -> Rendered {
         };
         rendered.line(&format!("skipped: {}{kind} — {reason}", subject(skipped)));
     }
-    for conflict in objects(answer, "conflicts") {
-        rendered.complaint(&conflict_line(conflict));
-    }
+    conflict_lines(&mut rendered, answer);
     rendered
 }
 
@@ -187,14 +214,14 @@ fn conflict_line(conflict: &Object) -> String {
     };
     let (what, way) = match text(conflict, "reason") {
         "external_edit" => (
-            "changed on disk since",
-            "see :diff, then :revert, or :reload after giving the changes up",
+            "changed on disk and in the image",
+            ":diff shows both, :take image or :take disk settles it",
         ),
-        "file_missing" => ("was moved or deleted", "put it back, or :revert"),
-        "target_exists" => ("exists already", "choose another path"),
+        "file_missing" => ("was moved or deleted", "put it back, or :take image to write it anew"),
+        "target_exists" => ("exists already", ":take image, :take disk, or choose another path"),
         "span_out_of_range" => (
             "no longer has the method",
-            "edit it by hand, then :reload the class",
+            ":take image or :take disk, or edit it by hand, then :reload the class",
         ),
         "write_failed" => ("cannot be written", "repair that, then :flush again"),
         other => (other, ":changes lists what is pending"),
