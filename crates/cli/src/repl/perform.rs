@@ -399,7 +399,8 @@ impl Session {
         for entry in &entries {
             rendered.complaint(&changes::waiting_line(entry));
         }
-        self.asked.extend(entries.into_iter().filter_map(seq));
+        let waiting: Vec<u64> = entries.into_iter().filter_map(seq).collect();
+        self.asked.extend(&waiting);
         self.screen.show(&rendered)?;
         loop {
             let line = ask.ask("install, later, discard? ")?;
@@ -411,10 +412,12 @@ impl Session {
             return match words {
                 "" | "later" | "l" => Ok(()),
                 "install" | "i" => self.restore("all", ask).map(drop),
+                // One by one: what is pending by now is not meant.
                 "discard" | "d" => {
-                    let asked = changes::chosen("all");
-                    let done = self.simple(ask, "discard", asked, |answer, _| changes::discarded(answer));
-                    done.map(drop)
+                    for seq in waiting {
+                        self.simple(ask, "discard", sequence(seq), |answer, _| changes::discarded(answer))?;
+                    }
+                    Ok(())
                 }
                 _ => continue,
             };

@@ -182,3 +182,79 @@ fn a_session_is_resumed() {
     drop(screen);
     place.stop();
 }
+
+/// A project whose last run left two changes that were not flushed.
+fn left_behind() -> Place {
+    let place = Place::with_project();
+    place.write("src/Lamp.bt", "Object subclass: Lamp\n  class watt => 4\n");
+    for code in ["Lamp class >> watt => 40", "Lamp class >> volt => 12"] {
+        place.run(&["eval", code]).expect_code(0);
+    }
+    kill(&place, "pid");
+    place
+}
+
+const SENTENCE: &str = "2 changes of the last run were not flushed (:restore installs them, :discard forgets them)";
+
+#[test]
+fn changes_that_wait_are_asked_about_once() {
+    let place = left_behind();
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
+    screen.wait_for(SENTENCE);
+    screen.wait_for("Lamp class>>watt (by human s-");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("what?");
+    screen.wait_for_count("install, later, discard?", 2);
+    screen.keys(&["Enter"]);
+    screen.wait_for_last("> ");
+    screen.evaluate("Lamp watt", "> Lamp watt\n4\n");
+    screen.evaluate(":changes", SENTENCE);
+    screen.evaluate(":reconnect", "\nReconnected (session resumed).\n");
+    screen.evaluate(":restore Lamp", "\nInstalled Lamp class>>watt (pending, :flush writes src/Lamp.bt)\n");
+    screen.evaluate("Lamp watt + Lamp volt", "\n52\n");
+    assert_eq!(screen.shown().matches("install, later, discard?").count(), 2);
+    screen.line(":exit");
+    screen.wait_for("[exit 0]");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn a_workspace_started_again_asks_and_gives_the_typed_lines_back() {
+    let place = left_behind();
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("install");
+    screen.wait_for("Installed Lamp class>>volt");
+    screen.wait_for_last("> ");
+    screen.line("z := #(Lamp watt,");
+    screen.wait_for_last("..> ");
+    screen.text("  Lamp vo");
+    screen.wait_for_last("..>   Lamp vo");
+    kill(&place, "pid");
+    screen.wait_for("The workspace had stopped; started again.");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("i");
+    screen.wait_for("Installed Lamp class>>watt");
+    screen.wait_for_last("..>   Lamp vo");
+    screen.text("lt)");
+    screen.keys(&["Enter"]);
+    screen.wait_for("..>   Lamp volt)\n#(40, 12)\n>");
+    // The one who says no loses nothing else.
+    screen.evaluate(":flush", "\nflushed 2 methods across 1 file\n");
+    screen.evaluate("Lamp class >> lux => 9", "Lamp class>>lux (pending");
+    screen.text("Lamp wa");
+    screen.wait_for_last("> Lamp wa");
+    kill(&place, "pid");
+    screen.wait_for_count("The workspace had stopped; started again.", 2);
+    screen.wait_for_last("install, later, discard?");
+    screen.line("discard");
+    screen.wait_for("Discarded");
+    screen.wait_for_last("> Lamp wa");
+    screen.text("tt");
+    screen.keys(&["Enter"]);
+    screen.wait_for("> Lamp watt\n40\n>");
+    screen.evaluate(":changes", "No changes");
+    drop(screen);
+    place.stop();
+}
