@@ -1,7 +1,7 @@
 %% Primitives of ChangeLog, over the daemon's log.
 -module(beamtalk_change_log).
 
--export([current/0, dirtyMethods/1, 'revert:'/2, 'take:of:'/3, 'discard:'/2, clear/1]).
+-export([current/0, dirtyMethods/1, 'revert:'/2, 'take:of:'/3, 'discard:'/2, 'restore:'/2, clear/1]).
 -export(['flushKinds:confirmDestructive:'/3]).
 
 -define(CLASS, 'ChangeLog').
@@ -58,6 +58,10 @@ set(Elements) -> #{'$beamtalk_class' => 'Set', elements => lists:usort(Elements)
 -spec 'discard:'(map(), term()) -> [map()].
 'discard:'(_Self, all) -> entries(ask(<<"discard">>, #{<<"all">> => true}, 'discard:'));
 'discard:'(_Self, What) -> entries(ask(<<"discard">>, meant(What, 'discard:'), 'discard:')).
+
+-spec 'restore:'(map(), term()) -> [map()].
+'restore:'(_Self, all) -> entries(ask(<<"restore">>, #{<<"all">> => true}, 'restore:'));
+'restore:'(_Self, What) -> entries(ask(<<"restore">>, meant(What, 'restore:'), 'restore:')).
 
 meant(#{'$beamtalk_class' := 'ChangeEntry', seq := Seq}, _) -> #{<<"seq">> => Seq};
 meant({beamtalk_object, _, _, Class}, _) when is_atom(Class) -> #{<<"class">> => atom_to_binary(Class)};

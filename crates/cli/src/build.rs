@@ -70,6 +70,41 @@ pub(crate) fn build(
     Ok(Built { plans, counts })
 }
 
+/// Build all that compiles: a file with errors leaves the others alone. Errors are shown; those that belong to no file
+/// of classes are in the answer.
+pub(crate) fn build_what_compiles(
+    terminal: &mut Terminal,
+    package: &Package,
+    scope: Scope,
+    policy: &Policy,
+) -> anyhow::Result<(Built, Vec<String>)> {
+    let erlang = Erlang::find()?;
+    let plans = plan::plan_all(terminal, package, scope, erlang.version())?;
+    let counts = show_findings(terminal, &plans, policy)?;
+    let mut faults: Vec<String> = plans
+        .iter()
+        .flat_map(|plan| plan.doubles.iter().map(|double| double.message.clone()))
+        .collect();
+    let mut worker = if plans.iter().any(Plan::needs_node) {
+        let runtime = Runtime::prepare()?;
+        Some(Worker::start(&erlang, &runtime, None)?)
+    } else {
+        None
+    };
+    for plan in &plans {
+        match &mut worker {
+            Some(worker) if plan.needs_node() => {
+                let native = finish_native(terminal, worker, plan);
+                let modules = finish_modules(terminal, worker, plan, 0);
+                let failed = [native, modules].into_iter().filter_map(Result::err);
+                faults.extend(failed.map(|error| format!("{error:#}")));
+            }
+            Some(_) | None => plan.settle()?,
+        }
+    }
+    Ok((Built { plans, counts }, faults))
+}
+
 /// The same with a node that is already there.
 pub(crate) fn build_with(
     terminal: &mut Terminal,
@@ -106,6 +141,17 @@ pub(crate) fn report_plans(
     plans: &[Plan],
     policy: &Policy,
 ) -> anyhow::Result<Counts> {
+    let counts = show_findings(terminal, plans, policy)?;
+    if let Some(double) = plans.iter().flat_map(|plan| &plan.doubles).next() {
+        return Err(Fault::failure("module_conflict", double.message.clone()).into());
+    }
+    if counts.errors > 0 {
+        return Err(compile_failed(&counts).into());
+    }
+    Ok(counts)
+}
+
+fn show_findings(terminal: &mut Terminal, plans: &[Plan], policy: &Policy) -> anyhow::Result<Counts> {
     let mut counts = Counts::default();
     for plan in plans {
         // The rules of one package do not apply to the code of another.
@@ -122,9 +168,6 @@ pub(crate) fn report_plans(
             findings::report(terminal, file, policy, &mut counts)?;
         }
     }
-    if counts.errors > 0 {
-        return Err(compile_failed(&counts).into());
-    }
     Ok(counts)
 }
 
@@ -135,9 +178,22 @@ pub(crate) fn compile_failed(counts: &Counts) -> Fault {
 
 /// Compile the forms of one plan in a node and bring its directory up to date.
 fn finish(terminal: &mut Terminal, worker: &mut Worker, plan: &Plan, jobs: usize) -> anyhow::Result<()> {
+    finish_native(terminal, worker, plan)?;
+    finish_modules(terminal, worker, plan, jobs)
+}
+
+fn finish_native(terminal: &mut Terminal, worker: &mut Worker, plan: &Plan) -> anyhow::Result<()> {
     std::fs::create_dir_all(&plan.output)
         .with_context(|| format!("cannot create {}", plan.output.display()))?;
-    native::compile(terminal, worker, plan)?;
+    native::compile(terminal, worker, plan)
+}
+
+fn finish_modules(
+    terminal: &mut Terminal,
+    worker: &mut Worker,
+    plan: &Plan,
+    jobs: usize,
+) -> anyhow::Result<()> {
     if !plan.modules.is_empty() {
         let plural = if plan.modules.len() == 1 { "" } else { "s" };
         terminal.phase(format_args!("Compiling {} file{plural}", plan.modules.len()));

@@ -119,6 +119,13 @@ pub(crate) struct FileFindings {
     pub(crate) findings: Vec<Finding>,
 }
 
+impl FileFindings {
+    /// Whether the compiler refuses the file, whatever the project makes of its warnings.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.findings.iter().any(|found| found.severity == Level::Error)
+    }
+}
+
 /// Where a finding stands, in lines and columns.
 pub(crate) fn places(index: &LineIndex, text: &str, span: (u32, u32)) -> (Position, Position) {
     (index.position(text, span.0), index.position(text, span.1))

@@ -46,6 +46,21 @@ impl Text {
         })
     }
 
+    /// The same, where a file that cannot be read is one with a fault: a link that leads nowhere, or a file that is
+    /// gone since it was listed, says nothing about the others.
+    pub(crate) fn find(path: &Path, base: &Path) -> Self {
+        Self::read(path, base).unwrap_or_else(|error| {
+            let message = format!("the file cannot be read: {}", error.root_cause());
+            Self {
+                path: path.to_owned(),
+                shown: files::shown(path, base),
+                content: String::new(),
+                hash: files::hash(message.as_bytes()),
+                fault: Some(Diagnostic::error("E0901", Span::new(0, 0), message)),
+            }
+        })
+    }
+
     /// Why the file is no text, if it is none.
     pub(crate) fn fault(&self) -> Option<&Diagnostic> {
         self.fault.as_ref()

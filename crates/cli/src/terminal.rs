@@ -121,6 +121,20 @@ impl Terminal {
         }
     }
 
+    /// One that shows no progress, for work in the background of this one.
+    pub(crate) fn silent(network: Network) -> Self {
+        Self {
+            output: Output::Text,
+            is_quiet: true,
+            network,
+            has_color: false,
+            is_color_forced: false,
+            workspace: None,
+            verbose: 0,
+            bar: None,
+        }
+    }
+
     pub(crate) fn is_json(&self) -> bool {
         self.output == Output::Json
     }

@@ -272,8 +272,22 @@ impl Place {
         }
     }
 
-    /// Start a daemon, detached, and wait until it is ready.
+    /// Start a daemon, detached, and wait until it is ready. What it had to say is told.
     pub(crate) fn start(
+        &self,
+        terminal: &mut Terminal,
+        options: &StartOptions,
+        trust: Trust,
+    ) -> anyhow::Result<Found> {
+        let found = self.launch(terminal, options, trust)?;
+        for notice in found.started.iter().flat_map(|report| &report.notices) {
+            terminal.error(format_args!("{notice}"));
+        }
+        Ok(found)
+    }
+
+    /// The same without a word.
+    pub(crate) fn launch(
         &self,
         terminal: &mut Terminal,
         options: &StartOptions,
@@ -309,6 +323,12 @@ impl Place {
         };
         if let Some(failure) = &report.error {
             if failure.kind == "taken" {
+                if trust == Trust::Nothing {
+                    let message = "the workspace was started meanwhile by somebody else, and not cleaned";
+                    return Err(Fault::failure("taken", message)
+                        .with_hint("try again; a session that is open somewhere may start it")
+                        .into());
+                }
                 return self.wait_for_winner();
             }
             return Err(Fault {
@@ -318,9 +338,6 @@ impl Place {
                 hint: failure.hint.clone(),
             }
             .into());
-        }
-        for notice in &report.notices {
-            terminal.error(format_args!("{notice}"));
         }
         let Some(info) = report.info.clone() else {
             anyhow::bail!("the daemon's report is broken");

@@ -1,5 +1,7 @@
 //! A workspace through the real binary: its boundary, its faults, its protocol, live editing of a project.
 
+#[path = "workspace/apart.rs"]
+mod apart;
 #[path = "workspace/boundary.rs"]
 mod boundary;
 #[path = "workspace/editing.rs"]
@@ -8,6 +10,8 @@ mod editing;
 mod faults;
 #[path = "workspace/home.rs"]
 mod home;
+#[path = "workspace/kills.rs"]
+mod kills;
 #[path = "workspace/objects.rs"]
 mod objects;
 #[path = "workspace/project.rs"]
@@ -22,3 +26,5 @@ mod redefining;
 mod sides;
 #[path = "workspace/table.rs"]
 mod table;
+#[path = "workspace/waiting.rs"]
+mod waiting;

@@ -52,6 +52,8 @@ pub enum StorageError {
     NameLength { length: usize },
     #[error("Workspace name must not be '{name}': names of that form belong to terminals")]
     ReservedName { name: String },
+    #[error("BEAMTALK_WORKSPACE is '{name}'. {cause}")]
+    InvalidVariable { name: String, cause: Box<StorageError> },
     #[error("'{name}' is not a name for a file below the state directory")]
     UnsafeName { name: String },
     #[error("there is no workspace '{id}'")]
@@ -102,6 +104,7 @@ impl StorageError {
             | Self::InvalidName { .. }
             | Self::NameLength { .. }
             | Self::ReservedName { .. }
+            | Self::InvalidVariable { .. }
             | Self::NoWorkspace { .. } => Class::Usage,
             _ => Class::Environment,
         }
@@ -112,7 +115,10 @@ impl StorageError {
         match self {
             Self::NoHome | Self::RelativeHome { .. } => "bad_home",
             Self::NotUtf8 { .. } => "bad_path",
-            Self::InvalidName { .. } | Self::NameLength { .. } | Self::ReservedName { .. } => "bad_name",
+            Self::InvalidName { .. }
+            | Self::NameLength { .. }
+            | Self::ReservedName { .. }
+            | Self::InvalidVariable { .. } => "bad_name",
             Self::NoWorkspace { .. } => "no_such_workspace",
             Self::SocketPathTooLong { .. } => "socket_path_too_long",
             Self::CorruptMetadata { .. } | Self::CorruptRecord { .. } => "corrupt_state",
@@ -131,6 +137,9 @@ impl StorageError {
             Self::Secret { .. } => Some("beamtalk workspace rotate-cookie".to_owned()),
             Self::SocketPathTooLong { .. } => {
                 Some("set BEAMTALK_HOME to a shorter path, such as /tmp/bt-$(id -u)".to_owned())
+            }
+            Self::InvalidVariable { .. } => {
+                Some("set BEAMTALK_WORKSPACE to a valid name, or unset it".to_owned())
             }
             Self::CorruptMetadata { path } => Some(format!(
                 "look at {}, then remove the workspace with `beamtalk workspace rm` or repair the file",

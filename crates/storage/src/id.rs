@@ -1,5 +1,6 @@
 //! Names that become directories: ids of workspaces, names of daemon sessions.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
@@ -44,21 +45,19 @@ impl WorkspaceId {
         Ok(Self(name.to_owned()))
     }
 
-    /// A name from the environment, where every character that may not be becomes `-`.
-    /// An empty variable names nothing.
-    pub fn from_environment(value: &str) -> Result<Option<Self>, StorageError> {
+    /// A name from the environment: an empty variable names nothing, and one that is no name is refused as a flag is.
+    /// Repairing it would make one workspace of two names.
+    pub fn from_environment(value: &OsStr) -> Result<Option<Self>, StorageError> {
         if value.is_empty() {
             return Ok(None);
         }
-        let keep = |character| {
-            if is_name_character(character) {
-                character
-            } else {
-                '-'
-            }
-        };
-        let name: String = value.chars().map(keep).collect();
-        Self::named(&name).map(Some)
+        let shown = value.to_string_lossy();
+        Self::named(&shown)
+            .map(Some)
+            .map_err(|cause| StorageError::InvalidVariable {
+                name: shown.into_owned(),
+                cause: Box::new(cause),
+            })
     }
 
     /// The workspace the user names: by flag, else by `BEAMTALK_WORKSPACE`, else not at all.
@@ -67,7 +66,7 @@ impl WorkspaceId {
             return Self::named(name).map(Some);
         }
         match std::env::var_os("BEAMTALK_WORKSPACE") {
-            Some(value) => Self::from_environment(&value.to_string_lossy()),
+            Some(value) => Self::from_environment(&value),
             None => Ok(None),
         }
     }

@@ -122,10 +122,11 @@ operations! {
     RemoveMethod "remove-method" Execute "remove" ["class", "selector", "side?"];
     RemoveClass "remove-class" Execute "remove" ["class"];
     PrecheckMethod "precheck-method" Read "-" ["class", "selector", "source"];
-    Changes "changes" Read "-" ["all?"];
+    Changes "changes" Read "-" ["all?", "disk?"];
     Dirty "dirty" Read "-" [];
     Diff "diff" Read "-" ["seq"];
     Revert "revert" Execute "method" ["seq"];
+    Restore "restore" Execute "load" ["seq?", "class?", "all?"];
     ClearChanges "clear-changes" Execute "remove" [];
     Take "take" Execute "load" ["from", "class?", "file?", "selector?", "side?", "disk_sha256?"];
     Settle "settle" Execute "flush" ["file", "text", "disk_sha256", "expect?"];

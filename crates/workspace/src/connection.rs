@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use beamtalk_wire::{ErrorBody, Request, failure, limits};
+use beamtalk_wire::{Channel, ErrorBody, Request, failure, limits, push};
 use serde_json::json;
 
 use crate::gate::Admitted;
@@ -49,6 +49,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
             watch: Watch::default(),
         },
     );
+    tokio::task::spawn_local(tell_state(workspace.clone(), outgoing.clone()));
     let open = Rc::new(RefCell::new(BTreeSet::new()));
     if outgoing.send(greeting.to_string()).await.is_ok() {
         while let Some(text) = incoming.recv().await {
@@ -85,6 +86,20 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
     workspace.connections.borrow_mut().remove(&connection);
     session.leave(connection);
     workspace.tell_node_channels();
+}
+
+/// Tell a client that came in where image and disk are apart.
+async fn tell_state(workspace: Rc<Workspace>, outgoing: crate::gate::Outgoing) {
+    let waiting = ops::waiting(&workspace);
+    if waiting > 0 {
+        let event = push(Channel::Workspace, "changes_waiting", json!({"count": waiting}));
+        outgoing.push_event(Channel::Workspace, event.to_string());
+    }
+    let files = workspace.files_changed_on_disk().await;
+    if !files.is_empty() {
+        let event = push(Channel::Workspace, "disk_changed", json!({"files": files}));
+        outgoing.push_event(Channel::Workspace, event.to_string());
+    }
 }
 
 /// The request in a frame, or the answer that refuses it.

@@ -1,11 +1,12 @@
 //! The life of a daemon: start in order, serve, stop in order.
 
+mod classes;
 mod life;
 mod log;
 mod node;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use tokio::task::LocalSet;
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
+use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
 use crate::image::{Image, NodeSetup};
@@ -371,6 +373,11 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         gate: RefCell::new(Some(gate)),
         project: RefCell::new(None),
         loaded: RefCell::new(FxHashMap::default()),
+        disk: RefCell::new(Disk::default()),
+        not_installed: RefCell::new(BTreeMap::new()),
+        missing: RefCell::new(BTreeSet::new()),
+        reinstalled: Cell::new(None),
+        classes_changed: Notify::new(),
         findings: RefCell::new(FxHashMap::default()),
         connections: RefCell::new(BTreeMap::new()),
         next_connection: Cell::new(1),
@@ -395,7 +402,13 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         None => None,
     };
     let project = node::load_built(&workspace, built, notices).await;
+    let waiting = crate::ops::waiting(&workspace);
+    if waiting > 0 {
+        notices.push(waiting_notice(waiting));
+    }
     workspace.image.ready();
+    classes::remember(&workspace).await;
+    tokio::task::spawn_local(classes::keep(workspace.clone()));
     tokio::task::spawn_local(admit(workspace.clone(), admissions));
     tokio::task::spawn_local(control::serve(workspace.clone(), calls));
     if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
@@ -475,6 +488,18 @@ fn remember(
         metadata.start = start;
     }
     Ok(directory.write_metadata(&metadata)?)
+}
+
+/// What is said of changes that wait.
+fn waiting_notice(count: usize) -> String {
+    match count {
+        1 => {
+            "1 change of the last run was not flushed (:restore installs it, :discard forgets it)".to_owned()
+        }
+        count => format!(
+            "{count} changes of the last run were not flushed (:restore installs them, :discard forgets them)"
+        ),
+    }
 }
 
 /// Remove what somebody who ran code in the workspace could have left there to come back with.

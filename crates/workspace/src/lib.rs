@@ -9,6 +9,7 @@ pub mod compile;
 mod connection;
 mod control;
 mod daemon;
+mod disk;
 mod exposure;
 pub mod gate;
 mod image;

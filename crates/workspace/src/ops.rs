@@ -9,6 +9,7 @@ mod edit;
 mod evaluate;
 mod language;
 mod load;
+mod restore;
 mod sessions;
 mod watch;
 
@@ -19,6 +20,7 @@ use beamtalk_wire::{ErrorBody, Op, Request, Role};
 
 pub(crate) use edit::{compile_evaluation, of_image};
 pub(crate) use load::{load_image, load_project};
+pub(crate) use restore::{after_node_exit, reinstall, tell_waiting, waiting};
 use serde_json::{Map, Value};
 
 use crate::audit::Event;
@@ -183,13 +185,22 @@ async fn dispatch(
         Op::RemoveMethod => edit::remove_method(workspace, caller, request).await,
         Op::RemoveClass => edit::remove_class(workspace, caller, request).await,
         Op::PrecheckMethod => edit::precheck(workspace, caller, request).await,
-        Op::Changes => changes::changes(workspace, request),
+        Op::Changes => {
+            let mut answer = changes::changes(workspace, request)?;
+            restore::mark_failures(workspace, &mut answer);
+            if request.flag("disk")? {
+                let files = workspace.files_changed_on_disk().await;
+                answer.fields.insert("disk_changed".to_owned(), files.into());
+            }
+            Ok(answer)
+        }
         Op::Dirty => changes::dirty(workspace),
         Op::Diff => changes::diff(workspace, request),
         Op::Revert => changes::revert(workspace, request).await,
         Op::Take => changes::take(workspace, request).await,
         Op::Settle => changes::settle(workspace, request).await,
         Op::Discard => changes::discard(workspace, request).await,
+        Op::Restore => restore::restore(workspace, request).await,
         Op::ChangeSides => changes::sides(workspace, request),
         Op::ClearChanges => changes::clear(workspace),
         Op::Flush => changes::flush(workspace, caller, request),

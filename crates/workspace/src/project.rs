@@ -17,7 +17,7 @@ use crate::compile::job::{PackageUse, SourceText};
 const BUILD_TIME: Duration = Duration::from_mins(10);
 
 /// A built project: what to load, in order, and what the compiler has to know.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProjectImage {
     pub name: Option<String>,
@@ -36,6 +36,10 @@ pub struct ProjectImage {
     /// Compiled modules, dependencies first.
     pub modules: Vec<PathBuf>,
     pub sources: Vec<SourceText>,
+    /// Files that were left out because of their errors.
+    pub broken: Vec<PathBuf>,
+    /// What the compiler found in them.
+    pub errors: Vec<Value>,
     /// Capabilities that the manifest switches off.
     pub disabled: Vec<String>,
 }
@@ -50,6 +54,15 @@ pub struct LoadedPackage {
 }
 
 impl ProjectImage {
+    /// Where a source text of the project or of a dependency stands.
+    pub(crate) fn file_of(&self, text: &SourceText) -> Option<PathBuf> {
+        let root = match &text.package {
+            Some(package) => &self.packages.get(package)?.root,
+            None => &self.root,
+        };
+        Some(root.join(&text.path))
+    }
+
     /// The package a file belongs to, with the file's path in it.
     pub(crate) fn package_of<'a, 'b>(&'a self, file: &'b Path) -> Option<(&'a str, &'b Path)> {
         let inside = |(name, package): (&'a String, &LoadedPackage)| {
@@ -137,10 +150,14 @@ fn read_outcome(text: &str) -> Result<ProjectImage, BuildFailure> {
             continue;
         };
         if let Some(image) = value.get("image") {
-            return serde_json::from_value(image.clone()).map_err(|cause| BuildFailure {
-                diagnostics: Vec::new(),
-                error: ErrorBody::new("internal_error", format!("the build's answer is broken: {cause}")),
-            });
+            let mut image: ProjectImage =
+                serde_json::from_value(image.clone()).map_err(|cause| BuildFailure {
+                    diagnostics: Vec::new(),
+                    error: ErrorBody::new("internal_error", format!("the build's answer is broken: {cause}")),
+                })?;
+            let is_error = |found: &Value| found["severity"] == "error";
+            image.errors = failure.diagnostics.into_iter().filter(is_error).collect();
+            return Ok(image);
         }
         if value.get("code").is_some() {
             failure.diagnostics.push(value);

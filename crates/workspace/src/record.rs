@@ -132,6 +132,12 @@ fn done(audit: &Audit, request: &Request, answer: &Answer, time: Duration) -> Op
             intent: "durable".to_owned(),
             sha256: None,
         },
+        Op::Restore => Event::Load {
+            what: "restore".to_owned(),
+            path: None,
+            classes: classes_of(answer.fields.get("entries")),
+            sha256: None,
+        },
         Op::RemoveMethod | Op::RemoveClass | Op::Unload => Event::Remove {
             class: named("class"),
             selector: own("selector"),
@@ -215,6 +221,16 @@ fn entry_text(answer: &Answer, field: &str) -> String {
     let entry = answer.fields.get("entry");
     let text = entry.and_then(|entry| entry.get(field)).and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
+}
+
+/// The classes of entries of the change log.
+fn classes_of(entries: Option<&Value>) -> Vec<String> {
+    let entries = entries.and_then(Value::as_array).into_iter().flatten();
+    let mut classes: Vec<String> = entries
+        .filter_map(|entry| entry["class"].as_str().map(str::to_owned))
+        .collect();
+    classes.dedup();
+    classes
 }
 
 /// The texts of a list, and the `file` of its objects.

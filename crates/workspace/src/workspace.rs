@@ -19,6 +19,7 @@ use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
 use crate::cluster::ports::Registration;
 use crate::compile::CompilerPool;
+use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::image::{Image, Phase};
 use crate::ops::{Answer, Caller};
@@ -50,6 +51,16 @@ pub(crate) struct Workspace {
     pub project: RefCell<Option<ProjectImage>>,
     /// Hashes of the compiled files that were loaded last.
     pub loaded: RefCell<FxHashMap<PathBuf, [u8; 32]>>,
+    /// The files whose text the image has.
+    pub(crate) disk: RefCell<Disk>,
+    /// Pending changes that the node, started anew, did not take.
+    pub(crate) not_installed: RefCell<BTreeMap<u64, ErrorBody>>,
+    /// Changes that were pending when the node ended.
+    pub(crate) missing: RefCell<BTreeSet<u64>>,
+    /// When pending changes were last installed again.
+    pub(crate) reinstalled: Cell<Option<Instant>>,
+    /// Classes came or went since they were written down.
+    pub(crate) classes_changed: Notify,
     /// Findings of the last checks, by class.
     pub findings: RefCell<FxHashMap<String, Vec<Value>>>,
     pub autoflush: Cell<bool>,
@@ -158,7 +169,8 @@ impl Workspace {
     /// The node sends only what somebody listens to.
     pub(crate) fn tell_node_channels(&self) {
         let connections = self.connections.borrow();
-        let mut channels = BTreeSet::new();
+        // The daemon itself listens to classes: it keeps a record of them.
+        let mut channels = BTreeSet::from([Channel::Classes]);
         let mut actors = BTreeSet::new();
         for guest in connections.values() {
             channels.extend(guest.watch.channels.iter().copied());
@@ -195,6 +207,27 @@ impl Workspace {
     pub(crate) fn forget_class(&self, class: &str) {
         self.findings.borrow_mut().remove(class);
         self.compiler.known.borrow_mut().forget_class(class);
+    }
+
+    /// Files of the project that are not what was loaded: changed, new or gone. Relative to the project where they
+    /// are in it.
+    pub(crate) async fn files_changed_on_disk(&self) -> Vec<String> {
+        let disk = self.disk.borrow().clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            let look = disk.look();
+            (disk, look)
+        });
+        let Ok((disk, look)) = looked.await else {
+            return Vec::new();
+        };
+        self.disk.borrow_mut().learn(&disk, &look);
+        let shown = |path: &PathBuf| {
+            path.strip_prefix(&self.root)
+                .unwrap_or(path)
+                .display()
+                .to_string()
+        };
+        look.changed.iter().map(shown).collect()
     }
 
     // Life.

@@ -34,6 +34,10 @@ pub(crate) struct Plan {
     /// All modules of the package after the build.
     pub(crate) module_names: Vec<String>,
     pub(crate) findings: Vec<FileFindings>,
+    /// Files with errors: they give no modules, and the next build looks at them again.
+    pub(crate) broken: BTreeSet<String>,
+    /// Files left out because another gives a module of the same name.
+    pub(crate) doubles: Vec<Double>,
     pub(crate) native_applications: Vec<String>,
     /// The top supervisor of an application.
     pub(crate) supervisor: Option<String>,
@@ -123,6 +127,13 @@ impl Plan {
     }
 }
 
+/// A file that cannot live together with another.
+#[derive(Clone, Debug)]
+pub(crate) struct Double {
+    pub(crate) path: String,
+    pub(crate) message: String,
+}
+
 /// The classes known to later files, made when the first file needs compiling.
 struct Tables {
     table: Option<ClassTable>,
@@ -165,8 +176,8 @@ pub(crate) fn plan_all(
         let texts = each
             .sources()?
             .iter()
-            .map(|path| Text::read(path, &each.project.root))
-            .collect::<anyhow::Result<Vec<Text>>>()?;
+            .map(|path| Text::find(path, &each.project.root))
+            .collect::<Vec<Text>>();
         let parsed = (!package.dependencies().is_empty()).then(|| parse_all(each, &texts));
         sources.push(Sources {
             package: each,
@@ -291,6 +302,8 @@ fn plan_one(
         classes: BTreeMap::new(),
         module_names: Vec::new(),
         findings: Vec::new(),
+        broken: BTreeSet::new(),
+        doubles: Vec::new(),
         native_applications: package
             .project
             .manifest
@@ -380,11 +393,17 @@ fn compile_changed(
         Some(_) => None,
         None => Some(beamtalk_compiler::compile_file(&file.file, table)),
     });
+    let mut modules: Vec<(String, CompiledModule)> = Vec::new();
     for ((file, entry), compiled) in work.into_iter().zip(compiled) {
         let path = file.file.path.to_string();
         let entry = match (compiled, entry) {
             (Some(compiled), _) => {
                 let findings = file.findings(&compiled.diagnostics);
+                if findings.has_errors() {
+                    plan.findings.push(findings);
+                    plan.broken.insert(path);
+                    continue;
+                }
                 let entry = Entry {
                     hash: file.hash.clone(),
                     modules: compiled
@@ -403,7 +422,8 @@ fn compile_changed(
                     uses: interfaces.used(&file.file.text),
                     findings: findings.findings.clone(),
                 };
-                plan.modules.extend(compiled.modules);
+                let own = compiled.modules.into_iter();
+                modules.extend(own.map(|module| (path.clone(), module)));
                 plan.findings.push(findings);
                 entry
             }
@@ -419,7 +439,9 @@ fn compile_changed(
         };
         index.files.insert(path, entry);
     }
-    check_module_names(package, &index)?;
+    plan.doubles = take_doubles(package, &mut index);
+    modules.retain(|(path, _)| index.files.contains_key(path));
+    plan.modules = modules.into_iter().map(|(_, module)| module).collect();
     let names: BTreeSet<&str> = index.modules();
     plan.stale = old
         .modules()
@@ -432,19 +454,26 @@ fn compile_changed(
     Ok(())
 }
 
-/// Two files giving one module name cannot live together.
-fn check_module_names(package: &Package, index: &Index) -> anyhow::Result<()> {
-    let mut seen: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+/// Two files giving one module name cannot live together: the later one is left out.
+fn take_doubles(package: &Package, index: &mut Index) -> Vec<Double> {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut doubles: Vec<Double> = Vec::new();
     for (path, entry) in &index.files {
         for module in &entry.modules {
-            if let Some(other) = seen.insert(module, path) {
+            let first = seen.entry(module.clone()).or_insert_with(|| path.clone());
+            if first != path {
                 let root = package.project.root.display();
-                let message = format!("{other} and {path} in {root} both give the module '{module}'");
-                return Err(crate::exit::Fault::failure("module_conflict", message).into());
+                doubles.push(Double {
+                    path: path.clone(),
+                    message: format!("{first} and {path} in {root} both give the module '{module}'"),
+                });
             }
         }
     }
-    Ok(())
+    for double in &doubles {
+        index.files.remove(&double.path);
+    }
+    doubles
 }
 
 pub(crate) fn parse_all(package: &Package, texts: &[Text]) -> Vec<Parsed> {

@@ -75,7 +75,7 @@ struct ServeArguments {
     #[arg(long, value_name = "W")]
     workspace: Option<String>,
     /// Serve without a workspace.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "workspace")]
     no_workspace: bool,
     /// How connections prove who they are.
     #[arg(long, value_name = "MODE")]

@@ -31,7 +31,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     } else {
         Scope::Changed
     };
-    let built = build::build(terminal, &package, scope, &policy(&package, Warnings::Shown), 0)?;
+    let policy = policy(&package, Warnings::Shown);
+    let (built, faults) = build::build_what_compiles(terminal, &package, scope, &policy)?;
+    for fault in faults {
+        terminal.print(serde_json::json!({"code": "", "severity": "error", "message": fault}))?;
+    }
     let mut image = ProjectImage {
         name: manifest.as_ref().map(|manifest| manifest.name.clone()),
         version: manifest
@@ -46,15 +50,18 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         image.paths.push(plan.output.clone());
         image.paths.push(build::graph::native_output(&plan.output));
         let modules = plan.module_names.iter();
-        image
-            .modules
-            .extend(modules.map(|name| plan.output.join(format!("{name}.beam"))));
+        let modules = modules.map(|name| plan.output.join(format!("{name}.beam")));
+        // What Erlang's compiler refused has none.
+        image.modules.extend(modules.filter(|path| path.is_file()));
         image
             .applications
             .extend(plan.native_applications.iter().cloned());
     }
-    for package in package.in_order() {
+    for (package, plan) in package.in_order().zip(&built.plans) {
         let root = &package.project.root;
+        let is_left_out = |shown: &str| {
+            plan.broken.contains(shown) || plan.doubles.iter().any(|double| double.path == shown)
+        };
         if let Some(name) = package.name() {
             let manifest = package.project.manifest.as_ref();
             let dependencies = manifest.map(|manifest| manifest.dependencies.as_slice());
@@ -81,7 +88,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         }
         for path in package.sources()? {
             let module_path = build::plan::module_path(&path, root);
-            let text = source::Text::read(&path, root)?;
+            let text = source::Text::find(&path, root);
+            if is_left_out(&text.shown) || text.fault().is_some() {
+                image.broken.push(path);
+                continue;
+            }
             image.sources.push(SourceText {
                 path: text.shown,
                 text: text.content,

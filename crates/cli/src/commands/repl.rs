@@ -8,19 +8,19 @@ use beamtalk_client::Greeting;
 use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
 
-use crate::commands::workspace::warn_without_effect;
+use crate::commands::workspace::{flags_of_last_start, warn_without_effect};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::repl::batch::{self, Source};
-use crate::repl::greeting::{About, Project};
+use crate::repl::greeting::{About, Arrival, Project};
 use crate::repl::history::History;
 use crate::repl::interactive;
-use crate::repl::link::{Dial, Dialed, Link};
+use crate::repl::link::{Dial, Dialed, Life, Link};
 use crate::repl::paint::Palette;
 use crate::repl::screen::Screen;
 use crate::start_flags::StartFlags;
-use crate::terminal::Terminal;
-use crate::workspace_link::{Found, Place, connect, not_running, refused};
+use crate::terminal::{Network, Terminal};
+use crate::workspace_link::{Found, Place, Trust, connect, not_running, refused};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -68,7 +68,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
             &arguments.start,
             &options,
             is_ephemeral,
-            |terminal, link, _| batch::run(link, screen(terminal), source, None),
+            |terminal, link, reached| batch::run(link, screen(terminal), source, None, reached.arrival()),
         )
     } else if is_terminal && !terminal.is_json() {
         in_workspace(terminal, &arguments.start, &options, is_ephemeral, at_terminal)
@@ -78,7 +78,9 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
             &arguments.start,
             &options,
             is_ephemeral,
-            |terminal, link, _| batch::run(link, screen(terminal), Source::Stream, None),
+            |terminal, link, reached| {
+                batch::run(link, screen(terminal), Source::Stream, None, reached.arrival())
+            },
         )
     }
 }
@@ -92,7 +94,15 @@ pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> any
         &flags,
         &options,
         arguments.ephemeral,
-        |terminal, link, _| batch::run(link, screen(terminal), source, arguments.timeout),
+        |terminal, link, reached| {
+            batch::run(
+                link,
+                screen(terminal),
+                source,
+                arguments.timeout,
+                reached.arrival(),
+            )
+        },
     )
 }
 
@@ -100,6 +110,16 @@ pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> any
 struct Reached {
     place: Arc<Place>,
     found: Found,
+}
+
+impl Reached {
+    fn arrival(&self) -> Arrival {
+        if self.found.started.is_some() {
+            Arrival::Started
+        } else {
+            Arrival::Attached
+        }
+    }
 }
 
 /// Find or start the workspace, work in it, and stop it again when it was for this command only.
@@ -117,7 +137,10 @@ fn in_workspace(
     }
     let reached = Reached { place, found };
     let stops = is_ephemeral && reached.found.started.is_some();
-    let dial = LocalDial(reached.place.clone());
+    let dial = LocalDial {
+        place: reached.place.clone(),
+        network: terminal.network,
+    };
     let ended = Link::open(Box::new(dial)).and_then(|link| work(terminal, link, &reached));
     if stops {
         reached.place.stop("stop", false)?;
@@ -143,7 +166,7 @@ fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow
         .create_run_directory(&SessionName::parse(&found.info.session).map_err(refused)?)
         .map_err(refused)?;
     let history = History::open(Some(run.directory().clone())).map_err(refused)?;
-    interactive::run(terminal, palette, link, &about, started.is_none(), history)
+    interactive::run(terminal, palette, link, &about, reached.arrival(), history)
 }
 
 pub(crate) fn palette(terminal: &Terminal) -> Palette {
@@ -159,12 +182,15 @@ pub(crate) fn screen(terminal: &Terminal) -> Screen {
 }
 
 /// Reaches the workspace of this user; where it is and its cookie are read at each try.
-struct LocalDial(Arc<Place>);
+struct LocalDial {
+    place: Arc<Place>,
+    network: Network,
+}
 
 impl Dial for LocalDial {
     fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a> {
         Box::pin(async move {
-            let Self(place) = self;
+            let place = &self.place;
             let info = place
                 .running()?
                 .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
@@ -174,5 +200,23 @@ impl Dial for LocalDial {
             };
             connect(place, &info, greeting).await
         })
+    }
+
+    fn life(&self) -> Life {
+        match self.place.running() {
+            Ok(None) => Life::Gone,
+            Ok(Some(_)) | Err(_) => Life::Held,
+        }
+    }
+
+    /// As it was started the last time, whoever did that.
+    fn revive(&self) -> anyhow::Result<Vec<String>> {
+        let options = match flags_of_last_start(&self.place)? {
+            Some(options) => options,
+            None => Config::of(&self.place.state)?.start,
+        };
+        let mut terminal = Terminal::silent(self.network);
+        let found = self.place.launch(&mut terminal, &options, Trust::Everything)?;
+        Ok(found.started.map(|report| report.notices).unwrap_or_default())
     }
 }

@@ -120,6 +120,10 @@ pub(crate) fn sessions(answer: &Object, own: &str) -> Rendered {
 pub(crate) fn loaded(answer: &Object) -> Rendered {
     let mut rendered = Rendered::default();
     render::warnings(&mut rendered, answer);
+    let changed = list(answer, "disk_changed").len() as u64;
+    if changed > 0 {
+        rendered.complaint(&super::greeting::disk_changed(changed));
+    }
     let classes = names(answer, "classes");
     match text(answer, "summary") {
         "" if classes.is_empty() => rendered.line("Nothing loaded"),

@@ -1,7 +1,8 @@
 //! Inputs from the command line or from a stream: no prompt, one failure ends it.
 
+use super::greeting::{self, Arrival};
 use super::input::{Inputs, StandardInput};
-use super::link::Link;
+use super::link::{Link, state_fields};
 use super::screen::Screen;
 use super::session::{Ask, Line, Mode, Outcome, Session};
 use crate::exit::Exit;
@@ -44,7 +45,15 @@ pub(crate) fn run(
     screen: Screen,
     mut source: Source,
     time_limit: Option<Duration>,
+    arrival: Arrival,
 ) -> anyhow::Result<Exit> {
+    if arrival == Arrival::Attached && !screen.is_json {
+        let state = link.ask("changes", state_fields()).unwrap_or_default();
+        for line in greeting::state_lines(&state) {
+            // Closed, it leaves nobody to tell.
+            drop(writeln!(std::io::stderr().lock(), "{line}"));
+        }
+    }
     let mut session = Session::new(link, screen, Mode::Batch).with_time_limit(time_limit);
     let mut stream = Stream::default();
     let exit = loop {

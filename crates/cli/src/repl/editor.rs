@@ -43,6 +43,8 @@ pub(crate) enum Typed {
     Cancelled,
     /// Ctrl-D on an empty line.
     End,
+    /// The session has something to say first; what was typed comes back with the next reading.
+    Woken,
 }
 
 /// The editor, shared by the loop that reads inputs and by those who ask the user something.
@@ -51,6 +53,8 @@ pub(crate) struct Console {
     history: History,
     notices: Option<Arc<Notices>>,
     keys: Shared,
+    /// An input that was being typed when the session was woken, with the place of the cursor in its line.
+    draft: Option<(Pending, usize)>,
 }
 
 /// What the session has to offer to the editor.
@@ -114,6 +118,7 @@ impl Console {
             history,
             notices: None,
             keys,
+            draft: None,
         })
     }
 
@@ -133,15 +138,14 @@ impl Console {
     /// Read one complete input. The editor edits one line; keys that lead out of it come back here, and the input is
     /// drawn again around the line that is edited next.
     pub(crate) fn read(&mut self) -> anyhow::Result<Typed> {
-        let mut pending = Pending::new("");
-        let mut column = 0;
+        let (mut pending, mut column) = self.draft.take().unwrap_or_else(|| (Pending::new(""), 0));
         // Which of the earlier inputs is shown, and what was typed before it.
         let mut recalled = self.editor.history().len();
         let mut draft = String::new();
         // Rows of the screen between the start of the input and the line that is edited.
-        let mut above = 0;
+        let mut above = self.draw(0, pending.before())?;
         loop {
-            self.prepare(&pending);
+            self.prepare(&pending, column);
             let prompt = prompt(pending.at());
             let typed = self.read_line(prompt, pending.line().split_at(column))?;
             let (key, text, position) = match typed {
@@ -154,6 +158,13 @@ impl Console {
                     Some((text, position)) => (Key::Paste, text, position),
                     None => return Ok(Typed::Cancelled),
                 },
+                Typed::Woken => {
+                    let (text, position) = lock(&self.keys).seen();
+                    if let Step::Edit(column) = pending.press(Key::Paste, &text, position, is_complete) {
+                        self.draft = Some((pending, column));
+                    }
+                    return Ok(Typed::Woken);
+                }
                 Typed::End if pending.lines().len() == 1 => return Ok(Typed::End),
                 // What is there is taken as it is; the compiler says what is missing.
                 Typed::End => {
@@ -209,6 +220,14 @@ impl Console {
         }
     }
 
+    /// Keep what was being typed among the earlier inputs: the session ends without it.
+    pub(crate) fn keep_draft(&mut self) -> anyhow::Result<()> {
+        match self.draft.take() {
+            Some((pending, _)) if !pending.text().trim().is_empty() => self.record(&pending.text()),
+            _ => Ok(()),
+        }
+    }
+
     /// An earlier input.
     fn earlier(&self, number: usize) -> Option<String> {
         let found = self.editor.history().get(number, SearchDirection::Forward);
@@ -216,8 +235,9 @@ impl Console {
     }
 
     /// Tell everybody which line is edited next, and what stands around it.
-    fn prepare(&mut self, pending: &Pending) {
-        lock(&self.keys).reset(pending.at() == 0, pending.after().is_empty());
+    fn prepare(&mut self, pending: &Pending, column: usize) {
+        let line = (pending.line(), column);
+        lock(&self.keys).reset(pending.at() == 0, pending.after().is_empty(), line);
         let Some(assistant) = self.editor.helper() else {
             return;
         };
@@ -277,7 +297,9 @@ impl Console {
         set_at_prompt(&self.notices, true);
         let read = self.editor.readline_with_initial(prompt, initial);
         set_at_prompt(&self.notices, false);
+        let is_woken = self.notices.as_ref().is_some_and(|notices| notices.take_call());
         match read {
+            Err(ReadlineError::Interrupted) if is_woken => Ok(Typed::Woken),
             Ok(line) => Ok(Typed::Input(line)),
             Err(ReadlineError::Eof) => Ok(Typed::End),
             Err(ReadlineError::Interrupted) => Ok(Typed::Cancelled),
@@ -299,7 +321,7 @@ impl Ask for Console {
         Ok(match read? {
             Typed::Input(line) => Line::Text(line),
             Typed::End => Line::End,
-            Typed::Cancelled => Line::Cancelled,
+            Typed::Cancelled | Typed::Woken => Line::Cancelled,
         })
     }
 }

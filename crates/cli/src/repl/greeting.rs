@@ -1,9 +1,21 @@
 //! What a session says when it starts.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use super::answers::changes::waiting_sentence;
+use super::answers::count;
+use super::render::list;
 
 /// Actors that are listed when attaching.
 pub(crate) const LISTED_ACTORS: usize = 20;
+
+/// How a session came to its workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// This command started it: the files were just loaded.
+    Started,
+    Attached,
+}
 
 /// What the greeting tells about the workspace.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +53,32 @@ impl Project {
     }
 }
 
+/// Where image and disk are apart, from an answer of `changes`: one line each.
+pub(crate) fn state_lines(state: &Map<String, Value>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let files = list(state, "disk_changed").len() as u64;
+    if files > 0 {
+        let them = if files == 1 { "it" } else { "them" };
+        lines.push(format!("{} (:sync loads {them})", disk_changed(files)));
+    }
+    let waiting = list(state, "waiting").len() as u64;
+    if waiting > 0 {
+        lines.push(waiting_sentence(waiting));
+    }
+    lines
+}
+
+/// How many files the image does not have as they are.
+pub(crate) fn disk_changed(files: u64) -> String {
+    let they = if files == 1 { "it was" } else { "they were" };
+    format!("{} changed on disk since {they} loaded", count(files, "file"))
+}
+
+/// Whether changes of an earlier run wait for somebody to decide about them.
+pub(crate) fn waits(state: &Map<String, Value>) -> bool {
+    !list(state, "waiting").is_empty()
+}
+
 pub(crate) fn text(about: &About, session: &str, actors: &[String]) -> String {
     let mut text = format!(
         "Beamtalk v{}\n`:help` lists the commands, `:exit` leaves.\n\n",
@@ -52,7 +90,7 @@ pub(crate) fn text(about: &About, session: &str, actors: &[String]) -> String {
         .map_or_else(String::new, |path| format!(" (auto-discovered from {path})"));
     text.push_str(&format!("  Workspace: {}{origin}\n", about.workspace));
     if let Some(project) = &about.project {
-        let classes = super::answers::count(project.classes, "class");
+        let classes = count(project.classes, "class");
         text.push_str(&format!(
             "  Project:   {} v{}, {classes}\n",
             project.name, project.version

@@ -6,9 +6,9 @@ use serde_json::Map;
 
 use super::answers::actor_lines;
 use super::editor::{Console, Typed};
-use super::greeting::{self, About, LISTED_ACTORS};
+use super::greeting::{self, About, Arrival, LISTED_ACTORS};
 use super::history::History;
-use super::link::Link;
+use super::link::{Link, state_fields};
 use super::notices::Notices;
 use super::paint::Palette;
 use super::screen::Screen;
@@ -22,19 +22,25 @@ pub(crate) fn run(
     palette: Palette,
     link: Link,
     about: &About,
-    is_attached: bool,
+    arrival: Arrival,
     history: (History, Vec<String>),
 ) -> anyhow::Result<Exit> {
     let mut console = Console::new(palette, history)?;
     let notices = Arc::new(Notices::start(console.printer())?);
-    let actors = if is_attached {
+    let actors = if arrival == Arrival::Attached {
         link.ask("actors", Map::new())
             .map(|answer| actor_lines(&answer, LISTED_ACTORS))
             .unwrap_or_default()
     } else {
         Vec::new()
     };
+    let state = link.ask("changes", state_fields()).unwrap_or_default();
     terminal.status(greeting::text(about, &link.session(), &actors));
+    if arrival == Arrival::Attached {
+        greeting::state_lines(&state)
+            .iter()
+            .for_each(|line| terminal.status(line));
+    }
     let link = link.keep(notices.clone())?;
     // From here on Ctrl-C is ours, at the prompt and during an evaluation.
     drop(link.interrupts()?);
@@ -42,16 +48,18 @@ pub(crate) fn run(
     let mut session = Session::new(link, Screen::new(palette, false), Mode::Terminal);
     let exit = loop {
         if session.is_down() {
+            console.keep_draft()?;
             break Exit::NotRunning;
         }
+        session.ask_about_waiting(&mut console)?;
         match console.read()? {
             Typed::Input(input) => {
                 if let Outcome::Leave(exit) = session.handle(&input, &mut console)? {
                     break exit;
                 }
             }
-            // A keeper that gave up wakes the prompt in this way too.
-            Typed::Cancelled if session.is_down() => break Exit::NotRunning,
+            // The loop looks what is the matter.
+            Typed::Woken => {}
             Typed::Cancelled => terminal.error("Cancelled"),
             Typed::End => break Exit::Success,
         }

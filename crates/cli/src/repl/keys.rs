@@ -21,15 +21,18 @@ pub(crate) struct Keys {
     is_searching: bool,
     pressed: Option<(Key, usize)>,
     pasted: Option<(String, usize)>,
+    /// The line as it was last drawn, and the place of the cursor.
+    seen: (String, usize),
 }
 
 impl Keys {
     /// The next line is read.
-    pub(crate) fn reset(&mut self, is_first: bool, is_last: bool) {
+    pub(crate) fn reset(&mut self, is_first: bool, is_last: bool, line: (&str, usize)) {
         *self = Self {
             is_active: true,
             is_first,
             is_last,
+            seen: (line.0.to_owned(), line.1),
             ..Self::default()
         };
     }
@@ -44,8 +47,16 @@ impl Keys {
         self.pasted.take()
     }
 
+    /// The line as far as it was typed.
+    pub(crate) fn seen(&self) -> (String, usize) {
+        self.seen.clone()
+    }
+
     /// Look at a line while it is edited; true if it holds several lines that have to be told apart.
     pub(crate) fn look_at(&mut self, line: &str, position: usize) -> bool {
+        if self.is_active && !self.is_searching {
+            self.seen = (line.to_owned(), position);
+        }
         if !self.is_active || self.is_searching || self.pasted.is_some() || !line.contains('\n') {
             return false;
         }
@@ -128,7 +139,7 @@ mod tests {
     fn only_keys_at_an_edge_lead_out_of_a_line() {
         let mut keys = Keys::default();
         assert_eq!(keys.press(Key::Enter, "x", 1), None, "an answer is typed");
-        keys.reset(true, false);
+        keys.reset(true, false, ("", 0));
         assert_eq!(keys.press(Key::Left, "x", 0), None, "there is no line before");
         assert_eq!(keys.press(Key::Right, "x", 0), None, "there is more in the line");
         assert_eq!(keys.press(Key::Right, "x", 1), Some(Cmd::AcceptLine));
@@ -139,8 +150,9 @@ mod tests {
     #[test]
     fn several_lines_are_noticed_unless_they_are_searched() {
         let mut keys = Keys::default();
-        keys.reset(true, true);
+        keys.reset(true, true, ("", 0));
         assert!(!keys.look_at("x", 1));
+        assert_eq!(keys.seen(), ("x".to_owned(), 1));
         assert!(keys.look_at("x\ny", 3));
         assert!(!keys.look_at("x\ny", 3), "once");
         assert_eq!(keys.take_pasted(), Some(("x\ny".to_owned(), 3)));

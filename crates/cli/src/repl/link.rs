@@ -16,16 +16,41 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::time::{timeout, timeout_at};
 
+use super::greeting::{self, Arrival};
 use super::notices::{self, Notices};
 
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
+/// Tries during which a daemon that is stopping is waited for: evaluations and supervisors get their time.
+const LONGEST_STOP: u32 = 40;
+/// Between two attempts to wake the editor.
+const WAKE_PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) type Dialed<'a> = Pin<Box<dyn Future<Output = anyhow::Result<(Connection, Events)>> + Send + 'a>>;
+
+/// What is known of a workspace that does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// Nothing: it is another's, or may not be started from here.
+    Unknown,
+    /// Its daemon lives, perhaps about to stop.
+    Held,
+    /// It has no daemon, and can be started.
+    Gone,
+}
 
 /// How the workspace is reached: where it is and the secret are read anew each time.
 pub(crate) trait Dial: Send + Sync + 'static {
     fn dial<'a>(&'a self, resume: Option<&'a str>) -> Dialed<'a>;
+
+    fn life(&self) -> Life {
+        Life::Unknown
+    }
+
+    /// Start the workspace again; answers what the user should know of that. Takes its time.
+    fn revive(&self) -> anyhow::Result<Vec<String>> {
+        anyhow::bail!("the workspace is not started from here")
+    }
 }
 
 /// What happened while a request was open.
@@ -64,6 +89,8 @@ struct Shared {
     state: watch::Sender<State>,
     /// Asks the keeper for a new connection.
     again: Notify,
+    /// The session is a new one: there may be something to ask the user.
+    is_new: AtomicBool,
     wants_transcript: AtomicBool,
 }
 
@@ -88,6 +115,7 @@ impl Link {
             shared: Arc::new(Shared {
                 state,
                 again: Notify::new(),
+                is_new: AtomicBool::new(true),
                 wants_transcript: AtomicBool::new(false),
             }),
             kept: Some((dial, events)),
@@ -187,6 +215,11 @@ impl Link {
         })
     }
 
+    /// Whether the keeper came back with a new session since this was asked last.
+    pub(crate) fn take_news(&self) -> bool {
+        self.shared.is_new.swap(false, Ordering::SeqCst)
+    }
+
     /// Has the keeper given up?
     pub(crate) fn is_down(&self) -> bool {
         matches!(*self.shared.state.borrow(), State::Down)
@@ -273,41 +306,101 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
             State::Up(connection) => connection.session.clone(),
             State::Retrying | State::Down => String::new(),
         };
-        match redial(dial, &session).await {
-            Some((connection, received)) => {
-                if connection.resumed {
-                    notices.say("Reconnected (session resumed).");
-                } else {
-                    notices.say("Reconnected (new session; bindings are gone).");
-                    notices.say(&format!("[beamtalk] session: {}", connection.session));
-                }
-                if shared.wants_transcript.load(Ordering::Relaxed) {
-                    drop(connection.request("subscribe", channels()));
-                }
-                events = received;
-                shared.state.send_replace(State::Up(Arc::new(connection)));
-            }
-            None => {
-                notices.say("The workspace cannot be reached.");
-                shared.state.send_replace(State::Down);
-                notices.wake_prompt();
-                // Whoever still waits for a time limit waits for this thread.
-                return std::future::pending().await;
-            }
+        let Some((connection, received, arrival)) = redial(dial, &session, notices).await else {
+            notices.say("The workspace cannot be reached.");
+            shared.state.send_replace(State::Down);
+            return wake(notices, || true).await;
+        };
+        let is_resumed = connection.resumed;
+        notices.say(if is_resumed {
+            "Reconnected (session resumed)."
+        } else {
+            "Reconnected (new session; bindings are gone)."
+        });
+        if shared.wants_transcript.load(Ordering::Relaxed) {
+            drop(connection.request("subscribe", channels()));
+        }
+        let state = connection.call("changes", state_fields()).await;
+        let state = state.unwrap_or_default();
+        // A workspace that was started here has told it.
+        if arrival == Arrival::Attached {
+            greeting::state_lines(&state)
+                .iter()
+                .for_each(|line| notices.say(line));
+        }
+        events = received;
+        shared.state.send_replace(State::Up(Arc::new(connection)));
+        if !is_resumed && greeting::waits(&state) {
+            shared.is_new.store(true, Ordering::SeqCst);
+            wake(notices, || shared.is_new.load(Ordering::SeqCst)).await;
         }
     }
 }
 
-async fn redial(dial: &dyn Dial, session: &str) -> Option<(Connection, Events)> {
-    for attempt in 0..TRIES {
+/// Make a waiting editor return until somebody has seen why: a signal that comes while the editor is being set up is
+/// lost.
+async fn wake(notices: &Notices, is_wanted: impl Fn() -> bool) {
+    while is_wanted() {
+        notices.wake_prompt();
+        tokio::time::sleep(WAKE_PAUSE).await;
+    }
+}
+
+type Redialed = (Connection, Events, Arrival);
+
+/// Connect again. A workspace that has no daemon any more is started, if that is done from here; whoever is just
+/// starting it again has the time of all tries for that.
+async fn redial(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<Redialed> {
+    let mut is_gone = false;
+    for attempt in 0..LONGEST_STOP {
         if attempt > 0 {
             tokio::time::sleep(PAUSE).await;
         }
-        if let Ok(opened) = dial.dial(Some(session)).await {
-            return Some(opened);
+        if let Ok((connection, events)) = dial.dial(Some(session)).await {
+            return Some((connection, events, Arrival::Attached));
+        }
+        let was_gone = is_gone;
+        let life = dial.life();
+        is_gone = life == Life::Gone;
+        if attempt + 1 < TRIES {
+            continue;
+        }
+        if life == Life::Unknown {
+            return None;
+        }
+        // Between the end of one daemon and the start of the next, a restart has none for a moment.
+        if is_gone && was_gone {
+            return revive(dial, session, notices).await;
         }
     }
     None
+}
+
+async fn revive(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<Redialed> {
+    match dial.revive() {
+        Ok(said) => {
+            notices.say("The workspace had stopped; started again.");
+            said.iter().for_each(|line| notices.say(line));
+        }
+        Err(error) => {
+            notices.say(&format!(
+                "Error: the workspace had stopped and does not start: {error:#}"
+            ));
+            return None;
+        }
+    }
+    match dial.dial(Some(session)).await {
+        Ok((connection, events)) => Some((connection, events, Arrival::Started)),
+        Err(error) => {
+            notices.say(&format!("Error: {error:#}"));
+            None
+        }
+    }
+}
+
+/// The fields of `changes` for whoever comes in: what waits, and where the disk is ahead.
+pub(crate) fn state_fields() -> Map<String, Value> {
+    [("disk".to_owned(), Value::Bool(true))].into_iter().collect()
 }
 
 /// The fields of `subscribe` and `unsubscribe` for the Transcript.

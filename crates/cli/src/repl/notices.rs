@@ -14,6 +14,8 @@ pub(crate) type Printer = Box<dyn FnMut(String) + Send>;
 pub(crate) struct Notices {
     lines: mpsc::Sender<String>,
     at_prompt: std::sync::Arc<AtomicBool>,
+    /// The editor was made to return.
+    called: AtomicBool,
 }
 
 impl Notices {
@@ -31,7 +33,11 @@ impl Notices {
                     }
                 }
             })?;
-        Ok(Self { lines, at_prompt })
+        Ok(Self {
+            lines,
+            at_prompt,
+            called: AtomicBool::new(false),
+        })
     }
 
     /// One or more lines.
@@ -44,9 +50,15 @@ impl Notices {
         self.at_prompt.store(at_prompt, Ordering::SeqCst);
     }
 
+    /// Whether the editor was made to return, and not by the user.
+    pub(crate) fn take_call(&self) -> bool {
+        self.called.swap(false, Ordering::SeqCst)
+    }
+
     /// Make a waiting editor return, as Ctrl-C does. The session then looks what is the matter.
     pub(crate) fn wake_prompt(&self) {
         if self.at_prompt.load(Ordering::SeqCst) {
+            self.called.store(true, Ordering::SeqCst);
             let own = rustix::process::getpid();
             let _ = rustix::process::kill_process(own, rustix::process::Signal::INT);
         }
@@ -79,11 +91,34 @@ fn words(event: &Value) -> Option<String> {
                 reason.unwrap_or_default()
             ))
         }
-        ("workspace", "node_started") => Some("[workspace] the node is up again".to_owned()),
+        ("workspace", "node_started") => Some(node_started(data)),
         ("workspace", "stopping") => Some("[workspace] the workspace stops".to_owned()),
         ("workspace", "rotated") => Some("[workspace] the cookie was rotated".to_owned()),
         _ => None,
     }
+}
+
+/// What became of pending changes is told with the node that came back.
+fn node_started(data: &Value) -> String {
+    let mut text = "[workspace] the node is up again".to_owned();
+    let number = |field: &str| data[field].as_u64().unwrap_or(0);
+    match number("reinstalled") {
+        0 => {}
+        1 => text.push_str("; 1 pending change was installed again"),
+        count => text.push_str(&format!("; {count} pending changes were installed again")),
+    }
+    for failure in data["failed"].as_array().into_iter().flatten() {
+        let why = failure["error"]["message"].as_str().unwrap_or_default();
+        text.push_str(&format!("\n[workspace] change {} was not: {why}", failure["seq"]));
+    }
+    match number("waiting") {
+        0 => {}
+        1 => text.push_str("\n[workspace] 1 change waits (:restore installs it, :discard forgets it)"),
+        count => text.push_str(&format!(
+            "\n[workspace] {count} changes wait (:restore installs them, :discard forgets them)"
+        )),
+    }
+    text
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::answers::{self, names};
 use super::inspect::{self, Root, Step, View};
 use super::link::channels;
 use super::render::{self, Rendered, error_of, list, objects, text};
-use super::session::{Ask, Mode, Outcome, Session, Trouble, fields};
+use super::session::{Ask, Line, Mode, Outcome, Session, Trouble, fields};
 use super::table::{self, Command, split_word};
 use crate::exit::Exit;
 
@@ -74,6 +74,7 @@ impl Session {
             Command::Take => self.take(words, ask),
             Command::Discard => self.discard(words, ask),
             Command::Revert => self.revert(words, ask),
+            Command::Restore => self.restore(words, ask),
             Command::RemoveMethod => self.remove_method(words, ask),
             Command::RemoveClass => self.remove_class(words, ask),
             Command::Recheck => match words {
@@ -380,6 +381,54 @@ impl Session {
                 .map(changes::subject);
             Rendered::out(format!("Reverted {}", subject.unwrap_or_default()).trim_end())
         })
+    }
+
+    fn restore(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
+        let answer = self.call("restore", changes::chosen(words), ask)?;
+        let is_partial = changes::has_conflicts(&answer) || !list(&answer, "failed").is_empty();
+        let outcome = self.finish(answer, "", |answer, _| changes::restored(answer))?;
+        Ok(failed_if(is_partial, outcome))
+    }
+
+    /// Changes of an earlier run wait: ask once what to do about them.
+    pub(super) fn decide_about_waiting(&mut self, ask: &mut dyn Ask) -> Result<(), Trouble> {
+        let answer = self.call("changes", Map::new(), ask)?;
+        let seq = |entry: &Map<String, Value>| entry.get("seq").and_then(Value::as_u64);
+        let entries: Vec<&Map<String, Value>> = objects(&answer, "waiting")
+            .filter(|entry| seq(entry).is_some_and(|seq| !self.asked.contains(&seq)))
+            .collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut rendered = Rendered::default();
+        for entry in &entries {
+            rendered.complaint(&changes::waiting_line(entry));
+        }
+        let waiting: Vec<u64> = entries.into_iter().filter_map(seq).collect();
+        self.asked.extend(&waiting);
+        self.screen.show(&rendered)?;
+        loop {
+            let line = ask.ask("install, later, discard? ")?;
+            self.screen.line_was_ended();
+            let words = match &line {
+                Line::Text(text) => text.trim(),
+                Line::End | Line::Cancelled => "",
+            };
+            return match words {
+                "" | "later" | "l" => Ok(()),
+                "install" | "i" => self.restore("all", ask).map(drop),
+                // One by one: what is pending by now is not meant.
+                "discard" | "d" => {
+                    for seq in waiting {
+                        self.simple(ask, "discard", sequence(seq), |answer, _| {
+                            changes::discarded(answer)
+                        })?;
+                    }
+                    Ok(())
+                }
+                _ => continue,
+            };
+        }
     }
 
     fn remove_method(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {

@@ -1,5 +1,6 @@
 //! One session: inputs in, evaluations and commands out.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use beamtalk_client::Reply;
@@ -73,6 +74,8 @@ pub(crate) struct Session {
     pub(super) last_error: Option<ErrorBody>,
     pub(super) last_path: Option<String>,
     pub(super) view: Option<View>,
+    /// Changes that the user was asked about.
+    pub(super) asked: BTreeSet<u64>,
     was_interrupted: bool,
 }
 
@@ -86,6 +89,7 @@ impl Session {
             last_error: None,
             last_path: None,
             view: None,
+            asked: BTreeSet::new(),
             was_interrupted: false,
         }
     }
@@ -266,6 +270,18 @@ impl Session {
     pub(super) fn confirm(ask: &mut dyn Ask, question: &str) -> Result<bool, Trouble> {
         let line = ask.ask(&format!("{question} y/N "))?;
         Ok(matches!(line, Line::Text(text) if matches!(text.trim(), "y" | "Y" | "yes")))
+    }
+
+    /// In a session that is new, ask what to do about changes that wait.
+    pub(crate) fn ask_about_waiting(&mut self, ask: &mut dyn Ask) -> anyhow::Result<()> {
+        if !self.link.take_news() {
+            return Ok(());
+        }
+        match self.decide_about_waiting(ask) {
+            // The keeper tells of a lost connection, and comes back with news.
+            Ok(()) | Err(Trouble::Lost | Trouble::Abandoned) => Ok(()),
+            Err(Trouble::Other(error)) => Err(error),
+        }
     }
 
     /// Has the connection been given up?

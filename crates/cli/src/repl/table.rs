@@ -75,6 +75,7 @@ commands! {
     Flush ["flush"] Filter "[FILTER]" "write changes to files: all, Class, #'new-class', #{#file => \"p\"}";
     FlushDestructive ["flush-destructive"] Filter "[FILTER]" "the same, deleting files too (asks)";
     Revert ["revert"] Word "SEQ" "undo one change, or bring it back";
+    Restore ["restore"] Word "SEQ | Class | all" "install changes of the last run that were not flushed";
     RemoveMethod ["remove-method"] Class "Class [class] selector" "remove a method from the image";
     RemoveClass ["remove-class"] Class "Class" "remove a class from the image (asks)";
     Recheck ["recheck"] Word "image" "check all classes of the image";

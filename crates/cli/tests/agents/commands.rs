@@ -253,3 +253,37 @@ fn files_are_as_old_as_their_last_change() {
         assert_ne!(&stat(file), before, "{file}");
     }
 }
+
+#[test]
+fn a_workspace_that_is_not_there_is_not_served() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("work/orbit")).unwrap();
+    std::fs::write(world.path("work/orbit/beamtalk.toml"), "").unwrap();
+    for command in ["start", "serve"] {
+        for name in [
+            "no-such-thing",
+            "a/b",
+            "../nowhere",
+            "/nowhere",
+            ".",
+            "orbit",
+            "ä",
+        ] {
+            let (text, code) = world.run(&format!("beamtalk agents {command} --workspace {name}"));
+            assert_eq!(code, 1, "{command} {name}: {text}");
+            assert!(
+                text.contains(&format!("there is no workspace '{name}'")),
+                "{command} {name}: {text}"
+            );
+        }
+        let (text, code) = world.run(&format!("beamtalk agents {command} --workspace x --no-workspace"));
+        assert_eq!(code, 2, "{text}");
+    }
+    assert_eq!(json(&world, "status")["running"], false);
+    // A project may get its workspace later.
+    world.check(
+        "beamtalk agents start --workspace ./orbit",
+        "anvilsrv started successfully\n",
+    );
+    world.check("beamtalk agents stop >/dev/null", "");
+}

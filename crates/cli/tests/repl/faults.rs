@@ -40,26 +40,120 @@ fn a_killed_node_comes_back_under_the_session() {
 }
 
 #[test]
-fn a_killed_daemon_ends_the_session_with_3() {
+fn a_killed_daemon_is_started_again_and_half_typed_input_comes_back() {
     let place = Place::new();
     let screen = Screen::repl(&place);
+    screen.evaluate("x := 1", "\n1\n");
+    let before = node_info(&place);
+    screen.text("6 * 7");
+    screen.wait_for_last("> 6 * 7");
     kill(&place, "pid");
     screen.wait_for("Connection lost, reconnecting…");
+    screen.wait_for(
+        "The workspace had stopped; started again.\nReconnected (new session; bindings are gone).\n> 6 * 7",
+    );
+    assert_ne!(node_info(&place)["nonce"], before["nonce"]);
+    screen.keys(&["Enter"]);
+    screen.wait_for("> 6 * 7\n42\n>");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn several_half_typed_lines_come_back() {
+    let place = Place::new();
+    let screen = Screen::repl(&place);
+    screen.line("y := #(1,");
+    screen.wait_for_last("..> ");
+    screen.line("  2,");
+    screen.wait_for_last("..> ");
+    screen.text("  3");
+    screen.wait_for_last("..>   3");
+    kill(&place, "pid");
+    screen.wait_for("The workspace had stopped; started again.");
+    screen.wait_for("Reconnected (new session; bindings are gone).");
+    screen.text(")");
+    screen.keys(&["Enter"]);
+    screen.wait_for("..>   3)\n#(1, 2, 3)\n>");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn an_evaluation_that_lost_its_daemon_is_not_sent_again() {
+    let place = Place::with_project();
+    let mark = place.directory().join("mark");
+    let screen = Screen::repl(&place);
+    let code = format!(
+        "(File appendBinary: \"{}\" contents: \"once\"). [true] whileTrue: [1]",
+        mark.display()
+    );
+    screen.line(&code);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !mark.exists() {
+        assert!(std::time::Instant::now() < deadline, "{}", screen.shown());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    kill(&place, "pid");
+    screen.wait_for("The workspace had stopped; started again.");
+    screen.wait_for("Reconnected (new session; bindings are gone).\n>");
+    screen.evaluate("5 + 5", "\n10\n");
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), "once");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn a_stopped_workspace_is_started_again_with_its_flags() {
+    let place = Place::new();
+    place.run(&["workspace", "start", "--no-ffi"]).expect_code(0);
+    let screen = Screen::repl(&place);
+    place.run(&["workspace", "stop"]).expect_code(0);
+    screen.wait_for("The workspace had stopped; started again.");
+    screen.wait_for("Reconnected (new session; bindings are gone).");
+    assert_eq!(node_info(&place)["capabilities"]["ffi"], false);
+    screen.evaluate(":reconnect", "\nReconnected (session resumed).\n");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn one_that_is_attached_gives_up_with_3_and_keeps_what_was_typed() {
+    let place = Place::new();
+    place.run(&["workspace", "start"]).expect_code(0);
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk workspace attach");
+    screen.wait_for_last("> ");
+    screen.text("6 * 7");
+    screen.wait_for_last("> 6 * 7");
+    kill(&place, "pid");
+    screen.wait_for("Connection lost, reconnecting…");
+    screen.wait_for("The workspace cannot be reached.");
     screen.wait_for("[exit 3]");
     drop(screen);
     place.expect_no_processes();
 }
 
 #[test]
-fn a_daemon_killed_during_an_evaluation_ends_the_session_with_3() {
+fn one_without_a_terminal_gives_up_with_3() {
     let place = Place::new();
-    let screen = Screen::repl(&place);
-    screen.line("[true] whileTrue: [1]");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    place.run(&["workspace", "start"]).expect_code(0);
+    let mut child = place
+        .command(&["eval", "[true] whileTrue: [1]"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    loop {
+        let sessions = place.run(&["eval", "Workspace sessions size"]).expect_code(0);
+        if sessions.stdout.trim() == "2" {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{sessions:?}");
+    }
     kill(&place, "pid");
-    screen.wait_for("Connection lost, reconnecting…");
-    screen.wait_for("[exit 3]");
-    drop(screen);
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(3));
     place.expect_no_processes();
 }
 
@@ -71,7 +165,8 @@ fn a_new_daemon_is_found_again() {
     kill(&place, "pid");
     screen.wait_for("Connection lost, reconnecting…");
     place.run(&["workspace", "start"]).expect_code(0);
-    screen.wait_for("Reconnected (new session; bindings are gone).\n[beamtalk] session: s-");
+    screen.wait_for("Reconnected (new session; bindings are gone).");
+    assert!(!screen.shown().contains("started again"), "{}", screen.shown());
     screen.evaluate("2 + 3", "\n5\n");
     drop(screen);
     place.stop();
@@ -84,6 +179,86 @@ fn a_session_is_resumed() {
     screen.evaluate("x := 41", "\n41\n");
     screen.evaluate(":reconnect", "\nReconnected (session resumed).\n");
     screen.evaluate("x + 1", "\n42\n");
+    drop(screen);
+    place.stop();
+}
+
+/// A project whose last run left two changes that were not flushed.
+fn left_behind() -> Place {
+    let place = Place::with_project();
+    place.write("src/Lamp.bt", "Object subclass: Lamp\n  class watt => 4\n");
+    for code in ["Lamp class >> watt => 40", "Lamp class >> volt => 12"] {
+        place.run(&["eval", code]).expect_code(0);
+    }
+    kill(&place, "pid");
+    place
+}
+
+const SENTENCE: &str =
+    "2 changes of the last run were not flushed (:restore installs them, :discard forgets them)";
+
+#[test]
+fn changes_that_wait_are_asked_about_once() {
+    let place = left_behind();
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
+    screen.wait_for(SENTENCE);
+    screen.wait_for("Lamp class>>watt (by human s-");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("what?");
+    screen.wait_for_count("install, later, discard?", 2);
+    screen.keys(&["Enter"]);
+    screen.wait_for_last("> ");
+    screen.evaluate("Lamp watt", "> Lamp watt\n4\n");
+    screen.evaluate(":changes", SENTENCE);
+    screen.evaluate(":reconnect", "\nReconnected (session resumed).\n");
+    screen.evaluate(
+        ":restore Lamp",
+        "\nInstalled Lamp class>>watt (pending, :flush writes src/Lamp.bt)\n",
+    );
+    screen.evaluate("Lamp watt + Lamp volt", "\n52\n");
+    assert_eq!(screen.shown().matches("install, later, discard?").count(), 2);
+    screen.line(":exit");
+    screen.wait_for("[exit 0]");
+    drop(screen);
+    place.stop();
+}
+
+#[test]
+fn a_workspace_started_again_asks_and_gives_the_typed_lines_back() {
+    let place = left_behind();
+    let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("install");
+    screen.wait_for("Installed Lamp class>>volt");
+    screen.wait_for_last("> ");
+    screen.line("z := #(Lamp watt,");
+    screen.wait_for_last("..> ");
+    screen.text("  Lamp vo");
+    screen.wait_for_last("..>   Lamp vo");
+    kill(&place, "pid");
+    screen.wait_for("The workspace had stopped; started again.");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("i");
+    screen.wait_for("Installed Lamp class>>watt");
+    screen.wait_for_last("..>   Lamp vo");
+    screen.text("lt)");
+    screen.keys(&["Enter"]);
+    screen.wait_for("..>   Lamp volt)\n#(40, 12)\n>");
+    // The one who says no loses nothing else.
+    screen.evaluate(":flush", "\nflushed 2 methods across 1 file\n");
+    screen.evaluate("Lamp class >> lux => 9", "Lamp class>>lux (pending");
+    screen.text("Lamp wa");
+    screen.wait_for_last("> Lamp wa");
+    kill(&place, "pid");
+    screen.wait_for_count("The workspace had stopped; started again.", 2);
+    screen.wait_for_last("install, later, discard?");
+    screen.line("discard");
+    screen.wait_for("Discarded");
+    screen.wait_for_last("> Lamp wa");
+    screen.text("tt");
+    screen.keys(&["Enter"]);
+    screen.wait_for("> Lamp watt\n40\n>");
+    screen.evaluate(":changes", "No changes");
     drop(screen);
     place.stop();
 }

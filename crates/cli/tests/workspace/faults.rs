@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::home::{Home, block_on, eval, fields, files_below, is_alive, kill, kind, request, wait_until};
+use crate::home::{Home, block_on, eval, fields, is_alive, kill, kind, request, wait_until};
 use crate::raw::Raw;
 use beamtalk_client::Reply;
 use serde_json::json;
@@ -371,104 +371,4 @@ fn slow_reader_does_not_block() {
         drop(slow);
         lives_on(&connection).await;
     });
-}
-
-/// Kills at random moments while clients work. `BEAMTALK_FAULT_SECONDS` makes it longer.
-#[test]
-fn kills_at_random_moments_lose_nothing_acknowledged() {
-    let seconds = std::env::var("BEAMTALK_FAULT_SECONDS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let deadline = Instant::now() + Duration::from_secs(seconds.unwrap_or(20));
-    let home = Home::new("random");
-    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut random = move |limit: u64| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed % limit
-    };
-    let mut acknowledged = Vec::new();
-    let mut number = 0;
-    while Instant::now() < deadline {
-        let info = home.start(&[]);
-        let until = Instant::now() + Duration::from_millis(200 + random(1_500));
-        let victim = random(4);
-        block_on(async {
-            let Ok((connection, _events)) = home.try_connect("repl").await else {
-                return;
-            };
-            eval_if_possible(&connection, "Object subclass: Target\n  x => 0").await;
-            let mut is_killed = false;
-            while Instant::now() < until {
-                number += 1;
-                let code = format!("Target >> m{number} => {number}");
-                if eval_if_possible(&connection, &code).await {
-                    acknowledged.push(format!("m{number}"));
-                }
-                if !is_killed && random(4) == 0 {
-                    is_killed = true;
-                    match victim {
-                        0 => kill(u32::try_from(info["pid"].as_u64().unwrap()).unwrap()),
-                        1 => kill(u32::try_from(info["node_pid"].as_u64().unwrap()).unwrap()),
-                        2 => {
-                            for pid in home.processes() {
-                                let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
-                                if line.is_ok_and(|line| line.contains("compiler-worker")) {
-                                    kill(pid);
-                                }
-                            }
-                        }
-                        // The client itself: its connection ends without a farewell.
-                        _ => return,
-                    }
-                }
-                if connection.is_lost() {
-                    return;
-                }
-            }
-        });
-    }
-    home.start(&[]);
-    block_on(async {
-        let connection = home.connect().await;
-        wait_for_node(&connection).await;
-        let changes = request(&connection, "changes", json!({"all": true})).await;
-        let mut logged = std::collections::BTreeSet::new();
-        let selector = |entry: &serde_json::Value| entry["selector"].as_str().map(str::to_owned);
-        logged.extend(changes["entries"].as_array().unwrap().iter().filter_map(selector));
-        // Beyond the last thousand, entries of earlier starts are in the archive.
-        for file in files_below(&home.workspace().join("changes/archive")) {
-            let file = std::fs::File::open(file).unwrap();
-            let text = std::io::read_to_string(flate2::read::GzDecoder::new(file)).unwrap();
-            let entries = text.lines().map(|line| serde_json::from_str(line).unwrap());
-            logged.extend(entries.filter_map(|entry: serde_json::Value| selector(&entry)));
-        }
-        let lost: Vec<&String> = acknowledged
-            .iter()
-            .filter(|method| !logged.contains(*method))
-            .collect();
-        assert!(
-            acknowledged.len() > 20,
-            "too few to mean anything: {}",
-            acknowledged.len()
-        );
-        assert!(lost.is_empty(), "{lost:?} of {}", acknowledged.len());
-    });
-    let verified = home.run(&["workspace", "audit", "verify"]);
-    assert!(
-        verified.status.success(),
-        "{}",
-        String::from_utf8_lossy(&verified.stdout)
-    );
-}
-
-/// Whether the evaluation was acknowledged.
-async fn eval_if_possible(connection: &beamtalk_client::Connection, code: &str) -> bool {
-    let Ok(pending) = connection.request("eval", fields(json!({ "code": code }))) else {
-        return false;
-    };
-    let answer = tokio::time::timeout(Duration::from_secs(10), pending.done()).await;
-    let answer = answer.expect("an answer, or the end of the connection, within 10 s");
-    answer.is_ok_and(|answer| !answer.contains_key("error"))
 }

@@ -27,7 +27,7 @@ fn the_id_is_the_hash_of_the_root() {
 }
 
 #[test]
-fn names_are_checked_in_the_flag_and_mended_in_the_variable() {
+fn names_are_checked_in_the_flag_and_in_the_variable() {
     let desk = Desk::new("names");
     let refused = desk.run(&["--workspace", "a/b", "workspace", "status"]).expect(2);
     assert!(
@@ -38,9 +38,21 @@ fn names_are_checked_in_the_flag_and_mended_in_the_variable() {
     for name in ["shell-12", "..", &"x".repeat(65)] {
         desk.run(&["workspace", "start", name]).expect(2);
     }
+    for name in ["a/b", "my app", "ä", "shell-12", &"x".repeat(65)] {
+        for words in [
+            &["workspace", "start"][..],
+            &["eval", "1"],
+            &["workspace", "stop"],
+        ] {
+            let mut command = desk.command(words);
+            let refused = done(command.env("BEAMTALK_WORKSPACE", name)).expect(2);
+            let told = format!("BEAMTALK_WORKSPACE is '{name}'. Workspace name must ");
+            assert!(refused.err.contains(&told), "{refused:?}");
+        }
+    }
     let mut command = desk.command(&["workspace", "stop"]);
-    let mended = done(command.env("BEAMTALK_WORKSPACE", "my app/1")).expect(0);
-    assert!(mended.err.contains("my-app-1"), "{mended:?}");
+    let named = done(command.env("BEAMTALK_WORKSPACE", "my-app_1")).expect(0);
+    assert!(named.err.contains("my-app_1"), "{named:?}");
 }
 
 #[test]

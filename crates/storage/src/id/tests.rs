@@ -22,7 +22,7 @@ fn a_path_that_is_not_text_is_wrong_usage() {
 }
 
 #[test]
-fn names_by_flag_are_refused_and_by_variable_repaired() {
+fn names_that_are_none_are_refused_by_flag_and_by_variable() {
     assert_eq!(WorkspaceId::named("Orbit_2-x").unwrap().as_str(), "Orbit_2-x");
     let error = WorkspaceId::named("my orbit").unwrap_err();
     assert_eq!(
@@ -36,12 +36,20 @@ fn names_by_flag_are_refused_and_by_variable_repaired() {
     assert!(WorkspaceId::named("shell-").is_ok());
     assert!(WorkspaceId::named("shell-1a").is_ok());
 
-    let from = |value| WorkspaceId::from_environment(value).map(|id| id.map(|id| id.to_string()));
+    let from =
+        |value: &str| WorkspaceId::from_environment(OsStr::new(value)).map(|id| id.map(|id| id.to_string()));
     assert_eq!(from("").unwrap(), None);
-    assert_eq!(from("my orbit/2").unwrap().as_deref(), Some("my-orbit-2"));
-    assert_eq!(from("../ä").unwrap().as_deref(), Some("----"));
-    assert!(matches!(from("shell-77"), Err(StorageError::ReservedName { .. })));
-    assert!(matches!(from("shell 77"), Err(StorageError::ReservedName { .. })));
+    assert_eq!(from("my-orbit").unwrap().as_deref(), Some("my-orbit"));
+    for name in ["a/b", "my orbit", "../ä", " ", "shell-77", &"x".repeat(65)] {
+        let error = from(name).unwrap_err();
+        assert!(matches!(error, StorageError::InvalidVariable { .. }), "{name:?}");
+        assert_eq!(error.class(), Class::Usage);
+        assert!(
+            error.to_string().starts_with("BEAMTALK_WORKSPACE is '"),
+            "{error}"
+        );
+    }
+    assert!(WorkspaceId::from_environment(OsStr::from_bytes(b"a\xff")).is_err());
 }
 
 #[test]
@@ -68,7 +76,7 @@ proptest! {
 
     #[test]
     fn no_text_becomes_an_id_that_leaves_its_directory(text in any::<String>()) {
-        let names = [WorkspaceId::named(&text).ok(), WorkspaceId::from_environment(&text).ok().flatten()];
+        let names = [WorkspaceId::named(&text).ok(), WorkspaceId::from_environment(OsStr::new(&text)).ok().flatten()];
         for id in names.into_iter().flatten() {
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
             prop_assert!((1..=64).contains(&id.as_str().len()) && id.as_str().bytes().all(is_plain));

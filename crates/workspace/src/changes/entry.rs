@@ -170,6 +170,14 @@ impl Entry {
         }
     }
 
+    /// Whether both are about the same definition, or one about all of the other's class.
+    pub(crate) fn overlaps(&self, other: &Entry) -> bool {
+        self.class == other.class
+            && (self.selector.is_none()
+                || other.selector.is_none()
+                || (self.selector == other.selector && self.side == other.side))
+    }
+
     /// Another definition of a class that its file had already.
     pub(crate) fn is_redefinition(&self) -> bool {
         self.kind == Kind::NewClass && !self.is_whole_file

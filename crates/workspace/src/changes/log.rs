@@ -505,6 +505,15 @@ impl ChangeLog {
         self.rebase(seq, Some(base))
     }
 
+    /// The node ended: what was only tried is gone, and of the rest nothing is in the image. Answers the changes that
+    /// wait because of that.
+    pub(crate) fn node_ended(&mut self) -> Result<Vec<u64>, ChangeError> {
+        self.prune(|_| true)?;
+        let pending: Vec<u64> = self.pending().map(|entry| entry.seq).collect();
+        self.reopen(&pending, State::Waiting)?;
+        Ok(pending)
+    }
+
     /// Another base for an open entry.
     pub fn rebase(&mut self, seq: u64, base: Option<&str>) -> Result<(), ChangeError> {
         let reference = base

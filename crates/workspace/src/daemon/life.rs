@@ -7,8 +7,8 @@ use beamtalk_wire::{Channel, limits};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Daemon;
 use super::log::DaemonLog;
+use super::{Daemon, classes};
 use crate::audit::Event;
 use crate::gate::Gate;
 use crate::workspace::{Stop, Workspace};
@@ -145,7 +145,7 @@ async fn end(workspace: &Workspace, stop: &Stop) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-    remember_classes(workspace).await;
+    classes::remember(workspace).await;
     if let Some(gate) = workspace.gate.borrow().as_ref() {
         gate.close_all(1001, "the workspace stops");
     }
@@ -161,34 +161,4 @@ async fn end(workspace: &Workspace, stop: &Stop) {
     // The last frames are on their way to the clients.
     tokio::time::sleep(Duration::from_millis(20)).await;
     drop(workspace.gate.borrow_mut().take());
-}
-
-/// Which classes were loaded, for the record.
-async fn remember_classes(workspace: &Workspace) {
-    let known = workspace.image.call("", "modules", Term::Map(Vec::new()));
-    let Ok(Ok(answer)) = tokio::time::timeout(Duration::from_secs(1), known).await else {
-        return;
-    };
-    let Ok(Some(mut metadata)) = workspace.directory.metadata() else {
-        return;
-    };
-    let rows = answer
-        .get("modules")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    metadata.classes = rows
-        .iter()
-        .filter_map(|row| {
-            Some(beamtalk_storage::LoadedClass {
-                name: row["class"].as_str()?.to_owned(),
-                source_file: row["source_file"].as_str().map(str::to_owned),
-            })
-        })
-        .filter(|class| class.source_file.is_some())
-        .collect();
-    metadata.settings.autoflush = workspace.autoflush.get();
-    if let Err(error) = workspace.directory.write_metadata(&metadata) {
-        tracing::error!("{error}");
-    }
 }

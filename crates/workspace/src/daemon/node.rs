@@ -1,12 +1,14 @@
 //! Keeping the node alive: its messages, its restarts, and the project in it.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
 use beamtalk_node::NodeMessage;
 use beamtalk_wire::{Channel, ErrorBody, Op, Request, Role};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
@@ -21,6 +23,9 @@ use crate::workspace::Workspace;
 
 /// What building gave, if it was tried.
 pub(super) type Built = Option<Result<Option<ProjectImage>, BuildFailure>>;
+
+/// A node that ends so soon after changes were installed in it again may have ended because of them.
+const SUSPICIOUS: Duration = Duration::from_mins(1);
 
 /// Why the node is not distributed.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +70,11 @@ async fn run(
         });
         workspace.compiler.known.borrow_mut().clear();
         workspace.loaded.borrow_mut().clear();
+        let reinstalled = workspace.reinstalled.take();
+        let is_soon = reinstalled.is_some_and(|at| at.elapsed() < SUSPICIOUS);
+        if let Err(error) = ops::after_node_exit(&workspace, is_soon) {
+            tracing::error!("{}", error.message);
+        }
         let pause = workspace.image.ended(reason.clone());
         workspace.publish(Channel::Workspace, "node_exited", &json!({"reason": reason}));
         let Some(pause) = pause else { return };
@@ -130,13 +140,29 @@ fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result
         }
         if !workspace.options.no_load {
             let root = workspace.root.clone();
-            if let Err(error) = ops::load_project(&workspace, &root, true).await {
-                tracing::error!("the project was not loaded: {}", error.message);
+            let mut notices = Vec::new();
+            match ops::load_project(&workspace, &root, true).await {
+                Ok(answer) => tell_load_errors(&answer, &mut notices),
+                Err(error) => notices.push(format!("the project was not loaded: {}", error.message)),
             }
+            for notice in notices {
+                tracing::error!("{notice}");
+            }
+        }
+        let installed = ops::reinstall(&workspace).await;
+        if !installed.seqs.is_empty() {
+            workspace.reinstalled.set(Some(Instant::now()));
         }
         workspace.image.ready();
         start_application(&workspace).await;
-        workspace.publish(Channel::Workspace, "node_started", &json!({}));
+        let waiting = ops::waiting(&workspace);
+        let data = json!({
+            "reinstalled": installed.seqs.len(), "failed": installed.failures(), "waiting": waiting,
+        });
+        workspace.publish(Channel::Workspace, "node_started", &data);
+        if waiting > 0 {
+            ops::tell_waiting(&workspace);
+        }
     });
 }
 
@@ -160,6 +186,9 @@ fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
         }
         _ => {
             if let Some(channel) = Channel::from_name(channel) {
+                if channel == Channel::Classes {
+                    workspace.classes_changed.notify_one();
+                }
                 workspace.publish(channel, name, &data);
             }
         }
@@ -256,15 +285,7 @@ pub(super) async fn load_built(
     let image = match built {
         Some(Ok(Some(image))) => image,
         Some(Err(failure)) => {
-            for found in &failure.diagnostics {
-                notices.push(format!(
-                    "{}: {}:{}: {}",
-                    found["severity"].as_str().unwrap_or("error"),
-                    found["file"].as_str().unwrap_or_default(),
-                    found["line"],
-                    found["message"].as_str().unwrap_or_default()
-                ));
-            }
+            notices.extend(failure.diagnostics.iter().map(finding_text));
             notices.push(format!(
                 "the project does not build; the workspace starts without its classes: {}",
                 failure.error.message
@@ -274,7 +295,8 @@ pub(super) async fn load_built(
         Some(Ok(None)) | None => return None,
     };
     match ops::load_image(workspace, image, true).await {
-        Ok(_) => {
+        Ok(answer) => {
+            tell_load_errors(&answer, notices);
             start_application(workspace).await;
             let project = workspace.project.borrow();
             project.as_ref().map(
@@ -285,6 +307,37 @@ pub(super) async fn load_built(
             notices.push(format!("the project was not loaded: {}", error.message));
             None
         }
+    }
+}
+
+/// What is wrong with files that were left out, while everything else is loaded.
+fn tell_load_errors(answer: &Map<String, Value>, notices: &mut Vec<String>) {
+    let errors = answer.get("errors").and_then(Value::as_array);
+    let errors = errors.into_iter().flatten();
+    let mut files = BTreeSet::new();
+    for error in errors {
+        let mut found = error.clone();
+        found["file"] = error["path"].clone();
+        files.extend(error["path"].as_str().map(str::to_owned));
+        notices.push(finding_text(&found));
+    }
+    if !files.is_empty() {
+        let files: Vec<String> = files.into_iter().collect();
+        notices.push(format!(
+            "not loaded because of errors: {}; everything else of the project is",
+            files.join(", ")
+        ));
+    }
+}
+
+fn finding_text(found: &Value) -> String {
+    let severity = found["severity"].as_str().unwrap_or("error");
+    let message = found["message"].as_str().unwrap_or_default();
+    let file = found["file"].as_str().unwrap_or_default();
+    match (file, &found["line"]) {
+        ("", _) => format!("{severity}: {message}"),
+        (file, Value::Number(line)) => format!("{severity}: {file}:{line}: {message}"),
+        (file, _) => format!("{severity}: {file}: {message}"),
     }
 }
 

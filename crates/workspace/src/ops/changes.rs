@@ -53,6 +53,11 @@ pub(super) fn image_text(workspace: &Workspace, file: &str) -> Option<SourceText
 
 fn set_base(workspace: &Workspace, file: &str, base: Option<String>) {
     let package = image_text(workspace, file).map_or_else(|| own_package(workspace), |text| text.package);
+    let path = workspace.root.join(file);
+    match &base {
+        Some(base) => workspace.disk.borrow_mut().loaded(&path, base.as_bytes()),
+        None => workspace.disk.borrow_mut().removed(&path),
+    }
     workspace
         .compiler
         .known

@@ -1,5 +1,6 @@
 //! Loading code into the image: files, sources, the project.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -63,15 +64,19 @@ pub(super) async fn project(workspace: &Rc<Workspace>, request: &Request) -> Res
         )
         .hint("beamtalk new NAME makes a project"));
     }
+    let changed = workspace.files_changed_on_disk().await;
     let mut fields = load_project(workspace, &root, request.flag("force")?).await?;
+    fields.insert("disk_changed".to_owned(), changed.into());
     if request.flag("include_tests")? {
         let tests = sources_below(&root.join("test")).unwrap_or_default();
         if !tests.is_empty() {
             let loaded = load_files(workspace, &tests).await?;
-            if let (Some(Value::Array(all)), Some(Value::Array(more))) =
-                (fields.get_mut("classes"), loaded.get("classes"))
-            {
-                all.extend(more.iter().cloned());
+            for name in ["classes", "errors"] {
+                if let (Some(Value::Array(all)), Some(Value::Array(more))) =
+                    (fields.get_mut(name), loaded.get(name))
+                {
+                    all.extend(more.iter().cloned());
+                }
             }
         }
     }
@@ -132,11 +137,16 @@ pub(crate) async fn load_image(
             .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", module.display())))?;
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
         if !is_merged && (force || workspace.loaded.borrow().get(module) != Some(&hash)) {
-            changed.push(Term::tuple([Term::atom("beam"), path_term(module)]));
+            changed.push(Unit {
+                code: Term::tuple([Term::atom("beam"), path_term(module)]),
+                file: source_of(&image, module),
+            });
         }
         hashes.push((module.clone(), hash));
     }
-    let count = changed.len();
+    let unchanged = image.modules.len() - changed.len();
+    let mut errors: Vec<Value> = image.errors.iter().map(load_error).collect();
+    let mut count = changed.len();
     let mut fields = Map::new();
     if count > 0 {
         let paths = image.paths.iter().map(|path| path_term(path));
@@ -151,8 +161,7 @@ pub(crate) async fn load_image(
             (Term::binary(name), about)
         });
         let name = image.name.as_deref().unwrap_or_default();
-        let arguments = terms::map([
-            ("modules", Term::List(changed)),
+        let surroundings = vec![
             ("paths", Term::list(paths)),
             ("packages", Term::Map(packages.collect())),
             ("project", Term::binary(name)),
@@ -160,16 +169,23 @@ pub(crate) async fn load_image(
                 "applications",
                 Term::list(image.applications.iter().map(Term::binary)),
             ),
-        ]);
-        fields = workspace.image.call("", "load", arguments).await?;
+        ];
+        let loaded = load_units(workspace, changed, surroundings).await?;
+        count -= loaded.refused.len();
+        hashes.retain(|(module, _)| {
+            let file = source_of(&image, module);
+            !loaded.refused.iter().any(|(refused, _)| *refused == file)
+        });
+        errors.extend(loaded.errors());
+        fields = loaded.fields;
     }
     workspace.loaded.borrow_mut().extend(hashes);
     let mut known = workspace.compiler.known.borrow_mut();
     known.set_packages(&image.uses);
-    let is_merged = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text);
-    known.load(image.sources.iter().filter(is_merged).cloned().collect());
+    let is_refused = |text: &SourceText| errors.iter().any(|error| error["path"] == text.path.as_str());
+    let is_plain = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text) && !is_refused(text);
+    known.load(image.sources.iter().filter(is_plain).cloned().collect());
     drop(known);
-    let mut errors = Vec::new();
     for (disk, text) in merged {
         let Some(text) = text else { continue };
         let has_it = |known: &Known| {
@@ -184,7 +200,7 @@ pub(crate) async fn load_image(
         let image = SourceText { text, ..disk.clone() };
         match install_text(workspace, image).await {
             Ok(answer) => {
-                fields = with_classes(fields, answer);
+                fields = together(fields, answer);
                 loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
             }
             Err(error) => {
@@ -196,16 +212,22 @@ pub(crate) async fn load_image(
         }
     }
     loaded(workspace, &[], &notes)?;
-    let total = image.modules.len();
-    let unchanged = total - count;
+    let total = image.modules.len() + image.broken.len();
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
-        let is_gone = |module: &&PathBuf| !image.modules.contains(module);
-        before.modules.iter().filter(is_gone).count()
+        let is_gone = |text: &&SourceText| image.file_of(text).is_some_and(|file| !file.exists());
+        before.sources.iter().filter(is_gone).count()
     });
     let mut summary = format!("Reloaded {count} of {total} files");
     if unchanged > 0 {
         summary.push_str(&format!(" ({unchanged} unchanged)"));
     }
+    let is_left_out = |text: &SourceText| {
+        notes.left.contains(&text.path) || errors.iter().any(|error| error["path"] == text.path.as_str())
+    };
+    let files = image.sources.iter().filter(|text| !is_left_out(text));
+    let files = files.filter_map(|text| Some((image.file_of(text)?, text.text.as_str())));
+    let directories = image.packages.values().map(|package| package.root.join("src"));
+    workspace.disk.borrow_mut().replace(files, directories.collect());
     *workspace.project.borrow_mut() = Some(image);
     fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
     fields.insert("errors".to_owned(), errors.into());
@@ -219,18 +241,102 @@ pub(crate) async fn load_image(
     Ok(fields)
 }
 
-/// Two answers of loading in one.
-fn with_classes(mut fields: Map<String, Value>, more: Map<String, Value>) -> Map<String, Value> {
+/// Code for the image, and the file it comes from as people know it.
+struct Unit {
+    code: Term,
+    file: String,
+}
+
+/// What became of code that was to be loaded.
+struct Loaded {
+    fields: Map<String, Value>,
+    /// Files that the image refused, and why.
+    refused: Vec<(String, ErrorBody)>,
+}
+
+impl Loaded {
+    fn errors(&self) -> impl Iterator<Item = Value> {
+        self.refused.iter().map(|(file, error)| {
+            json!({
+                "path": file, "line": null, "message": format!("not loaded: {}", error.message),
+                "hint": error.hint, "kind": error.kind,
+            })
+        })
+    }
+}
+
+/// Load code together. If the image refuses that, each piece is tried by itself as long as one more comes in: what
+/// cannot be loaded, such as a class whose superclass has errors, leaves the others alone.
+async fn load_units(
+    workspace: &Rc<Workspace>,
+    units: Vec<Unit>,
+    surroundings: Vec<(&'static str, Term)>,
+) -> Result<Loaded, ErrorBody> {
+    let load = async |codes: Vec<Term>| {
+        let mut arguments = surroundings.clone();
+        arguments.push(("modules", Term::List(codes)));
+        let arguments = arguments
+            .into_iter()
+            .map(|(name, value)| (Term::binary(name), value));
+        workspace
+            .image
+            .call("", "load", Term::Map(arguments.collect()))
+            .await
+    };
+    let is_gone = |error: &ErrorBody| matches!(error.kind.as_str(), "node_down" | "node_starting");
+    let error = match load(units.iter().map(|unit| unit.code.clone()).collect()).await {
+        Ok(fields) => {
+            let refused = Vec::new();
+            return Ok(Loaded { fields, refused });
+        }
+        Err(error) if units.len() == 1 || is_gone(&error) => return Err(error),
+        Err(error) => error,
+    };
+    let mut fields = Map::new();
+    let mut waiting: Vec<(Unit, ErrorBody)> = units.into_iter().map(|unit| (unit, error.clone())).collect();
+    loop {
+        let before = waiting.len();
+        let mut refused = Vec::new();
+        for (unit, _) in waiting {
+            match load(vec![unit.code.clone()]).await {
+                Ok(more) => fields = together(fields, more),
+                Err(error) if is_gone(&error) => return Err(error),
+                Err(error) => refused.push((unit, error)),
+            }
+        }
+        waiting = refused;
+        if waiting.is_empty() || waiting.len() == before {
+            break;
+        }
+    }
+    let refused = waiting.into_iter().map(|(unit, error)| (unit.file, error));
+    Ok(Loaded {
+        fields,
+        refused: refused.collect(),
+    })
+}
+
+/// Two answers of the image in one: lists are joined, counts are added.
+fn together(mut fields: Map<String, Value>, more: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in more {
         match (fields.get_mut(&name), value) {
             (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
-            (None, value) => {
+            (Some(Value::Number(sum)), Value::Number(more)) => {
+                *sum = (sum.as_u64().unwrap_or(0) + more.as_u64().unwrap_or(0)).into();
+            }
+            (_, value) => {
                 fields.insert(name, value);
             }
-            (Some(_), _) => {}
         }
     }
     fields
+}
+
+/// The file a compiled module of the project comes from.
+fn source_of(image: &ProjectImage, module: &Path) -> String {
+    let name = module.file_stem().unwrap_or_default().to_string_lossy();
+    let found = image.sources.iter().find(|text| text.module == name);
+    found.map_or_else(|| name.clone().into_owned(), |text| text.path.clone())
 }
 
 fn path_term(path: &Path) -> Term {
@@ -250,7 +356,13 @@ pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody
         return Ok(json!({"classes": [], "errors": [], "summary": "Reloaded 0 of 0 files"}).into());
     }
     let mut fields = load_files(workspace, &files).await?;
-    let summary = format!("Reloaded {0} of {0} files", files.len());
+    let broken: BTreeSet<&str> = fields["errors"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|error| error["path"].as_str())
+        .collect();
+    let summary = format!("Reloaded {} of {} files", files.len() - broken.len(), files.len());
     fields.insert("summary".to_owned(), summary.into());
     Ok(fields.into())
 }
@@ -337,15 +449,96 @@ pub(super) async fn unload(
     Ok(answer)
 }
 
-/// Compile files together and load them, all or nothing.
+/// Load files. Of several, those with errors are left out and told; one alone fails.
 async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<String, Value>, ErrorBody> {
-    let texts = files
-        .iter()
-        .map(|path| source_text(workspace, path))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut fields = load_texts(workspace, texts).await?;
-    fields.entry("errors".to_owned()).or_insert_with(|| json!([]));
+    let mut errors = Vec::new();
+    let mut disk = Vec::new();
+    for path in files {
+        match source_text(workspace, path) {
+            Ok(text) => disk.push(text),
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => errors.push(json!({
+                "path": path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
+            })),
+        }
+    }
+    let mut fields = if files.len() == 1 {
+        load_texts(workspace, disk).await?
+    } else {
+        load_good_texts(workspace, disk, &mut errors).await?
+    };
+    fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
+    fields.insert("errors".to_owned(), errors.into());
     Ok(fields)
+}
+
+/// Load those of several files that have no errors.
+async fn load_good_texts(
+    workspace: &Rc<Workspace>,
+    mut disk: Vec<SourceText>,
+    errors: &mut Vec<Value>,
+) -> Result<Map<String, Value>, ErrorBody> {
+    // Without the files that have errors, the classes of others may be unknown that were known with them.
+    let (compiled, notes) = loop {
+        if disk.is_empty() {
+            return Ok(Map::new());
+        }
+        let (texts, notes) = merge_all(workspace, &disk)?;
+        let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
+        if !compiled.outcome.has_errors {
+            break (compiled, notes);
+        }
+        let found = compiled.outcome.diagnostics.iter();
+        let found: Vec<&Value> = found.filter(|found| found["severity"] == "error").collect();
+        let before = disk.len();
+        disk.retain(|text| !found.iter().any(|found| found["file"] == text.path.as_str()));
+        if disk.len() == before {
+            refuse_errors(&compiled)?;
+        }
+        errors.extend(found.into_iter().map(load_error));
+    };
+    let units = compiled.outcome.modules.iter().map(|module| {
+        let definitions = compiled.outcome.definitions.iter();
+        let own = definitions
+            .filter(|definition| module.class.as_ref() == Some(&definition.class))
+            .find_map(|definition| definition.file.clone());
+        Unit {
+            code: Term::tuple([Term::atom("forms"), Term::binary(compiled.bytes(module.forms))]),
+            file: own.unwrap_or_else(|| module.name.clone()),
+        }
+    });
+    let units: Vec<Unit> = units.collect();
+    let mut fields = Map::new();
+    if !units.is_empty() {
+        let outcome = load_units(workspace, units, Vec::new()).await?;
+        errors.extend(outcome.errors());
+        let is_in = |text: &SourceText| !outcome.refused.iter().any(|(file, _)| *file == text.path);
+        disk.retain(&is_in);
+        let declares = compiled.outcome.declares.iter().filter(|text| is_in(text));
+        let mut known = workspace.compiler.known.borrow_mut();
+        known.declare(declares.cloned().collect());
+        fields = outcome.fields;
+    }
+    loaded(workspace, &disk, &notes)?;
+    if !notes.conflicts.is_empty() {
+        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
+    }
+    Ok(fields)
+}
+
+/// What the image is to have of files as they are on disk.
+fn merge_all(workspace: &Workspace, disk: &[SourceText]) -> Result<(Vec<SourceText>, Notes), ErrorBody> {
+    let mut notes = Notes::default();
+    let mut texts = Vec::new();
+    for text in disk {
+        if let Some(image) = merge(workspace, text, &mut notes)? {
+            texts.push(SourceText {
+                text: image,
+                ..text.clone()
+            });
+        }
+    }
+    Ok((texts, notes))
 }
 
 /// Load files as they are on disk, all or nothing; of what has pending changes the image keeps its own version.
@@ -353,16 +546,7 @@ pub(super) async fn load_texts(
     workspace: &Rc<Workspace>,
     disk: Vec<SourceText>,
 ) -> Result<Map<String, Value>, ErrorBody> {
-    let mut merged = Vec::new();
-    let mut notes = Notes::default();
-    for text in &disk {
-        if let Some(image) = merge(workspace, text, &mut notes)? {
-            merged.push(SourceText {
-                text: image,
-                ..text.clone()
-            });
-        }
-    }
+    let (merged, notes) = merge_all(workspace, &disk)?;
     let mut fields = Map::from_iter([("classes".to_owned(), json!([]))]);
     if !merged.is_empty() {
         let compiled = workspace.compiler.run(Job::Files { files: merged }).await?;
@@ -403,8 +587,13 @@ fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<
 /// Files are loaded: they are the base of what is changed from now on, and what the disk has too is not pending.
 fn loaded(workspace: &Workspace, disk: &[SourceText], notes: &Notes) -> Result<(), ErrorBody> {
     let mut known = workspace.compiler.known.borrow_mut();
+    let project = workspace.project.borrow();
     for text in disk.iter().filter(|text| !notes.left.contains(&text.path)) {
         known.set_base(text.package.as_deref(), &text.path, Some(text.text.clone()));
+        let file = project.as_ref().and_then(|image| image.file_of(text));
+        if let (Some(file), TextOrigin::Package) = (file, text.origin) {
+            workspace.disk.borrow_mut().loaded(&file, text.text.as_bytes());
+        }
     }
     let mut log = workspace.changes.borrow_mut();
     log.settle(&notes.settled, Settled::Flushed)

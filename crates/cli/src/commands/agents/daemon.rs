@@ -9,11 +9,13 @@ use beamtalk_agents::{
     AuthMode, DaemonOptions, Fatal, Instance, Kernel, NAME, Places, connect, drive as run_driver,
     probe_instance, run_session as become_session, start_logging,
 };
+use beamtalk_storage::{StateDirectory, WorkspaceId};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::context::{Client, Ending, Failure, emit, say};
 use super::{Auth, ServeArguments};
 use crate::exit::Exit;
+use crate::manifest::FILE_NAME as PROJECT_FILE;
 
 const START_LIMIT: Duration = Duration::from_secs(5);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
@@ -28,7 +30,38 @@ impl From<Fatal> for Failure {
     }
 }
 
+/// A workspace that is named must be there: running it is another's task, but a wrong name would never be served.
+fn check_workspace(name: &str) -> Result<(), Failure> {
+    let refused = |cause: beamtalk_storage::StorageError| Failure::plain(cause.to_string());
+    let state = StateDirectory::open(None).map_err(refused)?;
+    let path = Path::new(name);
+    let id = if path.components().count() > 1 || name.starts_with('.') || path.is_absolute() {
+        if path.join(PROJECT_FILE).is_file() {
+            return Ok(());
+        }
+        let root = std::fs::canonicalize(path).map_err(|_| no_workspace(name))?;
+        WorkspaceId::for_root(&root).map_err(refused)?
+    } else {
+        WorkspaceId::named(name).map_err(|_| no_workspace(name))?
+    };
+    let found = state.workspace(&id).map_err(refused)?;
+    let is_there = match found {
+        Some(directory) => directory.metadata().map_err(refused)?.is_some(),
+        None => false,
+    };
+    if is_there { Ok(()) } else { Err(no_workspace(name)) }
+}
+
+fn no_workspace(name: &str) -> Failure {
+    Failure::plain(format!(
+        "there is no workspace '{name}': name one that `beamtalk workspace list` shows, or the directory of a project"
+    ))
+}
+
 pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, Failure> {
+    if let Some(workspace) = &options.workspace {
+        check_workspace(workspace)?;
+    }
     let namespace = client.namespace();
     if options.background {
         // Not a group leader: `start` has just made this process.

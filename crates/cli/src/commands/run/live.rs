@@ -10,6 +10,7 @@ use crate::build::package::Entry;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::project::Project;
+use crate::repl::greeting;
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
 use crate::workspace_link::{Place, connect, connection_fault};
@@ -102,6 +103,12 @@ pub(crate) fn in_workspace<T>(
             resume: None,
         };
         let (connection, _events) = connect(&place, &found.info, greeting).await?;
+        if found.started.is_none() {
+            let state = call(&connection, "changes", json!({"disk": true})).await?;
+            for line in greeting::state_lines(&state) {
+                terminal.status(line);
+            }
+        }
         work(terminal, &connection, found.started.is_some()).await
     })
 }

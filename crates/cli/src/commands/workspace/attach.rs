@@ -10,7 +10,7 @@ use crate::commands::repl::{palette, screen};
 use crate::exit::{Exit, Fault};
 use crate::remotes::{Address, Remote, Remotes};
 use crate::repl::batch::{self, Source};
-use crate::repl::greeting::About;
+use crate::repl::greeting::{About, Arrival};
 use crate::repl::history::History;
 use crate::repl::interactive;
 use crate::repl::link::{Dial, Dialed, Link};
@@ -191,10 +191,17 @@ fn at_terminal(
     history: Option<beamtalk_storage::Directory>,
 ) -> anyhow::Result<Exit> {
     if terminal.is_json() || !std::io::stdin().is_terminal() {
-        return batch::run(link, screen(terminal), Source::Stream, None);
+        return batch::run(link, screen(terminal), Source::Stream, None, Arrival::Attached);
     }
     let history = History::open(history).map_err(refused)?;
-    interactive::run(terminal, palette(terminal), link, about, true, history)
+    interactive::run(
+        terminal,
+        palette(terminal),
+        link,
+        about,
+        Arrival::Attached,
+        history,
+    )
 }
 
 /// Reaches a workspace of this user, where its records say it is.

@@ -94,7 +94,7 @@ pub(crate) fn warn_without_effect(
 }
 
 /// The flags of the last start, or those it was created with.
-pub(super) fn flags_of_last_start(place: &Place) -> anyhow::Result<Option<StartOptions>> {
+pub(crate) fn flags_of_last_start(place: &Place) -> anyhow::Result<Option<StartOptions>> {
     let Some(metadata) = place.metadata()?.filter(|metadata| !metadata.start.is_empty()) else {
         return Ok(None);
     };

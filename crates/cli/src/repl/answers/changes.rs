@@ -19,15 +19,82 @@ pub(crate) fn entries(answer: &Object) -> Rendered {
     for entry in objects(answer, "entries") {
         rendered.line(&entry_line(entry));
     }
-    if list(answer, "entries").is_empty() {
+    let waiting = list(answer, "waiting").len() as u64;
+    if list(answer, "entries").is_empty() && waiting == 0 {
         rendered.line("No changes");
     }
-    let waiting = list(answer, "waiting").len() as u64;
     if waiting > 0 {
-        rendered.line(&format!(
-            "{} of the last run not flushed (:restore installs, :discard forgets)",
-            count(waiting, "change")
+        rendered.line(&waiting_sentence(waiting));
+    }
+    for entry in objects(answer, "waiting") {
+        rendered.line(&waiting_line(entry));
+    }
+    rendered
+}
+
+/// What is said of changes that wait.
+pub(crate) fn waiting_sentence(waiting: u64) -> String {
+    let (were, them) = if waiting == 1 {
+        ("was", "it")
+    } else {
+        ("were", "them")
+    };
+    format!(
+        "{} of the last run {were} not flushed (:restore installs {them}, :discard forgets {them})",
+        count(waiting, "change")
+    )
+}
+
+/// One change that waits: its number, what it is about, who made it and when.
+pub(crate) fn waiting_line(entry: &Object) -> String {
+    let kind = match text(entry, "kind") {
+        kind @ ("new-class" | "remove-method" | "remove-class") => format!(" {kind}"),
+        _ => String::new(),
+    };
+    format!(
+        "{:>4}  {}{kind} (by {} {}, {})",
+        number(entry, "seq"),
+        subject(entry),
+        text(entry, "author_kind"),
+        text(entry, "author"),
+        text(entry, "ts")
+    )
+}
+
+/// The fields that name changes: a number, a class, or `all`.
+pub(crate) fn chosen(words: &str) -> Object {
+    let (field, value) = match words.parse::<u64>() {
+        Ok(seq) => ("seq", Value::from(seq)),
+        Err(_) if words == "all" => ("all", Value::from(true)),
+        Err(_) => ("class", Value::from(words)),
+    };
+    [(field.to_owned(), value)].into_iter().collect()
+}
+
+/// The answer of `restore`.
+pub(crate) fn restored(answer: &Object) -> Rendered {
+    let mut rendered = Rendered::default();
+    for entry in objects(answer, "entries") {
+        rendered.line(&format!("Installed {} {}", subject(entry), note(entry)));
+    }
+    for failure in objects(answer, "failed") {
+        let why = failure.get("error").and_then(Value::as_object);
+        rendered.complaint(&format!(
+            "Error: change {} still waits: {}",
+            number(failure, "seq"),
+            why.map_or("", |why| text(why, "message"))
         ));
+    }
+    for conflict in objects(answer, "conflicts") {
+        rendered.complaint(&format!(
+            "{} waits on: {} (:restore {} takes it nevertheless)",
+            subject(conflict),
+            text(conflict, "detail"),
+            number(conflict, "seq")
+        ));
+    }
+    if rendered.out.is_empty() && rendered.err.is_empty() {
+        rendered.line("Nothing waits");
     }
     rendered
 }
