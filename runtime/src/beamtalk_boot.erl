@@ -2,7 +2,7 @@
 %% pipe, the live workspace, a script that runs one program, and the build of the library's image.
 -module(beamtalk_boot).
 
--export([worker/0, workspace/0, script/0, library/0]).
+-export([worker/0, workspace/0, script/0, printer/0, library/0]).
 -export([start/1, prepare_streams/0]).
 
 %% Serve requests on descriptor 0, answer on descriptor 3, until the pipe closes.
@@ -27,6 +27,12 @@ workspace() ->
 script() ->
     [Image, Job | _] = init:get_plain_arguments(),
     spawn(fun() -> beamtalk_script:start(Image, Job) end),
+    ok.
+
+%% Print generated code once, without the runtime.
+-spec printer() -> ok.
+printer() ->
+    spawn(fun beamtalk_printer:serve/0),
     ok.
 
 %% Compile the forms of the library and write the image of its class tables.

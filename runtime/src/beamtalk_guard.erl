@@ -9,7 +9,7 @@
 
 -export([start_link/0, configure/1]).
 -export([check_process/2, no_process/0, max_processes/0]).
--export([outgrew_heap/1, heap_limit/1, heap_flag/1, check_binaries/1]).
+-export([outgrew_heap/1, heap_limit/1, heap_flag/1, binaries/0, check_binaries/3]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 %% How often to look: while evaluations run, and otherwise.
@@ -24,6 +24,9 @@
 -define(RUNNING, beamtalk_running).
 -define(MEMORY, {?MODULE, memory}).
 -define(PROCESSES, {?MODULE, processes}).
+-define(BINARIES, {?MODULE, binaries}).
+%% Milliseconds in which nobody makes binaries worth counting.
+-define(SHORT, 5).
 -define(MAX_PROCESSES, 250000).
 %% Processes that code of Erlang starts are not asked before; so far above the limit somebody is stopped.
 -define(SLACK, 10).
@@ -33,6 +36,8 @@
 -record(seen, {
                 %% Since when the memory is above its limit with nothing to end.
                 over = none :: none | integer(),
+                %% Binaries of the node when evaluations were last looked at.
+                binaries = 0 :: non_neg_integer(),
                 swept = none :: none | integer(),
                 suspects = [] :: [beamtalk_bridge:id()]}).
 
@@ -118,33 +123,42 @@ node_limit(Bytes) ->
 
 megabytes(Bytes) -> integer_to_binary(Bytes div ?MEGABYTE).
 
-%% At the end of an evaluation: does the caller refer to more than it may?
--spec check_binaries(non_neg_integer()) -> ok | {error, map()}.
-check_binaries(0) -> ok;
-check_binaries(Words) ->
+%% Binaries of the node when they were last looked at.
+-spec binaries() -> non_neg_integer().
+binaries() ->
+    case persistent_term:get(?BINARIES, none) of
+        none -> 0;
+        Seen -> atomics:get(Seen, 1)
+    end.
+
+%% At the end of an evaluation: does the caller refer to more than it may? A short one cannot have made much, and one
+%% during which the node's binaries did not grow made none.
+-spec check_binaries(non_neg_integer(), non_neg_integer(), integer()) -> ok | {error, map()}.
+check_binaries(0, _, _) -> ok;
+check_binaries(Words, Before, Started) ->
     Limit = Words * erlang:system_info(wordsize),
-    case is_larger(self(), Limit) of
+    case erlang:monotonic_time(millisecond) - Started > ?SHORT
+        andalso has_grown(erlang:memory(binary), Before, Limit) andalso is_larger(self(), Limit) of
         true -> {error, heap_limit(Limit)};
         false -> ok
     end.
 
-%% The VM's own sum is quick, but counts binaries that are garbage too; only where it is too large each is looked at.
-is_larger(Pid, Limit) -> rough_size(Pid) > Limit andalso exact_size(Pid) > Limit.
+has_grown(Binaries, Before, Limit) -> Binaries > Limit andalso Binaries - Before > Limit div 4.
 
-rough_size(Pid) ->
+%% The VM knows what binaries a process refers to once it has collected its garbage.
+is_larger(Pid, Limit) ->
+    erlang:garbage_collect(Pid, [{type, minor}]),
+    size_of(Pid) > Limit andalso begin
+        erlang:garbage_collect(Pid),
+        size_of(Pid) > Limit
+    end.
+
+size_of(Pid) ->
     case process_info(Pid, [memory, garbage_collection_info]) of
         [{_, Heap}, {_, Collection}] ->
             Words = proplists:get_value(bin_vheap_size, Collection, 0)
                 + proplists:get_value(bin_old_vheap_size, Collection, 0),
             Heap + Words * erlang:system_info(wordsize);
-        undefined -> 0
-    end.
-
-%% The heap of a process and the binaries it refers to, each once.
-exact_size(Pid) ->
-    case process_info(Pid, [binary, memory]) of
-        [{binary, Binaries}, {memory, Heap}] ->
-            lists:foldl(fun({_, Size, _}, Sum) -> Sum + Size end, Heap, lists:ukeysort(1, Binaries));
         undefined -> 0
     end.
 
@@ -155,6 +169,8 @@ init([]) ->
     process_flag(priority, high),
     %% Reports of the VM come here first.
     _ = erlang:system_flag(system_logger, self()),
+    persistent_term:get(?BINARIES, none) =:= none
+        andalso persistent_term:put(?BINARIES, atomics:new(1, [{signed, false}])),
     schedule(),
     {ok, #state{}}.
 
@@ -230,32 +246,26 @@ sweep(#seen{swept = Last, suspects = Suspects} = Seen) ->
 %%% Memory
 
 memory(Seen) ->
-    Total = erlang:memory(total),
-    ended_for_binaries(Total),
+    [{total, Total}, {binary, Binaries}] = erlang:memory([total, binary]),
+    Looked = ended_for_binaries(Binaries, Seen),
+    atomics:put(persistent_term:get(?BINARIES), 1, Binaries),
     case persistent_term:get(?MEMORY, 0) of
-        Limit when Limit > 0, Total > Limit -> over(Limit, Seen);
-        _ -> Seen#seen{over = none}
+        Limit when Limit > 0, Total > Limit -> over(Limit, Looked);
+        _ -> Looked#seen{over = none}
     end.
 
-%% Nobody can refer to more than there is, so mostly there is nothing to look at.
-ended_for_binaries(Total) ->
-    case [Row || {_, _, _, Limit} = Row <- ets:tab2list(?RUNNING), Limit > 0, Total > Limit] of
-        [] -> ok;
+%% Collecting the garbage of an evaluation takes its time, so it is done only where binaries have grown.
+ended_for_binaries(Binaries, #seen{binaries = Before} = Seen) ->
+    case [Row || {_, _, _, Limit} = Row <- ets:tab2list(?RUNNING), Limit > 0, has_grown(Binaries, Before, Limit)] of
+        [] -> Seen#seen{binaries = min(Before, Binaries)};
         Rows ->
-            Binaries = erlang:memory(binary),
-            [exceed(Keeper, Id, heap_limit(Limit))
-             || {Id, Keeper, Pid, Limit} <- Rows, Binaries > Limit,
-                asked(fun() -> is_larger(Pid, Limit) end, true)],
-            ok
+            [exceed(Keeper, Id, heap_limit(Limit)) || {Id, Keeper, Pid, Limit} <- Rows, is_too_large(Pid, Limit)],
+            Seen#seen{binaries = Binaries}
     end.
 
-%% A process in the middle of a long step answers late, and its list of binaries may be long: another process asks it.
-asked(Question, TooLarge) ->
-    case beamtalk_limited:run(Question, 8 * ?MEGABYTE, 500) of
-        {ok, Answer} -> Answer;
-        {limit, memory} -> TooLarge;
-        _ -> not TooLarge
-    end.
+%% A process in the middle of a long step answers late: it is not waited for long.
+is_too_large(Pid, Limit) ->
+    beamtalk_limited:run(fun() -> is_larger(Pid, Limit) end, ?MEGABYTE, 2000) =:= {ok, true}.
 
 exceed(Keeper, Id, Error) -> Keeper ! {exceeded, Id, Error}.
 
@@ -275,7 +285,7 @@ over(Limit, #seen{over = Since} = Seen) ->
     end.
 
 memory_of(Pid) ->
-    case beamtalk_limited:run(fun() -> rough_size(Pid) end, ?MEGABYTE, 500) of
+    case beamtalk_limited:run(fun() -> size_of(Pid) end, ?MEGABYTE, 500) of
         {ok, Size} -> Size;
         _ -> 0
     end.

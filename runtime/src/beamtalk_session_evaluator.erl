@@ -31,12 +31,14 @@ idle(Keeper, Table, Saved) ->
 evaluate(Id, Args, Keeper, Table, Saved) ->
     Words = maps:get(<<"heap_words">>, Args, 0),
     process_flag(max_heap_size, beamtalk_guard:heap_flag(Words)),
+    Binaries = beamtalk_guard:binaries(),
+    Started = erlang:monotonic_time(millisecond),
     put('$bt_chain', [{Keeper, output}]),
     Frame = case outcome(Args) of
         {ok, Answer} -> {res, Id, Answer};
         {error, Error} -> {err, Id, Error}
     end,
-    within_memory(beamtalk_guard:check_binaries(Words), Keeper, Id),
+    within_memory(beamtalk_guard:check_binaries(Words, Binaries, Started), Keeper, Id),
     beamtalk_session_variables:apply_pending(Table),
     {NewSaved, IsNew} = save(get('$bt_session'), Table, Saved),
     erase('$bt_chain'),
