@@ -17,6 +17,8 @@
 -define(QUIET, 250).
 %% How long the memory may stay above its limit once nothing is left to end.
 -define(PATIENCE, 2000).
+%% How long the memory of an evaluation that was ended takes to come back.
+-define(RELEASE, 500).
 -define(SWEEP, 1000).
 %% How long a report of the VM is waited for.
 -define(REPORT, 1000).
@@ -34,7 +36,7 @@
 
 %% What one look leaves for the next.
 -record(seen, {
-                %% Since when the memory is above its limit with nothing to end.
+                %% When something was last done about memory above its limit.
                 over = none :: none | integer(),
                 %% Binaries of the node when evaluations were last looked at.
                 binaries = 0 :: non_neg_integer(),
@@ -269,19 +271,21 @@ is_too_large(Pid, Limit) ->
 
 exceed(Keeper, Id, Error) -> Keeper ! {exceeded, Id, Error}.
 
-%% The largest evaluation goes; with none left, memory that nobody uses is given back, and then the node ends.
+%% The largest evaluation goes, and the next only when the memory of that one had time to come back. With none left,
+%% memory that nobody uses is given back, and then the node ends.
 over(Limit, #seen{over = Since} = Seen) ->
-    Sizes = [{memory_of(Pid), Id, Keeper} || {Id, Keeper, Pid, _} <- ets:tab2list(?RUNNING)],
     Now = erlang:monotonic_time(millisecond),
-    case lists:reverse(lists:sort(Sizes)) of
-        [{_, Id, Keeper} | _] when Since =:= none; Now - Since < ?PATIENCE ->
+    case {ets:tab2list(?RUNNING), Since} of
+        {_, _} when Since =/= none, Now - Since < ?RELEASE -> Seen;
+        {[_ | _] = Rows, _} ->
+            {_, Id, Keeper} = lists:max([{memory_of(Pid), Id, Keeper} || {Id, Keeper, Pid, _} <- Rows]),
             exceed(Keeper, Id, node_limit(Limit)),
-            Seen#seen{over = since(Since, Now)};
-        _ when Since =:= none ->
+            Seen#seen{over = Now};
+        {[], none} ->
             collect_largest(),
             Seen#seen{over = Now};
-        _ when Now - Since < ?PATIENCE -> Seen;
-        _ -> give_up(Limit)
+        {[], _} when Now - Since < ?PATIENCE -> Seen;
+        {[], _} -> give_up(Limit)
     end.
 
 memory_of(Pid) ->
@@ -289,9 +293,6 @@ memory_of(Pid) ->
         {ok, Size} -> Size;
         _ -> 0
     end.
-
-since(none, Now) -> Now;
-since(Since, _) -> Since.
 
 collect_largest() ->
     Sizes = [{Memory, Pid} || Pid <- processes(), {memory, Memory} <- [process_info(Pid, memory)]],

@@ -2,6 +2,8 @@
 
 #[path = "workspace/boundary.rs"]
 mod boundary;
+#[path = "workspace/containment.rs"]
+mod containment;
 #[path = "workspace/editing.rs"]
 mod editing;
 #[path = "workspace/faults.rs"]

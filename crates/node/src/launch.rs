@@ -117,7 +117,9 @@ pub(crate) fn printer_command(erlang: &Erlang, runtime: &Runtime, heap_words: u6
     command
         .args(["-c", "exec \"$0\" \"$@\" 3>&1 1>&2"])
         .arg(erlang.program());
-    command.args(["+Bi", "+hmaxel", "false", "+hmax"]).arg(heap_words.to_string());
+    command
+        .args(["+Bi", "+hmaxel", "false", "+hmax"])
+        .arg(heap_words.to_string());
     add_flags(&mut command, runtime);
     command.args(["-noinput", "-s", "beamtalk_boot", "printer"]);
     command

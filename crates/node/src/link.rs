@@ -473,10 +473,7 @@ async fn own_node(
 }
 
 /// Waits for the order to end the node; answers how long it may take to end by itself.
-async fn commanded(
-    controls: &mut mpsc::Receiver<Control>,
-    writer: &tokio::task::JoinHandle<()>,
-) -> Duration {
+async fn commanded(controls: &mut mpsc::Receiver<Control>, writer: &tokio::task::JoinHandle<()>) -> Duration {
     match controls.recv().await {
         Some(Control::Kill) => Duration::ZERO,
         Some(Control::CloseAndWait(grace)) => {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
 use beamtalk_node::{
-    Answer, DistributionFlags, Erlang, NodeLink, NodeMessage, NodeOptions, PrintError, PrinterLimits, Reply, Runtime,
-    print_forms,
+    Answer, DistributionFlags, Erlang, NodeLink, NodeMessage, NodeOptions, PrintError, PrinterLimits, Reply,
+    Runtime, print_forms,
 };
 use beamtalk_storage::RotatingLog;
 use beamtalk_wire::ErrorBody;
@@ -250,9 +250,9 @@ impl Image {
     ) -> Result<Map<String, Value>, ErrorBody> {
         match tokio::time::timeout(limit, self.call(session, op, arguments)).await {
             Ok(answer) => answer,
-            Err(_) => Err(
-                ErrorBody::new("timeout", "the node did not answer in time").detail("limit", "time"),
-            ),
+            Err(_) => {
+                Err(ErrorBody::new("timeout", "the node did not answer in time").detail("limit", "time"))
+            }
         }
     }
 

@@ -6,9 +6,12 @@ use std::path::Path;
 pub(super) fn half() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|text| total(&text));
-    let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-        .iter()
-        .find_map(|path| read(path)?.trim().parse::<u64>().ok());
+    let group = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ]
+    .iter()
+    .find_map(|path| read(path)?.trim().parse::<u64>().ok());
     let bytes = match (machine, group) {
         (Some(machine), Some(group)) => machine.min(group),
         (machine, group) => machine.or(group).unwrap_or(0),

@@ -141,7 +141,10 @@ async fn attend(
                 args,
             } => {
                 if questions.get() >= OPEN_QUESTIONS {
-                    let busy = ErrorBody::new("busy", format!("{OPEN_QUESTIONS} questions of the image are open"));
+                    let busy = ErrorBody::new(
+                        "busy",
+                        format!("{OPEN_QUESTIONS} questions of the image are open"),
+                    );
                     link.answer(number, Err(terms::from_json(&json!(busy))));
                     continue;
                 }

@@ -27,7 +27,10 @@ pub(super) async fn eval(
     let file = request.optional_text("file")?.map(str::to_owned);
     let session = caller.session.clone();
     let _turn = deadline
-        .keep(session.take_turn(), "it waited for another evaluation of its session")
+        .keep(
+            session.take_turn(),
+            "it waited for another evaluation of its session",
+        )
         .await?;
     deadline
         .keep(workspace.enter_node(&session), "it waited for the node")
@@ -83,7 +86,10 @@ impl Deadline {
     }
 
     fn left(&self) -> Option<Duration> {
-        self.at.map(|at| at.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
+        self.at.map(|at| {
+            at.saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1))
+        })
     }
 
     /// Do a step on the way, or say at which one the time was over.
