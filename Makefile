@@ -69,10 +69,11 @@ test-rust:
 test-runtime:
 	@rm -rf $(BUILD) && mkdir -p $(BUILD)
 	$(ERLC) -Werror +debug_info -o $(BUILD) runtime/src/*.erl
+	cp runtime/src/beamtalk.app.src $(BUILD)/beamtalk.app
 	$(ERLC) -Werror +debug_info -I runtime/test -o $(BUILD) runtime/test/*.erl
 	@for module in $(basename $(notdir $(wildcard runtime/test/*_tests.erl))); do \
 	  echo "$$module"; \
-	  $(ERL) -noshell -noinput -pa $(BUILD) -eval "logger:set_primary_config(level, none), \
+	  $(ERL) -noshell -noinput -pa $(BUILD) -eval "logger:set_primary_config(level, none), ok = application:start(beamtalk), \
 	    halt(case eunit:test($$module) of ok -> 0; _ -> 1 end)." || exit 1; \
 	done
 

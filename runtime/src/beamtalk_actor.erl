@@ -256,6 +256,12 @@ resolve(Pid) -> Pid.
 %% Start an actor; initialize has ended when this answers.
 -spec start(atom(), map(), [linked | {name, atom()}]) -> {ok, pid()} | {error, term()}.
 start(Class, Slots, Options) ->
+    try beamtalk_guard:check_process(Class, spawn) of
+        ok -> start_process(Class, Slots, Options)
+    catch error:Exception -> {error, Exception}
+    end.
+
+start_process(Class, Slots, Options) ->
     Wait = make_ref(),
     put('$bt_wait', Wait),
     Maker = case lists:member(linked, Options) of

@@ -69,6 +69,7 @@ start_native(_, Class, Selector, Slots) when not is_map(Slots) ->
     beamtalk_error:type_error(Class, Selector, <<"The argument must be a Dictionary">>);
 start_native(Module, Class, Selector, Slots) ->
     beamtalk_capability:require_native(Class, Selector),
+    beamtalk_guard:check_process(Class, Selector),
     Config = beamtalk_cell:freeze(Slots),
     case guarded(fun() -> Module:start_link(Config) end) of
         {ok, Pid} ->
@@ -99,7 +100,8 @@ start_failed(Class, Selector, Reason) ->
 %% What went wrong inside initialize, as `instantiation_error' of the class.
 start_exception(Class, Selector, {shutdown, {beamtalk_start, Exception}}) ->
     start_exception(Class, Selector, Exception);
-start_exception(_, _, #{error := {_, instantiation_error, _, _, _, _, _}} = Exception) ->
+start_exception(_, _, #{error := {_, Kind, _, _, _, _, _}} = Exception)
+  when Kind =:= instantiation_error; Kind =:= process_limit ->
     maps:remove(stacktrace, Exception);
 %% A native module looks at its configuration itself.
 start_exception(Class, _, #{error := {_, unknown_field, Class, _, _, _, _}} = Exception) ->
@@ -287,6 +289,7 @@ monitor(Actor) -> erlang:monitor(process, pid(Actor)).
 -spec on_exit(handle(), term()) -> ok.
 on_exit({_, Class, _, _} = Actor, Block) when is_function(Block, 1); is_function(Block, 0) ->
     Pid = pid(Actor),
+    beamtalk_guard:check_process(Class, 'onExit:'),
     Frozen = beamtalk_cell:freeze(Block),
     Caller = self(),
     Ready = make_ref(),

@@ -1,7 +1,7 @@
 %% Announcements: buses, their subscriptions, and delivery.
 %%
-%% Subscriptions are rows of one table owned by this server, which removes those
-%% of a process that has ended. Delivering reads the table in the announcing
+%% Subscriptions are rows of one table; this server removes those of a process
+%% that has ended. Delivering reads the table in the announcing
 %% process and starts a process for every handler, so no handler can hold up or
 %% damage another one.
 -module(beamtalk_announcer).
@@ -13,7 +13,8 @@
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
 -export([system_event/2, watch_actors/0, actor_started/2, native_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2,
-         flush_completed/1, ensure_started/0]).
+         flush_completed/1]).
+-export([start_link/0, tables/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -include_lib("kernel/include/logger.hrl").
@@ -58,7 +59,6 @@ handler(_, Selector) -> beamtalk_argument:fail('Announcer', Selector, <<"Expecte
 subscribe(#{bus := Bus}, Class, Kind, Handler, Selector) ->
     Name = announcement_class(Class, Selector),
     Id = make_ref(),
-    ensure_started(),
     ok = gen_server:call(?MODULE, {subscribe, #subscription{id = Id, bus = Bus, class = Name,
                                                             kind = Kind, owner = self(),
                                                             handler = beamtalk_cell:freeze(Handler)}}),
@@ -169,7 +169,6 @@ subscriptionCount(#{bus := Bus}) ->
     length(of_bus(Bus)).
 
 of_bus(Bus) ->
-    ensure_started(),
     ets:match_object(?MODULE, #subscription{id = '_', bus = Bus, class = '_', kind = '_',
                                             handler = '_', owner = '_'}).
 
@@ -191,11 +190,9 @@ unsubscribe(#{id := Id}) ->
 
 -spec isActive(map()) -> boolean().
 isActive(#{id := Id}) ->
-    ensure_started(),
     ets:member(?MODULE, Id).
 
 remove(Id) ->
-    ensure_started(),
     ets:delete(?MODULE, Id).
 
 %%% AnnouncementNavigation
@@ -313,7 +310,6 @@ flush_completed(Files) ->
 %% From now on announce every actor.
 -spec watch_actors() -> ok.
 watch_actors() ->
-    ensure_started(),
     gen_server:cast(?MODULE, watch_actors).
 
 %% Called by an actor that ends in an orderly way.
@@ -343,24 +339,22 @@ reason_symbol(_) -> error.
 
 %%% The server
 
--spec ensure_started() -> ok.
-ensure_started() ->
-    case whereis(?MODULE) of
-        undefined ->
-            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
-                {ok, _} -> ok;
-                {error, {already_started, _}} -> ok
-            end;
-        _ ->
-            ok
-    end.
+-spec start_link() -> {ok, pid()} | {error, term()}.
+start_link() ->
+    gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
+
+%% Made by the supervisor, so that subscriptions outlive this process.
+-spec tables() -> [{atom(), [term()]}].
+tables() -> [{?MODULE, [set, {keypos, #subscription.id}, {read_concurrency, true}]}].
 
 -spec init([]) -> {ok, map()}.
 init([]) ->
-    %% Whoever starts the server first, it does not belong to that one's output.
-    group_leader(whereis(init), self()),
-    ets:new(?MODULE, [named_table, public, {keypos, #subscription.id}, {read_concurrency, true}]),
-    {ok, #{}}.
+    Owners = lists:usort([Owner || #subscription{owner = Owner} <- ets:tab2list(?MODULE)]),
+    Subscribers = maps:from_list([{Owner, monitor(process, Owner)} || Owner <- Owners]),
+    {ok, case persistent_term:get(?WATCHED, false) of
+             true -> watch_all(Subscribers);
+             false -> Subscribers
+         end}.
 
 -spec handle_call(term(), gen_server:from(), map()) -> {reply, ok, map()}.
 handle_call({subscribe, #subscription{owner = Owner, bus = Bus, class = Class} = Subscription}, _From, Monitors) ->

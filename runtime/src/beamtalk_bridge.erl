@@ -6,7 +6,7 @@
 %% The end of the pipe means that the daemon is gone, and ends the node.
 -module(beamtalk_bridge).
 
--export([start/1, stop/0]).
+-export([start_link/0, init/1, stop/0]).
 -export([send/1, respond/2, refuse/2, event/3, is_watched/1, ask/2]).
 
 %% Largest frame either side accepts.
@@ -17,32 +17,35 @@
 -type id() :: integer().
 -export_type([id/0]).
 
--spec start(file:filename()) -> no_return().
-start(Image) ->
+-spec start_link() -> {ok, pid()}.
+start_link() -> proc_lib:start_link(?MODULE, init, [self()]).
+
+%% Whatever user code does, the daemon is heard: this process goes before theirs.
+-spec init(pid()) -> no_return().
+init(Parent) ->
     process_flag(trap_exit, true),
+    process_flag(priority, high),
     register(?MODULE, self()),
+    group_leader(whereis(beamtalk_workspace), self()),
     Port = open_port({fd, 3, 4}, [{packet, 4}, binary, eof]),
     persistent_term:put(?MODULE, Port),
-    %% Settings on the command line count once the application is known.
-    _ = application:load(beamtalk),
-    case beamtalk_class:boot(Image) of
-        ok ->
-            beamtalk_log:start(),
-            beamtalk_workspace:start(),
-            event(<<"workspace">>, <<"node_started">>,
-                  #{<<"otp">> => list_to_binary(erlang:system_info(otp_release))}),
-            loop(Port, #{});
-        {error, Reason} ->
-            io:format(standard_error, "cannot read the library image: ~0tp~n", [Reason]),
-            halt(70)
-    end.
+    proc_lib:init_ack(Parent, {ok, self()}),
+    event(<<"workspace">>, <<"node_started">>,
+          #{<<"otp">> => list_to_binary(erlang:system_info(otp_release))}),
+    put(parent, Parent),
+    loop(Port, #{}).
 
 %%% Writing
 
 -spec send(term()) -> ok.
 send(Term) ->
+    answered(Term),
     Frame = term_to_binary(Term, [{minor_version, 2}]),
     write(bounded(Frame, Term)).
+
+%% A request is open until its last frame is on its way.
+answered({Tag, Id, _}) when Tag =:= res; Tag =:= err -> ets:delete(beamtalk_requests, Id);
+answered(_) -> ok.
 
 %% The daemon reads until its own end, so a port that refuses is on its way down.
 write(Frame) ->
@@ -111,7 +114,7 @@ loop(Port, Asked) ->
         {Port, {data, Frame}} ->
             try binary_to_term(Frame) of
                 {ctl, answer, #{<<"number">> := Number} = Answer} ->
-                    loop(Port, answered(Number, Answer, Asked));
+                    loop(Port, settled(Number, Answer, Asked));
                 Message ->
                     handle(Message),
                     loop(Port, Asked)
@@ -121,15 +124,17 @@ loop(Port, Asked) ->
             end;
         {ask, From, Monitor, Session, Op, Args} ->
             Number = erlang:unique_integer([positive]),
-            %% Written elsewhere: this process has to go on reading.
-            spawn(fun() -> send({ask, Number, Session, Op, Args}) end),
+            beamtalk_bridge_writer:send({ask, Number, Session, Op, Args}),
             loop(Port, Asked#{Number => {From, Monitor}});
         {Port, eof} -> stop();
         {'EXIT', Port, _} -> stop();
+        {'EXIT', Pid, Reason} ->
+            Pid =:= get(parent) andalso exit(Reason),
+            loop(Port, Asked);
         _ -> loop(Port, Asked)
     end.
 
-answered(Number, Answer, Asked) ->
+settled(Number, Answer, Asked) ->
     case maps:take(Number, Asked) of
         {{From, Monitor}, Rest} ->
             From ! {?MODULE, Monitor, outcome(Answer)},
@@ -140,22 +145,33 @@ answered(Number, Answer, Asked) ->
 outcome(#{<<"ok">> := Map}) -> {ok, Map};
 outcome(#{<<"error">> := Error}) -> {error, beamtalk_bridge_error:exception(Error)}.
 
+%% The sign of life that the daemon waits for.
+handle({req, Id, _, <<"ping">>, _}) -> beamtalk_bridge_writer:send({res, Id, #{}});
 handle({req, Id, Session, Op, Args}) ->
     case beamtalk_session_keeper:request(Op, Id, Session, Args) of
         ok -> ok;
-        not_mine -> spawn(fun() -> beamtalk_bridge_request:serve(Id, Session, Op, Args) end)
+        not_mine -> beamtalk_bridge_request:start(Id, Session, Op, Args)
     end;
+handle({ctl, cancel, #{<<"id">> := Id}}) -> beamtalk_bridge_request:cancel(Id);
+handle({ctl, replace, #{<<"session">> := Session}}) -> beamtalk_session_keeper:replace(Session);
 handle({ctl, credit, #{<<"id">> := Id, <<"bytes">> := Bytes}}) ->
     beamtalk_session_keeper:credit(Id, Bytes);
 handle({ctl, boot, Settings}) -> beamtalk_workspace:configure(Settings);
 handle({ctl, subscribe, #{<<"channels">> := Channels} = Args}) ->
     persistent_term:put('$bt_channels', maps:from_list([{Channel, true} || Channel <- Channels])),
     %% Changing handlers of the logger takes a while.
-    spawn(fun() -> beamtalk_workspace:watched(maps:get(<<"actors">>, Args, [])) end);
+    aside(fun() -> beamtalk_workspace:watched(maps:get(<<"actors">>, Args, [])) end);
 handle({ctl, flushed, #{<<"files">> := Files}}) ->
-    spawn(fun() -> beamtalk_announcer:flush_completed([Name || Name <- [file_name(File) || File <- Files], Name =/= nil]) end);
-handle({ctl, stop, _}) -> spawn(fun stop/0);
+    aside(fun() -> beamtalk_announcer:flush_completed([Name || Name <- [file_name(File) || File <- Files], Name =/= nil]) end);
+handle({ctl, stop, _}) -> aside(fun stop/0);
 handle(_) -> ok.
+
+%% Work that would keep this process from reading. With no process to be had it is left undone.
+aside(Work) ->
+    try spawn(Work) of
+        _ -> ok
+    catch error:system_limit -> logger:error("no process is left for the workspace's own work")
+    end.
 
 file_name(#{<<"file">> := Name}) -> Name;
 file_name(Name) when is_binary(Name) -> Name;

@@ -93,7 +93,6 @@ register_module(Code) ->
 %% Register the classes, protocols and extensions of loaded modules.
 -spec register_all([module()]) -> ok | {error, term()}.
 register_all(Codes) ->
-    beamtalk_registry:ensure_started(),
     locked(fun() -> register_units([unit(Code) || Code <- Codes]) end).
 
 unit(Code) ->
@@ -443,7 +442,6 @@ remove_class(Name) ->
 %% Run a change under the registry's lock; nested calls pass through.
 -spec locked(fun(() -> Result)) -> Result when Result :: term().
 locked(Change) ->
-    beamtalk_registry:ensure_started(),
     case beamtalk_registry:holder(registry) =:= self() of
         true -> Change();
         false ->

@@ -13,6 +13,8 @@
 
 -define(MAX_DEPTH, 5).
 -define(MAX_FIELDS, 50).
+%% How deep collections are shown inside each other.
+-define(MAX_NESTED, 100).
 -define(MAX_BYTES, 10000).
 
 %% printString of a term.
@@ -62,7 +64,7 @@ native(T) when is_list(T) -> list(<<"#(">>, T, <<")">>);
 native(T) when is_function(T) -> <<"Block">>;
 native(#{'$beamtalk_class' := C} = T) -> tagged(C, T);
 native(T) when is_map(T) ->
-    Pairs = [<<(print(K))/binary, " => ", (print(V))/binary>> || {K, V} <- maps:to_list(T)],
+    Pairs = [<<(nested(K))/binary, " => ", (nested(V))/binary>> || {K, V} <- maps:to_list(T)],
     joined(<<"#{">>, lists:sort(Pairs), <<"}">>);
 native({beamtalk_object, 'Metaclass', _, Name}) when is_atom(Name) ->
     <<(atom_to_binary(Name))/binary, " class">>;
@@ -89,8 +91,8 @@ pid(Pid) ->
 tagged('Array', #{data := Data}) when is_map(Data) ->
     list(<<"#[">>, [maps:get(I, Data) || I <- lists:seq(1, map_size(Data))], <<"]">>);
 tagged('Set', #{elements := Elements}) -> list(<<"Set(">>, Elements, <<")">>);
-tagged('Result', #{isOk := true, okValue := V}) -> <<"Result ok: ", (print(V))/binary>>;
-tagged('Result', #{errReason := R}) -> <<"Result error: ", (print(R))/binary>>;
+tagged('Result', #{isOk := true, okValue := V}) -> <<"Result ok: ", (nested(V))/binary>>;
+tagged('Result', #{errReason := R}) -> <<"Result error: ", (nested(R))/binary>>;
 tagged('ErlangModule', #{module := M}) -> <<"#ErlangModule<", (atom_to_binary(M))/binary, ">">>;
 tagged(Class, T) ->
     case beamtalk_error:is_exception(T) of
@@ -117,9 +119,28 @@ exception(Exception) ->
 list(Open, Elements, Close) ->
     joined(Open, elements(Elements), Close).
 
-elements([E | Rest]) when is_list(Rest) -> [print(E) | elements(Rest)];
-elements([E | Tail]) -> [<<(print(E))/binary, " | ", (print(Tail))/binary>>];
+elements([E | Rest]) when is_list(Rest) -> [nested(E) | elements(Rest)];
+elements([E | Tail]) -> [<<(nested(E))/binary, " | ", (nested(Tail))/binary>>];
 elements([]) -> [].
+
+%% An element of something that is being printed. Every level copies the text of those below, so there is an end to it.
+nested(Element) when is_list(Element); is_map(Element); is_tuple(Element) ->
+    case get('$bt_nested') of
+        undefined -> deeper(Element, 1);
+        Depth when Depth >= ?MAX_NESTED -> <<"...">>;
+        Depth -> deeper(Element, Depth + 1)
+    end;
+nested(Element) -> print(Element).
+
+deeper(Element, Depth) ->
+    Before = put('$bt_nested', Depth),
+    try print(Element)
+    after
+        case Before of
+            undefined -> erase('$bt_nested');
+            _ -> put('$bt_nested', Before)
+        end
+    end.
 
 joined(Open, Texts, Close) ->
     iolist_to_binary([Open, lists:join(<<", ">>, Texts), Close]).

@@ -50,7 +50,9 @@ is_exported(Module, Function, Arity) ->
 
 checked_call(Module, Function, Args) ->
     Leaving = case is_sending(Module, Function) of
-        true -> beamtalk_cell:freeze(Args);
+        true ->
+            is_spawning(Function) andalso beamtalk_guard:check_process('ErlangModule', Function),
+            beamtalk_cell:freeze(Args);
         false -> Args
     end,
     try apply(Module, Function, Leaving) of
@@ -69,6 +71,9 @@ is_sending(erlang, Function) ->
 is_sending(Module, _) ->
     lists:member(Module, [ets, gen_server, gen_statem, gen, timer, persistent_term, rpc, erpc, proc_lib,
                           supervisor, dets, mnesia]).
+
+is_spawning(Function) ->
+    lists:member(Function, [spawn, spawn_link, spawn_monitor, spawn_opt, start, start_link, start_monitor, start_child]).
 
 %% Once more with character lists for Strings and pids for actors.
 retry(Module, Function, Args, Stack) ->

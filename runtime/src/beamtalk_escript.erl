@@ -15,6 +15,7 @@ main(Words) ->
     {ok, Sections} = escript:extract(escript:script_name(), []),
     {archive, Archive} = lists:keyfind(archive, 1, Sections),
     {ok, Files} = zip:extract(Archive, [memory, {file_filter, fun is_content/1}]),
+    beamtalk_boot:start([]),
     ok = beamtalk_image:boot_binary(content(?IMAGE, Files)),
     #{modules := Modules, applications := Applications} = Job = binary_to_term(content(?JOB, Files)),
     _ = [application:ensure_all_started(App) || App <- Applications],

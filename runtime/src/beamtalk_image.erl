@@ -22,7 +22,6 @@ boot_binary(Binary) -> install(binary_to_term(Binary)).
 install(#{format := ?FORMAT, records := Records, extensions := Extensions,
           protocols := Protocols, tables := Tables}) ->
     erlang:system_flag(backtrace_depth, 64),
-    beamtalk_registry:ensure_started(),
     beamtalk_class:locked(fun() ->
         beamtalk_class:reconstitute(Records),
         ets:insert(beamtalk_extensions, Extensions),

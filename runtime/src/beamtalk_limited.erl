@@ -23,11 +23,14 @@ run(Work, Words, Milliseconds) -> run(Work, 0, Words, Milliseconds).
 -spec set_time(pos_integer()) -> ok.
 set_time(Milliseconds) -> persistent_term:put(?MODULE, Milliseconds).
 
-%% Whoever waits may be killed first; then the work goes on to its end or to the limit of its heap.
+%% Work ends with whoever waits for it.
 run(Work, Room, Words, Milliseconds) ->
     Limit = #{size => Words, kill => true, error_logger => false},
-    {Pid, Monitor} = spawn_opt(fun() -> exit({finished, Work()}) end,
-                               [monitor, {min_heap_size, Room}, {max_heap_size, Limit}]),
+    Caller = self(),
+    {Pid, Monitor} = spawn_opt(fun() ->
+                                   leash(Caller, self()),
+                                   exit({finished, Work()})
+                               end, [monitor, {min_heap_size, Room}, {max_heap_size, Limit}]),
     Alarm = erlang:start_timer(Milliseconds, self(), Pid),
     Outcome = receive
         {'DOWN', Monitor, process, Pid, {finished, Result}} -> {ok, Result};
@@ -41,3 +44,13 @@ run(Work, Room, Words, Milliseconds) ->
     erlang:cancel_timer(Alarm),
     receive {timeout, Alarm, _} -> ok after 0 -> ok end,
     Outcome.
+
+leash(Caller, Worker) ->
+    spawn(fun() ->
+        Waiting = monitor(process, Caller),
+        Working = monitor(process, Worker),
+        receive
+            {'DOWN', Waiting, process, _, _} -> exit(Worker, kill);
+            {'DOWN', Working, process, _, _} -> ok
+        end
+    end).

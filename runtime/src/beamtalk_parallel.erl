@@ -65,6 +65,7 @@ with_workers(Blocks, Fun) ->
     end.
 
 start(Block) ->
+    beamtalk_guard:check_process('Parallel', 'all:'),
     spawn_monitor(fun() ->
                           Outcome = try {ok, beamtalk_cell:freeze(Block())}
                                     catch Class:Reason:Stack ->

@@ -12,6 +12,7 @@
 -module(beamtalk_port_helper).
 -behaviour(gen_server).
 
+-export([start_link/0, tables/0]).
 -export([start_child/1, write/2, close_stdin/1, kill/1, split_lines/2]).
 -export([find_program/1, check_arguments/4, check_directory/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
@@ -25,9 +26,8 @@
 %% Answers when the program runs, or why it cannot.
 -spec start_child(spec()) -> {ok, child()} | {error, atom()}.
 start_child(Spec) ->
-    case ensure_started() of
-        {ok, Server} -> gen_server:call(Server, {spawn, Spec, self()}, infinity);
-        {error, Reason} -> {error, Reason}
+    try gen_server:call(?MODULE, {spawn, Spec, self()}, infinity)
+    catch exit:_ -> {error, port_closed}
     end.
 
 -spec write(child(), iodata()) -> ok.
@@ -85,16 +85,13 @@ check_directory(Directory) ->
 
 %%% The server
 
-ensure_started() ->
-    case whereis(?MODULE) of
-        undefined ->
-            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
-                {error, {already_started, Pid}} -> {ok, Pid};
-                Result -> Result
-            end;
-        Pid ->
-            {ok, Pid}
-    end.
+-spec start_link() -> {ok, pid()} | {error, term()}.
+start_link() ->
+    gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
+
+%% Who waits for which child; made by the supervisor, so that they hear of the end of a helper whose server died first.
+-spec tables() -> [{atom(), [term()]}].
+tables() -> [{?MODULE, []}].
 
 helper() ->
     case application:get_env(beamtalk, port_helper) of
@@ -102,43 +99,52 @@ helper() ->
         undefined -> os:getenv("BEAMTALK_PORT_HELPER", "")
     end.
 
--spec init([]) -> {ok, map()} | {stop, term()}.
+%% The helper starts with the first program. Programs of a server that died are gone with its helper.
+-spec init([]) -> {ok, map()}.
 init([]) ->
-    %% Whoever starts the server first, it does not belong to that one's output.
-    group_leader(whereis(init), self()),
     process_flag(trap_exit, true),
+    [Receiver ! {child, Id, {exit, 137}} || {Id, Receiver} <- ets:tab2list(?MODULE)],
+    ets:delete_all_objects(?MODULE),
+    {ok, #{port => none, children => #{}}}.
+
+with_port(#{port := none} = State) ->
     case helper() of
-        "" ->
-            {stop, helper_missing};
+        "" -> {error, helper_missing};
         Helper ->
             Options = [{args, ["port-helper"]}, {packet, 4}, binary, exit_status, use_stdio, hide],
             try open_port({spawn_executable, Helper}, Options) of
-                Port -> {ok, #{port => Port, next => 1, children => #{}}}
+                Port -> {ok, State#{port := Port}}
             catch
-                error:_ -> {stop, helper_missing}
+                error:_ -> {error, helper_missing}
             end
-    end.
+    end;
+with_port(State) -> {ok, State}.
 
--spec handle_call(term(), gen_server:from(), map()) -> {noreply, map()}.
-handle_call({spawn, Spec, Receiver}, From, #{next := Id, children := Children} = State) ->
-    send(State, #{command => spawn, child_id => Id,
-                  executable => maps:get(executable, Spec), args => maps:get(args, Spec),
-                  env => maps:get(env, Spec, #{}), dir => maps:get(dir, Spec, nil)}),
-    Child = #child{receiver = Receiver, monitor = monitor(process, Receiver), from = From},
-    {noreply, State#{next := Id + 1, children := Children#{Id => Child}}}.
+-spec handle_call(term(), gen_server:from(), map()) -> {noreply, map()} | {reply, term(), map()}.
+handle_call({spawn, Spec, Receiver}, From, State) ->
+    case with_port(State) of
+        {ok, #{children := Children} = Ready} ->
+            Id = erlang:unique_integer([positive]),
+            send(Ready, #{command => spawn, child_id => Id,
+                          executable => maps:get(executable, Spec), args => maps:get(args, Spec),
+                          env => maps:get(env, Spec, #{}), dir => maps:get(dir, Spec, nil)}),
+            Child = #child{receiver = Receiver, monitor = monitor(process, Receiver), from = From},
+            {noreply, Ready#{children := Children#{Id => Child}}};
+        {error, Reason} -> {reply, {error, Reason}, State}
+    end.
 
 -spec handle_cast(term(), map()) -> {noreply, map()}.
 handle_cast({command, #{child_id := Id} = Command}, #{children := Children} = State) ->
     is_map_key(Id, Children) andalso send(State, Command),
     {noreply, State}.
 
--spec handle_info(term(), map()) -> {noreply, map()} | {stop, term(), map()}.
+-spec handle_info(term(), map()) -> {noreply, map()}.
 handle_info({Port, {data, Data}}, #{port := Port} = State) ->
     {noreply, event(binary_to_term(Data), State)};
 handle_info({Port, {exit_status, _}}, #{port := Port} = State) ->
-    {stop, normal, lose_children(State)};
+    {noreply, lose_children(State)};
 handle_info({'EXIT', Port, _}, #{port := Port} = State) ->
-    {stop, normal, lose_children(State)};
+    {noreply, lose_children(State)};
 handle_info({'DOWN', Monitor, process, _, _}, #{children := Children} = State) ->
     [send(State, #{command => kill, child_id => Id})
      || {Id, #child{monitor = M}} <- maps:to_list(Children), M =:= Monitor],
@@ -147,6 +153,7 @@ handle_info(_, State) ->
     {noreply, State}.
 
 -spec terminate(term(), map()) -> ok.
+terminate(_Reason, #{port := none}) -> ok;
 terminate(_Reason, #{port := Port}) ->
     catch port_close(Port),
     ok.
@@ -154,6 +161,7 @@ terminate(_Reason, #{port := Port}) ->
 event({spawned, Id}, #{children := Children} = State) ->
     case Children of
         #{Id := #child{from = From} = Child} when From =/= started ->
+            ets:insert(?MODULE, {Id, Child#child.receiver}),
             gen_server:reply(From, {ok, Id}),
             State#{children := Children#{Id := Child#child{from = started}}};
         _ ->
@@ -172,6 +180,7 @@ event({exit, Id, Code}, #{children := Children} = State) ->
     case maps:take(Id, Children) of
         {#child{receiver = Receiver, monitor = Monitor}, Left} ->
             demonitor(Monitor, [flush]),
+            ets:delete(?MODULE, Id),
             Receiver ! {child, Id, {exit, Code}},
             State#{children := Left};
         error ->
@@ -198,7 +207,8 @@ lose_children(#{children := Children} = State) ->
                              _ -> gen_server:reply(From, {error, port_closed})
                          end
                  end, Children),
-    State#{children := #{}}.
+    ets:delete_all_objects(?MODULE),
+    State#{port := none, children := #{}}.
 
 send(#{port := Port}, Command) ->
     catch port_command(Port, term_to_binary(Command)).

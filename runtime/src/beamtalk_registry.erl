@@ -1,7 +1,7 @@
-%% Owns the runtime's shared tables and arbitrates its locks.
+%% Names the runtime's shared tables and arbitrates its locks.
 %%
-%% The tables hold classes, extensions, protocols and class state; they live as
-%% long as this process, which never calls user code. A lock that nobody
+%% The tables hold classes, extensions, protocols and class state; the supervisor
+%% owns them. This process never calls user code. A lock that nobody
 %% contends is taken and released with one ETS operation each, without a
 %% message; only a caller that has to wait talks to this process, which then
 %% watches the holder and passes the lock on when it is released or its holder
@@ -9,41 +9,68 @@
 -module(beamtalk_registry).
 -behaviour(gen_server).
 
--export([start_link/0, ensure_started/0]).
+-export([start_link/0, tables/0]).
 -export([acquire/2, release/1, holder/1]).
 -export([forget_at_end/2]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(LOCKS, beamtalk_locks).
+%% Tables whose rows go with the process they are about.
+-define(KEPT, [beamtalk_native_actors]).
 
 -spec start_link() -> {ok, pid()} | {error, term()}.
 start_link() ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
 
-%% Start the registry outside the application when nobody has started it yet.
--spec ensure_started() -> ok.
-ensure_started() ->
-    case whereis(?MODULE) of
-        undefined ->
-            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
-                {ok, _} -> ok;
-                {error, {already_started, _}} -> ok
-            end;
-        _ -> ok
-    end.
+%% Made by the supervisor, so that they outlive this process.
+-spec tables() -> [{atom(), [term()]}].
+tables() ->
+    [{Name, [set, {read_concurrency, true}]}
+     || Name <- [?LOCKS, beamtalk_classes, beamtalk_modules, beamtalk_extensions, beamtalk_protocols,
+                 beamtalk_class_state, beamtalk_former, beamtalk_probes, beamtalk_sessions, beamtalk_running, beamtalk_keepers,
+                 beamtalk_globals, beamtalk_requests | ?KEPT]]
+        ++ [{beamtalk_attached_supervisors, [ordered_set]}].
 
 %% Take the lock `Key' for the calling process, waiting at most `Timeout' ms.
 -spec acquire(term(), timeout()) -> ok | timeout.
 acquire(Key, Timeout) ->
-    Id = make_ref(),
+    Deadline = case Timeout of
+        infinity -> infinity;
+        _ -> erlang:monotonic_time(millisecond) + Timeout
+    end,
+    acquire(Key, make_ref(), Deadline).
+
+acquire(Key, Id, Deadline) ->
     case ets:insert_new(?LOCKS, {Key, Id, self(), false}) of
         true -> ok;
-        false -> wait(Key, Id, Timeout)
+        false -> wait(Key, Id, Deadline)
     end.
 
-wait(Key, Id, Timeout) ->
-    try gen_server:call(?MODULE, {wait, Key, Id, self()}, Timeout)
-    catch exit:{timeout, _} -> gen_server:call(?MODULE, {cancel, Key, Id}, infinity)
+%% A registry that ended took its queues with it: ask the one that follows.
+wait(Key, Id, Deadline) ->
+    Left = case Deadline of
+        infinity -> infinity;
+        _ -> max(0, Deadline - erlang:monotonic_time(millisecond))
+    end,
+    try gen_server:call(?MODULE, {wait, Key, Id, self()}, Left)
+    catch
+        exit:{timeout, _} -> cancel(Key, Id);
+        exit:_ when Left =:= 0 -> timeout;
+        exit:_ ->
+            receive after 1 -> ok end,
+            case ets:lookup(?LOCKS, Key) of
+                [{_, Id, _, _}] -> ok;
+                _ -> acquire(Key, Id, Deadline)
+            end
+    end.
+
+cancel(Key, Id) ->
+    try gen_server:call(?MODULE, {cancel, Key, Id}, infinity)
+    catch exit:_ ->
+        case ets:lookup(?LOCKS, Key) of
+            [{_, Id, _, _}] -> ok;
+            _ -> timeout
+        end
     end.
 
 -spec release(term()) -> ok.
@@ -69,12 +96,9 @@ forget_at_end(Table, Pid) ->
 %% somebody waits for, and the table of each process that has a row.
 -spec init([]) -> {ok, map()}.
 init([]) ->
-    Options = [named_table, public, set, {read_concurrency, true}],
-    [ets:new(Name, Options)
-     || Name <- [?LOCKS, beamtalk_classes, beamtalk_modules, beamtalk_extensions,
-                 beamtalk_protocols, beamtalk_class_state, beamtalk_former,
-                 beamtalk_native_actors, beamtalk_probes]],
-    {ok, #{queues => #{}, monitors => #{}, kept => #{}}}.
+    Rows = [{Table, element(1, Row)} || Table <- ?KEPT, Row <- ets:tab2list(Table)],
+    Kept = maps:from_list([{erlang:monitor(process, Pid), Table} || {Table, Pid} <- Rows, is_pid(Pid)]),
+    {ok, #{queues => #{}, monitors => #{}, kept => Kept}}.
 
 -spec handle_call(term(), gen_server:from(), map()) ->
           {reply, term(), map()} | {noreply, map()}.

@@ -28,10 +28,9 @@ run() ->
 
 prepare() ->
     beamtalk_boot:prepare_streams(),
-    ok = application:load(beamtalk),
+    beamtalk_boot:start([{image, filename:join(code:lib_dir(beamtalk), "image")}]),
     {ok, Packages} = application:get_env(beamtalk, packages),
     Package = lists:last(Packages),
-    ok = beamtalk_class:boot(filename:join(code:lib_dir(beamtalk), "image")),
     application:set_env(beamtalk, program, atom_to_binary(Package)),
     application:set_env(beamtalk, owns_node, true),
     ok = beamtalk_class:load_all(lists:append([modules(Each) || Each <- Packages])),

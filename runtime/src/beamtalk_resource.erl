@@ -1,12 +1,12 @@
 %% Named tables, counters and open files, and who owns them.
 %%
-%% The server holds the tables and deletes them when their owner ends. The owner
+%% The server makes the tables and deletes them when their owner ends. The owner
 %% is the process that made them: the evaluator of a session, an actor, or any
 %% other process.
 -module(beamtalk_resource).
 -behaviour(gen_server).
 
--export([start_link/0, ensure_started/0]).
+-export([start_link/0, tables/0]).
 -export([owner/0, named_owner/0, create/4, find/1, delete/2]).
 -export([add_handle/3, remove_handle/1, is_open/1, handles/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
@@ -19,17 +19,9 @@
 start_link() ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
 
--spec ensure_started() -> ok.
-ensure_started() ->
-    case whereis(?MODULE) of
-        undefined ->
-            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
-                {ok, _} -> ok;
-                {error, {already_started, _}} -> ok
-            end;
-        _ ->
-            ok
-    end.
+%% Made by the supervisor, which also inherits the tables of users: both outlive this process.
+-spec tables() -> [{atom(), [term()]}].
+tables() -> [{?MODULE, [{read_concurrency, true}]}, {?HANDLES, []}].
 
 %% The process whose end closes what it opens now.
 -spec owner() -> pid().
@@ -47,12 +39,10 @@ named_owner() ->
 %% Makes a table under a name nobody else uses; names of all kinds share one space.
 -spec create(kind(), atom(), [atom()], [tuple()]) -> {ok, ets:tid()} | exists.
 create(Kind, Name, Options, Rows) ->
-    ensure_started(),
     gen_server:call(?MODULE, {create, Kind, Name, Options, Rows, owner()}, infinity).
 
 -spec find(atom()) -> {ok, kind(), ets:tid()} | none.
 find(Name) ->
-    ensure_started(),
     case ets:lookup(?MODULE, Name) of
         [{_, Kind, Table, _}] -> {ok, Kind, Table};
         [] -> none
@@ -60,7 +50,6 @@ find(Name) ->
 
 -spec delete(atom(), ets:tid()) -> ok | not_owner | stale.
 delete(Name, Table) ->
-    ensure_started(),
     gen_server:call(?MODULE, {delete, Name, Table, owner()}, infinity).
 
 %%% Open files
@@ -69,18 +58,15 @@ delete(Name, Table) ->
 %% is filtered when it is read.
 -spec add_handle(reference(), binary(), atom()) -> ok.
 add_handle(Id, Path, Mode) ->
-    ensure_started(),
     true = ets:insert(?HANDLES, {Id, self(), Path, Mode, named_owner()}),
     gen_server:cast(?MODULE, {watch, self()}).
 
 -spec remove_handle(reference()) -> boolean().
 remove_handle(Id) ->
-    ensure_started(),
     ets:take(?HANDLES, Id) =/= [].
 
 -spec is_open(reference()) -> boolean().
 is_open(Id) ->
-    ensure_started(),
     case ets:lookup(?HANDLES, Id) of
         [{_, Pid, _, _, _}] -> is_process_alive(Pid);
         [] -> false
@@ -89,7 +75,6 @@ is_open(Id) ->
 %% Path, mode and owner of every open file.
 -spec handles() -> [{binary(), atom(), pid() | nil}].
 handles() ->
-    ensure_started(),
     [{Path, Mode, Owner} || {_, Pid, Path, Mode, Owner} <- ets:tab2list(?HANDLES),
                             is_process_alive(Pid)].
 
@@ -97,11 +82,9 @@ handles() ->
 
 -spec init([]) -> {ok, #{pid() => reference()}}.
 init([]) ->
-    %% Whoever starts the server first, it does not belong to that one's output.
-    group_leader(whereis(init), self()),
-    ets:new(?MODULE, [named_table, protected, {read_concurrency, true}]),
-    ets:new(?HANDLES, [named_table, public]),
-    {ok, #{}}.
+    Owners = [Owner || {_, _, _, Owner} <- ets:tab2list(?MODULE)]
+        ++ [Pid || {_, Pid, _, _, _} <- ets:tab2list(?HANDLES)],
+    {ok, lists:foldl(fun watch/2, #{}, Owners)}.
 
 -spec handle_call(term(), gen_server:from(), map()) -> {reply, term(), map()}.
 handle_call({create, Kind, Name, Options, Rows, Owner}, _From, Monitors) ->
@@ -109,7 +92,8 @@ handle_call({create, Kind, Name, Options, Rows, Owner}, _From, Monitors) ->
         true ->
             {reply, exists, Monitors};
         false ->
-            Table = ets:new(Name, [public, {read_concurrency, true}, {write_concurrency, true} | Options]),
+            Table = ets:new(Name, [public, {read_concurrency, true}, {write_concurrency, true},
+                                   {heir, whereis(beamtalk_sup), Name} | Options]),
             ets:insert(Table, Rows),
             ets:insert(?MODULE, {Name, Kind, Table, Owner}),
             {reply, {ok, Table}, watch(Owner, Monitors)}

@@ -22,7 +22,7 @@ start(Image, File) ->
 run(Image, #{compile := Compile, load := Load, settle := Settle, paths := Paths,
              applications := Applications} = Job) ->
     beamtalk_boot:prepare_streams(),
-    ok = beamtalk_class:boot(Image),
+    beamtalk_boot:start([{image, Image}]),
     code:add_pathsa([unicode:characters_to_list(Path) || Path <- Paths]),
     application:set_env(beamtalk, program, maps:get(program, Job)),
     application:set_env(beamtalk, owns_node, true),

@@ -29,21 +29,27 @@ idle(Keeper, Table, Saved) ->
     end.
 
 evaluate(Id, Args, Keeper, Table, Saved) ->
-    limit_heap(maps:get(<<"heap_words">>, Args, 0)),
+    Words = maps:get(<<"heap_words">>, Args, 0),
+    process_flag(max_heap_size, beamtalk_guard:heap_flag(Words)),
+    Binaries = beamtalk_guard:binaries(),
+    Started = erlang:monotonic_time(millisecond),
     put('$bt_chain', [{Keeper, output}]),
     Frame = case outcome(Args) of
         {ok, Answer} -> {res, Id, Answer};
         {error, Error} -> {err, Id, Error}
     end,
+    within_memory(beamtalk_guard:check_binaries(Words, Binaries, Started), Keeper, Id),
     beamtalk_session_variables:apply_pending(Table),
     {NewSaved, IsNew} = save(get('$bt_session'), Table, Saved),
     erase('$bt_chain'),
     Keeper ! {evaluated, Id, with_names(IsNew, NewSaved, Frame)},
     idle(Keeper, Table, NewSaved).
 
-limit_heap(0) -> process_flag(max_heap_size, 0);
-limit_heap(Words) ->
-    process_flag(max_heap_size, #{size => Words, kill => true, error_logger => false}).
+%% Nothing of an evaluation that took too much is kept, also when nobody noticed before its end.
+within_memory(ok, _, _) -> ok;
+within_memory({error, Error}, Keeper, Id) ->
+    Keeper ! {exceeded, Id, Error},
+    receive after infinity -> ok end.
 
 %%% The copy of the variables
 

@@ -5,7 +5,8 @@
 %% variables as the last evaluation that ended by itself left them.
 -module(beamtalk_session_keeper).
 
--export([request/4, credit/2, start/3]).
+-export([start_link/3, init/4]).
+-export([request/4, credit/2, start/3, replace/1]).
 -export([all/0, describe/1, variables/1, variable/2, own_variable/2, pend/3, is_visible/1, write/2]).
 
 -record(state, {id :: binary(),
@@ -14,41 +15,34 @@
                 evaluator :: {pid(), reference()} | none,
                 %% The running evaluation, and why its evaluator was killed.
                 running = none :: none | beamtalk_bridge:id(),
-                killed = none :: none | interrupted | {time, pos_integer()},
+                killed = none :: none | {interrupted, iodata()} | {time, pos_integer()} | {exceeded, map()},
                 heap = 0 :: non_neg_integer(),
                 timer = none :: none | reference(),
                 output = beamtalk_session_output:idle() :: beamtalk_session_output:state()}).
 
 -define(SESSIONS, beamtalk_sessions).
+%% Which evaluations run: request, keeper, evaluator, limit of memory in bytes (0: none).
 -define(RUNNING, beamtalk_running).
+%% The row of the variables' table that names the evaluator.
+-define(EVALUATOR, {keeper, evaluator}).
 
 %%% Called by the bridge's process: nothing here waits.
 
 %% Hand a request about a session to its keeper.
 -spec request(binary(), beamtalk_bridge:id(), binary() | nil, map()) -> ok | not_mine.
-request(<<"session-start">>, Id, Session, Args) ->
-    _ = start(Session, maps:get(<<"kind">>, Args, <<"unknown">>), Args),
-    answer(Id, #{<<"session">> => Session});
 request(Op, Id, Session, Args)
   when Op =:= <<"eval">>; Op =:= <<"stdin">>; Op =:= <<"interrupt">>; Op =:= <<"clear">>;
        Op =:= <<"clone">>; Op =:= <<"bindings">>; Op =:= <<"session-close">>; Op =:= <<"variables">> ->
     case find(Session) of
         {ok, Keeper} ->
+            ets:insert(beamtalk_requests, {Id, Keeper}),
             Keeper ! {request, Op, Id, Args},
             ok;
         none ->
-            refuse(Id, beamtalk_bridge_error:new(<<"session_not_found">>, ["no session '", text(Session), "'"]))
+            Error = beamtalk_bridge_error:new(<<"session_not_found">>, ["no session '", text(Session), "'"]),
+            beamtalk_bridge_writer:send({err, Id, Error})
     end;
 request(_, _, _, _) -> not_mine.
-
-%% The bridge has to go on reading while the pipe is full.
-answer(Id, Map) ->
-    spawn(fun() -> beamtalk_bridge:respond(Id, Map) end),
-    ok.
-
-refuse(Id, Error) ->
-    spawn(fun() -> beamtalk_bridge:refuse(Id, Error) end),
-    ok.
 
 text(Session) when is_binary(Session) -> Session;
 text(_) -> <<>>.
@@ -56,7 +50,13 @@ text(_) -> <<>>.
 %% The daemon has taken that much output of an evaluation.
 -spec credit(beamtalk_bridge:id(), non_neg_integer()) -> ok.
 credit(Id, Bytes) ->
-    [Keeper ! {credit, Id, Bytes} || {_, Keeper} <- ets:lookup(?RUNNING, Id)],
+    [Keeper ! {credit, Id, Bytes} || {_, Keeper, _, _} <- ets:lookup(?RUNNING, Id)],
+    ok.
+
+%% The keeper does not answer: another takes its place, with the variables as the last evaluation left them.
+-spec replace(binary()) -> ok.
+replace(Session) ->
+    [exit(Keeper, kill) || {ok, Keeper} <- [find(Session)]],
     ok.
 
 find(Session) ->
@@ -71,15 +71,12 @@ start(Session, Kind, Info) ->
     case find(Session) of
         {ok, Keeper} -> Keeper;
         none ->
-            Self = self(),
-            {Keeper, Monitor} = spawn_monitor(fun() -> init(Self, Session, Kind, Info) end),
-            receive
-                {Keeper, ready} ->
-                    demonitor(Monitor, [flush]),
-                    Keeper;
-                {'DOWN', Monitor, process, _, Reason} -> exit(Reason)
-            end
+            {ok, Keeper} = beamtalk_sup:start_session(Session, Kind, Info),
+            Keeper
     end.
+
+-spec start_link(binary(), binary(), map()) -> {ok, pid()}.
+start_link(Session, Kind, Info) -> proc_lib:start_link(?MODULE, init, [self(), Session, Kind, Info]).
 
 -spec all() -> [binary()].
 all() -> lists:sort([Session || [Session] <- ets:match(?SESSIONS, {'$1', '_', '_', '_'})]).
@@ -152,13 +149,25 @@ is_visible(Name) -> is_atom(Name).
 
 %%% The keeper's process
 
-init(Starter, Session, Kind, Info) ->
+-spec init(pid(), binary(), binary(), map()) -> no_return().
+init(Parent, Session, Kind, Info) ->
     process_flag(trap_exit, true),
+    process_flag(priority, high),
     beamtalk_workspace:adopt(self()),
-    Table = ets:new(beamtalk_variables, [set, public]),
+    Table = case ets:lookup(?SESSIONS, Session) of
+        [{_, Former, Left, _}] -> inherit(Former, Left);
+        [] -> ets:new(beamtalk_variables, [set, public, {heir, whereis(beamtalk_sup), Session}])
+    end,
     ets:insert(?SESSIONS, {Session, self(), Table, {Kind, info(Info)}}),
-    Starter ! {self(), ready},
+    proc_lib:init_ack(Parent, {ok, self()}),
     loop(#state{id = Session, kind = Kind, table = Table, evaluator = none}).
+
+%% What a keeper that was killed leaves: the variables, and perhaps an evaluation nobody will hear of.
+inherit(Former, Table) ->
+    beamtalk_workspace:leave(Former),
+    ets:match_delete(?RUNNING, {'_', Former, '_', '_'}),
+    [exit(Evaluator, kill) || {_, Evaluator} <- ets:take(Table, ?EVALUATOR)],
+    Table.
 
 %% What the daemon knows about the client.
 info(Info) ->
@@ -182,6 +191,8 @@ loop(State) ->
             loop(output(credit, Bytes, State));
         {time_limit, Id, Limit} when Id =:= State#state.running ->
             loop(kill({time, Limit}, State));
+        {exceeded, Id, Error} when Id =:= State#state.running ->
+            loop(kill({exceeded, Error}, State));
         {'DOWN', Monitor, process, _, Reason} ->
             loop(evaluator_down(Monitor, Reason, State));
         {running, From, Tag} ->
@@ -200,7 +211,7 @@ perform(<<"interrupt">>, Id, Args, #state{running = Running} = State) ->
     case Running =/= none andalso maps:get(<<"for">>, Args, Running) =:= Running of
         true ->
             beamtalk_bridge:respond(Id, #{<<"value">> => true}),
-            loop(kill(interrupted, State));
+            loop(kill({interrupted, doing(State)}, State));
         false ->
             beamtalk_bridge:respond(Id, #{<<"value">> => false}),
             loop(State)
@@ -229,7 +240,7 @@ perform(<<"clear">>, Id, _, State) ->
     loop(State);
 perform(<<"bindings">>, Id, Args, #state{table = Table} = State) ->
     Names = names(Table),
-    spawn(fun() -> beamtalk_bridge:respond(Id, beamtalk_session_view:bindings(Table, Names, Args)) end),
+    beamtalk_bridge_request:aside(Id, fun() -> {ok, beamtalk_session_view:bindings(Table, Names, Args)} end),
     loop(State);
 perform(<<"variables">>, Id, _, #state{table = Table} = State) ->
     beamtalk_bridge:respond(Id, #{<<"names">> => [atom_to_binary(Name) || Name <- names(Table)]}),
@@ -244,9 +255,10 @@ perform(<<"clone">>, Id, #{<<"session">> := New} = Args, #state{table = Table, k
 perform(<<"session-close">>, Id, _, #state{id = Session} = State) ->
     Ended = case State#state.running of
         none -> drop_evaluator(State);
-        _ -> drop_evaluator(kill(interrupted, State))
+        _ -> drop_evaluator(kill({interrupted, ""}, State))
     end,
     ets:delete(?SESSIONS, Session),
+    ets:delete(State#state.table),
     beamtalk_workspace:leave(self()),
     is_integer(Ended#state.running) andalso refuse_running(Ended),
     beamtalk_bridge:respond(Id, #{}),
@@ -257,27 +269,39 @@ perform(Op, Id, _, State) ->
 
 refuse_running(#state{running = Id}) ->
     ets:delete(?RUNNING, Id),
-    beamtalk_bridge:refuse(Id, interrupted()).
+    beamtalk_bridge:refuse(Id, interrupted("")).
 
 %%% Evaluation
 
 evaluate(Id, Args, State) ->
-    {{Pid, _}, Ready} = with_evaluator(State),
-    ets:insert(?RUNNING, {Id, self()}),
+    case with_evaluator(State) of
+        none ->
+            beamtalk_bridge:refuse(Id, beamtalk_guard:no_process()),
+            State;
+        {Evaluator, Ready} -> evaluate(Id, Args, Evaluator, Ready)
+    end.
+
+evaluate(Id, Args, {Pid, _}, Ready) ->
+    Words = maps:get(<<"heap_words">>, Args, 0),
+    ets:insert(?RUNNING, {Id, self(), Pid, Words * erlang:system_info(wordsize)}),
     Timer = case Args of
         #{<<"time_ms">> := Limit} when is_integer(Limit), Limit > 0 ->
             erlang:send_after(Limit, self(), {time_limit, Id, Limit});
         _ -> none
     end,
     Pid ! {evaluate, Id, Args},
-    Ready#state{running = Id, killed = none, timer = Timer, heap = maps:get(<<"heap_words">>, Args, 0),
+    Ready#state{running = Id, killed = none, timer = Timer, heap = Words,
                 output = beamtalk_session_output:start(Id, Args)}.
 
 with_evaluator(#state{evaluator = none, id = Session, table = Table} = State) ->
     Keeper = self(),
-    Evaluator = spawn_opt(fun() -> beamtalk_session_evaluator:init(Keeper, Session, Table) end,
-                          [monitor, {fullsweep_after, 20}]),
-    {Evaluator, State#state{evaluator = Evaluator}};
+    try spawn_opt(fun() -> beamtalk_session_evaluator:init(Keeper, Session, Table) end,
+                  [monitor, {fullsweep_after, 20}]) of
+        {Pid, _} = Evaluator ->
+            ets:insert(Table, {?EVALUATOR, Pid}),
+            {Evaluator, State#state{evaluator = Evaluator}}
+    catch error:system_limit -> none
+    end;
 with_evaluator(#state{evaluator = Evaluator} = State) ->
     {Evaluator, State}.
 
@@ -309,30 +333,38 @@ drop_evaluator(#state{evaluator = {Pid, Monitor}} = State) ->
     exit(Pid, kill),
     State#state{evaluator = none}.
 
-evaluator_down(Monitor, Reason, #state{evaluator = {_, Monitor}, running = Running} = State) ->
+evaluator_down(Monitor, Reason, #state{evaluator = {Pid, Monitor}, running = Running} = State) ->
     Gone = State#state{evaluator = none},
     case Running =:= none orelse beamtalk_session_output:is_finished(State#state.output) of
         true -> Gone;
-        false -> finished({err, Running, fault(Reason, State)}, Gone)
+        false -> finished({err, Running, fault(Reason, Pid, State)}, Gone)
     end;
 evaluator_down(_, _, State) -> State.
 
-fault(_, #state{killed = interrupted}) -> interrupted();
-fault(_, #state{killed = {time, Limit}}) ->
+fault(_, _, #state{killed = {interrupted, Doing}}) -> interrupted(Doing);
+fault(_, _, #state{killed = {exceeded, Error}}) -> Error;
+fault(_, _, #state{killed = {time, Limit}}) ->
     beamtalk_bridge_error:new(<<"eval_limit">>, ["evaluation stopped: time limit of ", seconds(Limit), " reached"],
                               <<"raise it with --eval-timeout">>, #{<<"limit">> => <<"time">>});
-fault(killed, #state{heap = Words}) when Words > 0 ->
-    Megabytes = integer_to_binary(Words * erlang:system_info(wordsize) div 1048576),
-    beamtalk_bridge_error:new(<<"eval_limit">>, ["evaluation stopped: heap limit of ", Megabytes, " MiB reached"],
-                              <<"raise it with --eval-max-heap-mb, or work on a lazy Stream">>,
-                              #{<<"limit">> => <<"heap">>});
-fault(Reason, _) ->
+fault(killed, Pid, #state{heap = Words}) ->
+    case beamtalk_guard:outgrew_heap(Pid) of
+        true -> beamtalk_guard:heap_limit(Words * erlang:system_info(wordsize));
+        false -> failed_exit(killed)
+    end;
+fault(Reason, _, _) -> failed_exit(Reason).
+
+failed_exit(Reason) ->
     beamtalk_bridge_error:of_exception(beamtalk_error:from_caught(exit, Reason, [])).
 
 seconds(Limit) when Limit rem 1000 =:= 0 -> [integer_to_binary(Limit div 1000), " s"];
 seconds(Limit) -> [integer_to_binary(Limit), " ms"].
 
-interrupted() -> beamtalk_bridge_error:new(<<"interrupted">>, "the evaluation was interrupted").
+interrupted(Doing) ->
+    beamtalk_bridge_error:new(<<"interrupted">>, ["the evaluation was interrupted", Doing]).
+
+%% What the evaluation is busy with: nothing to tell unless it waits for an actor.
+doing(#state{evaluator = {Pid, _}}) -> beamtalk_waiting:describe(Pid);
+doing(_) -> "".
 
 bindings_changed(#state{id = Session}) ->
     beamtalk_workspace:bindings_changed(Session).

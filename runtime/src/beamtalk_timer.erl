@@ -64,6 +64,7 @@ ask(#{pid := Pid}, Question) ->
 
 start(Mode, Ms, Block) ->
     Owner = self(),
+    beamtalk_guard:check_process('Timer', case Mode of repeat -> 'every:do:'; _ -> 'after:do:' end),
     Frozen = beamtalk_cell:freeze(Block),
     Pid = spawn_link(fun() ->
                              process_flag(trap_exit, true),

@@ -1,8 +1,8 @@
 %% What actors do and how long it takes: aggregates always, single events while
 %% capture is on.
 %%
-%% Senders record into public tables that this server owns; it only makes the
-%% tables and forgets actors that have ended when there are too many rows. Keys of
+%% Senders record into public tables; this server only forgets actors that have
+%% ended when there are too many rows. Keys of
 %% the answers are Strings.
 -module(beamtalk_tracing).
 -behaviour(gen_server).
@@ -13,7 +13,8 @@
          'class slowMethods:'/2, 'class hotMethods:'/2, 'class errorMethods:'/2,
          'class bottlenecks:'/2, 'class healthFor:'/2, 'class systemHealth'/1, 'class maxEvents'/1,
          'class maxEvents:'/2]).
--export([record/6, started/2, stopped/3, is_stopped/2, flush/0, ensure_started/0]).
+-export([record/6, started/2, stopped/3, is_stopped/2, flush/0]).
+-export([start_link/0, tables/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(CLASS, 'Tracing').
@@ -100,7 +101,6 @@ flush() ->
 
 merge(#row{key = Key, calls = Calls, ok = Ok, errors = Errors, timeouts = Timeouts, total = Total, min = Min,
            max = Max} = Row) ->
-    ensure_started(),
     case ets:insert_new(?MODULE, Row) of
         true -> limit_rows();
         false ->
@@ -157,10 +157,9 @@ limit_rows() ->
 
 -spec is_stopped(pid(), atom()) -> boolean().
 is_stopped(Pid, Class) ->
-    ets:whereis(?MODULE) =/= undefined andalso ets:member(?MODULE, {Pid, Class, stop}).
+    ets:member(?MODULE, {Pid, Class, stop}).
 
 add_event(Pid, Class, Selector, Mode, Duration, Outcome, Max) ->
-    ensure_started(),
     Id = erlang:unique_integer([monotonic]),
     ets:insert(?EVENTS, {Id, erlang:system_time(nanosecond), Pid, Class, Selector, Mode, Duration, Outcome}),
     case ets:info(?EVENTS, size) > Max of
@@ -197,7 +196,6 @@ add_event(Pid, Class, Selector, Mode, Duration, Outcome, Max) ->
 'class disable'(_Class) -> set_enabled(false).
 
 set_enabled(Enabled) ->
-    ensure_started(),
     {_, Max} = settings(),
     persistent_term:put(?SETTINGS, {Enabled, Max}),
     nil.
@@ -213,7 +211,6 @@ set_enabled(Enabled) ->
 -spec 'class maxEvents:'(term(), term()) -> nil.
 'class maxEvents:'(_Class, Max) ->
     beamtalk_argument:positive(Max, ?CLASS, 'maxEvents:'),
-    ensure_started(),
     {Enabled, _} = settings(),
     persistent_term:put(?SETTINGS, {Enabled, Max}),
     drop_oldest(ets:info(?EVENTS, size) - Max),
@@ -230,7 +227,6 @@ settings() ->
 
 -spec 'class clear'(term()) -> nil.
 'class clear'(_Class) ->
-    ensure_started(),
     erase(?KEPT),
     persistent_term:put(?CLEARED, erlang:monotonic_time()),
     ets:delete_all_objects(?MODULE),
@@ -241,20 +237,17 @@ settings() ->
 
 -spec 'class traces'(term()) -> [map()].
 'class traces'(_Class) ->
-    ensure_started(),
     [event(Row) || Row <- lists:reverse(ets:tab2list(?EVENTS))].
 
 -spec 'class tracesFor:'(term(), term()) -> [map()].
 'class tracesFor:'(_Class, Actor) ->
     Pid = pid(Actor, 'tracesFor:'),
-    ensure_started(),
     [event(Row) || Row <- lists:reverse(ets:tab2list(?EVENTS)), element(3, Row) =:= Pid].
 
 -spec 'class tracesFor:selector:'(term(), term(), term()) -> [map()].
 'class tracesFor:selector:'(_Class, Actor, Selector) ->
     Pid = pid(Actor, 'tracesFor:selector:'),
     beamtalk_argument:symbol(Selector, ?CLASS, 'tracesFor:selector:'),
-    ensure_started(),
     [event(Row) || Row <- lists:reverse(ets:tab2list(?EVENTS)),
                    element(3, Row) =:= Pid, element(5, Row) =:= Selector].
 
@@ -308,7 +301,6 @@ top(Count, Selector, Weight) ->
      || {_, #row{key = {Pid, Class, Method}} = Row} <- lists:sublist(Sorted, Count)].
 
 rows() ->
-    ensure_started(),
     flush(),
     with_starts([Row || #row{key = {_, _, _}} = Row <- ets:tab2list(?MODULE)]).
 
@@ -364,25 +356,20 @@ pid(_, Selector) ->
 
 %%% The server
 
--spec ensure_started() -> ok.
-ensure_started() ->
-    case whereis(?MODULE) of
-        undefined ->
-            case gen_server:start({local, ?MODULE}, ?MODULE, [], []) of
-                {ok, _} -> ok;
-                {error, {already_started, _}} -> ok
-            end;
-        _ ->
-            ok
-    end.
+-spec start_link() -> {ok, pid()} | {error, term()}.
+start_link() ->
+    gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
+
+%% Made by the supervisor, so that what was recorded outlives this process.
+-spec tables() -> [{atom(), [term()]}].
+tables() ->
+    [{?EVENTS, [ordered_set, {write_concurrency, true}]},
+     {?MODULE, [set, {keypos, #row.key}, {write_concurrency, true}]}].
 
 -spec init([]) -> {ok, none}.
 init([]) ->
-    %% Whoever starts the server first, it does not belong to that one's output.
-    group_leader(whereis(init), self()),
-    Options = [named_table, public, {write_concurrency, true}],
-    ets:new(?EVENTS, [ordered_set | Options]),
-    ets:new(?MODULE, [set, {keypos, #row.key} | Options]),
+    %% Whoever was here before may have died while pruning.
+    ets:delete(?MODULE, pruning),
     {ok, none}.
 
 -spec handle_call(term(), gen_server:from(), none) -> {reply, ok, none}.

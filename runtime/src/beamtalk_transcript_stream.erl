@@ -7,7 +7,7 @@
 -module(beamtalk_transcript_stream).
 -behaviour(gen_server).
 
--export([start_link/1, start/0, append/2, limit/1, of_program/1]).
+-export([start_link/1, start_current/0, append/2, limit/1, of_program/1]).
 -export(['class current'/1, 'class current:'/2, 'class resetCurrent'/1]).
 -export(['show:'/2, 'showLine:'/2, cr/1, subscribe/1, unsubscribe/1, recent/1, clear/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
@@ -32,10 +32,13 @@ start_link(Config) ->
     {error, beamtalk_error:new(unknown_field, 'TranscriptStream', 'spawnWith:', Message,
                                <<"TranscriptStream declares no fields">>, #{})}.
 
-%% The transcript of a workspace, which belongs to no process.
--spec start() -> {ok, pid()}.
-start() ->
-    gen_server:start(?MODULE, false, []).
+%% The transcript of a workspace. One that is started again is empty, and the current one from then on.
+-spec start_current() -> {ok, pid()}.
+start_current() ->
+    {ok, Pid} = gen_server:start_link(?MODULE, false, []),
+    Class = beamtalk_class:named('TranscriptStream'),
+    'class current:'(Class, beamtalk_actor:reference('TranscriptStream', Pid)),
+    {ok, Pid}.
 
 %% `Transcript' in a program that has a node of its own, where it is standard output.
 -spec of_program(atom()) -> {ok, tuple()} | none.

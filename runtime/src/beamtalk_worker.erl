@@ -14,14 +14,9 @@ start(Image) ->
     beamtalk_boot:prepare_streams(),
     Port = open_port({fd, 0, 3}, [{packet, 4}, binary, eof]),
     persistent_term:put(?MODULE, Port),
-    case beamtalk_class:boot(Image) of
-        ok ->
-            beamtalk_compiler_port:attach(fun ?MODULE:compiler/1),
-            loop(Port, queue:new(), idle);
-        {error, Reason} ->
-            io:format(standard_error, "cannot read the library image: ~0tp~n", [Reason]),
-            halt(70)
-    end.
+    beamtalk_boot:start([{image, Image}]),
+    beamtalk_compiler_port:attach(fun ?MODULE:compiler/1),
+    loop(Port, queue:new(), idle).
 
 %% Send an answer or an event; any process may.
 -spec send(term()) -> ok.

@@ -1,8 +1,7 @@
-%% The live workspace: its process owns the tables of sessions and globals, and is the group leader of
-%% everything that runs outside an evaluation.
+%% The live workspace: its process is the group leader of everything that runs outside an evaluation.
 -module(beamtalk_workspace).
 
--export([start/0, stop/0, is_live/0]).
+-export([start_link/0, init/1, stop/0, is_live/0]).
 -export([adopt/1, leave/1, current_session/0, keeper_of_caller/0, belongs_to_evaluation/0]).
 -export([write/1, bindings_changed/1, capability_refused/3, configure/1, watched/1]).
 -export([global/1, global_names/0, bind/2, unbind/1]).
@@ -12,26 +11,12 @@
 -define(GLOBALS, beamtalk_globals).
 -define(SUPERVISORS, beamtalk_attached_supervisors).
 
-%% Make this node a workspace. The caller's processes write where the workspace says.
--spec start() -> ok.
-start() ->
-    Self = self(),
-    {Pid, Monitor} = spawn_monitor(fun() -> init(Self) end),
-    receive
-        {Pid, ready} -> demonitor(Monitor, [flush]);
-        {'DOWN', Monitor, process, _, Reason} -> exit(Reason)
-    end,
-    group_leader(Pid, self()),
-    persistent_term:put(?MODULE, true),
-    {ok, Transcript} = beamtalk_transcript_stream:start(),
-    Class = beamtalk_class:named('TranscriptStream'),
-    beamtalk_transcript_stream:'class current:'(Class, beamtalk_actor:reference('TranscriptStream', Transcript)),
-    persistent_term:put({beamtalk_capability, refused}, fun ?MODULE:capability_refused/3),
-    beamtalk_compiler_port:attach(fun beamtalk_bridge_compiler:handle/1),
-    ok.
+%% Make this node a workspace.
+-spec start_link() -> {ok, pid()}.
+start_link() -> proc_lib:start_link(?MODULE, init, [self()]).
 
 -spec is_live() -> boolean().
-is_live() -> persistent_term:get(?MODULE, false).
+is_live() -> persistent_term:get(?MODULE, none) =/= none.
 
 %% Stop what is supervised, the latest first.
 -spec stop() -> ok.
@@ -39,13 +24,25 @@ stop() ->
     [beamtalk_supervisor:stop(Supervisor) || Supervisor <- lists:reverse(supervisors())],
     ok.
 
-init(Starter) ->
+-spec init(pid()) -> no_return().
+init(Parent) ->
     register(?MODULE, self()),
-    [ets:new(Name, [named_table, public, set, {read_concurrency, true}])
-     || Name <- [beamtalk_sessions, beamtalk_running, ?KEEPERS, ?GLOBALS]],
-    ets:new(?SUPERVISORS, [named_table, public, ordered_set]),
-    Starter ! {self(), ready},
+    case persistent_term:get(?MODULE, none) of
+        none ->
+            persistent_term:put({beamtalk_capability, refused}, fun ?MODULE:capability_refused/3),
+            beamtalk_compiler_port:attach(fun beamtalk_bridge_compiler:handle/1);
+        Former -> lead_those_of(Former)
+    end,
+    persistent_term:put(?MODULE, self()),
+    proc_lib:init_ack(Parent, {ok, self()}),
     loop().
+
+%% Processes that wrote where another one said write here from now on.
+lead_those_of(Former) ->
+    Self = self(),
+    [group_leader(Self, Pid) || Pid <- processes(), {group_leader, Leader} <- [process_info(Pid, group_leader)],
+                                Leader =:= Former],
+    ok.
 
 loop() ->
     receive
@@ -75,7 +72,7 @@ adopt(Keeper) ->
 -spec leave(pid()) -> ok.
 leave(Keeper) ->
     ets:delete(?KEEPERS, Keeper),
-    Workspace = whereis(?MODULE),
+    Workspace = persistent_term:get(?MODULE),
     [group_leader(Workspace, Pid) || Pid <- processes(), {group_leader, Leader} <- [process_info(Pid, group_leader)],
                                      Leader =:= Keeper],
     ok.
@@ -105,7 +102,7 @@ belongs_to_evaluation() ->
     case keeper_by_leader() of
         none -> ok;
         _ ->
-            group_leader(whereis(?MODULE), self()),
+            group_leader(persistent_term:get(?MODULE), self()),
             ok
     end.
 
@@ -163,7 +160,7 @@ configure(Settings) ->
             beamtalk_limited:set_time(Seconds * 1000);
         _ -> ok
     end,
-    ok.
+    beamtalk_guard:configure(Settings).
 
 %% The daemon watches other channels than before, and these actors.
 -spec watched([binary()]) -> ok.

@@ -8,22 +8,18 @@ session_test_() ->
                    || Test <- [fun values_and_names/0, fun failures_keep_what_was_assigned/0, fun limits/0,
                                fun interrupting/0, fun output_is_joined_and_capped/0,
                                fun credit_pauses_the_writer/0, fun input/0, fun blocks_survive_a_kill/0,
-                               fun large_variables_stay/0, fun unknown_sessions/0]] end}.
+                               fun large_variables_stay/0, fun unknown_sessions/0,
+                               fun a_kill_is_not_a_limit/0, fun binaries_count/0, fun a_killed_keeper_comes_back/0]] end}.
 
 start() ->
-    beamtalk_support:start(),
-    beamtalk_support:define(#{name => 'TranscriptStream', superclass => 'Actor', kind => actor}),
-    Port = open_port({spawn_executable, "/bin/cat"}, [{packet, 4}, binary]),
-    persistent_term:put(beamtalk_bridge, Port),
-    beamtalk_workspace:start(),
-    Port.
+    beamtalk_support:start_workspace().
 
 %% Frames come to the port's owner, and each test has a process of its own.
 connected(Port, Test) ->
     erlang:port_connect(Port, self()),
     Session = integer_to_binary(erlang:unique_integer([positive])),
     put(session, Session),
-    ok = request(0, <<"session-start">>, #{}),
+    ok = beamtalk_bridge_request:start(0, Session, <<"session-start">>, #{}),
     {res, 0, _} = frame(),
     Test().
 
@@ -158,3 +154,35 @@ unknown_sessions() ->
     ok = beamtalk_session_keeper:request(<<"eval">>, 4000, <<"nobody">>, #{}),
     ?assertMatch({err, 4000, #{<<"kind">> := <<"session_not_found">>}}, frame()),
     ?assertEqual(not_mine, beamtalk_session_keeper:request(<<"other">>, 4001, get(session), #{})).
+
+a_kill_is_not_a_limit() ->
+    ?assertMatch({<<"erlang_exit">>, nil}, kind("exit(self(), kill)", #{<<"heap_words">> => 1000000})),
+    ?assertEqual({<<"eval_limit">>, <<"heap">>},
+                 kind("length(lists:seq(1, 100000000))", #{<<"heap_words">> => 1000000})),
+    ?assertEqual(<<"3">>, text("1 + 2")).
+
+%% A string that is doubled lives outside the heap.
+binaries_count() ->
+    Double = "lists:foldl(fun(_, B) -> <<B/binary, B/binary>> end, <<0:4096>>, lists:seq(1, 16))",
+    Limit = #{<<"heap_words">> => 1000000},
+    ?assertEqual({<<"eval_limit">>, <<"heap">>}, kind(set("big", Double), Limit)),
+    ?assertMatch({_, {res, _, _}}, eval("byte_size(lists:foldl(fun(_, B) -> <<B/binary, B/binary>> end, <<0:4096>>, [1, 2]))",
+                                        Limit)),
+    %% What was garbage long ago does not count.
+    ?assertMatch({_, {res, _, _}}, eval("[byte_size(binary:copy(<<0>>, 1000000)) || _ <- lists:seq(1, 100)]", Limit)).
+
+a_killed_keeper_comes_back() ->
+    eval(set("kept", "7")),
+    [{_, Keeper, _, _}] = ets:lookup(beamtalk_sessions, get(session)),
+    Id = erlang:unique_integer([positive]),
+    ok = request(Id, <<"eval">>, #{<<"expression">> => forms("receive after infinity -> ok end")}),
+    beamtalk_support:await(fun() -> ets:member(beamtalk_running, Id) end),
+    [{_, _, Evaluator, _}] = ets:lookup(beamtalk_running, Id),
+    beamtalk_session_keeper:replace(get(session)),
+    beamtalk_support:await(fun() ->
+        [{_, New, _, _}] = ets:lookup(beamtalk_sessions, get(session)),
+        New =/= Keeper
+    end),
+    ?assertMatch({err, Id, #{<<"kind">> := <<"interrupted">>}}, frame()),
+    beamtalk_support:await(fun() -> not is_process_alive(Evaluator) end),
+    ?assertEqual(<<"7">>, text(get_value("kept"))).

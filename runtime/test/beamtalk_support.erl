@@ -6,14 +6,49 @@
 %% adds to what its MethodInfo says, the key `meta' to what the class says about itself.
 -module(beamtalk_support).
 
+-export([start_workspace/0, kill_child/1, await/1]).
 -export([start/0, define/1, forms/1, object/1, root_classes/0, stop_all/1, catch_error/1]).
 
 -spec start() -> ok.
 start() ->
-    beamtalk_registry:ensure_started(),
+    {ok, _} = application:ensure_all_started(beamtalk),
     case beamtalk_class:exists('ProtoObject') of
         true -> ok;
         false -> root_classes()
+    end.
+
+%% A workspace behind a pipe that gives back what is written to it, without the bridge that would read it.
+-spec start_workspace() -> port().
+start_workspace() ->
+    start(),
+    define(#{name => 'TranscriptStream', superclass => 'Actor', kind => actor}),
+    Port = open_port({spawn_executable, "/bin/cat"}, [{packet, 4}, binary]),
+    persistent_term:put(beamtalk_bridge, Port),
+    {ok, {_, Children}} = beamtalk_sup:init(workspace),
+    [{ok, _} = supervisor:start_child(beamtalk_sup, Child) || #{id := Id} = Child <- Children, Id =/= beamtalk_bridge],
+    Port.
+
+%% End a process of the tree; answers the one that took its place.
+-spec kill_child(atom()) -> pid().
+kill_child(Name) ->
+    Former = whereis(Name),
+    Monitor = monitor(process, Former),
+    exit(Former, kill),
+    receive {'DOWN', Monitor, process, Former, _} -> ok end,
+    await(fun() -> is_pid(whereis(Name)) end),
+    whereis(Name).
+
+%% Wait until something holds.
+-spec await(fun(() -> boolean())) -> ok.
+await(Condition) -> await(Condition, erlang:monotonic_time(millisecond) + 5000).
+
+await(Condition, Deadline) ->
+    case Condition() of
+        true -> ok;
+        false ->
+            erlang:monotonic_time(millisecond) < Deadline orelse error(timeout),
+            receive after 2 -> ok end,
+            await(Condition, Deadline)
     end.
 
 %% The part of the library the runtime itself relies on.

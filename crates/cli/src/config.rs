@@ -250,6 +250,8 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
         "read-only-fs" => start.read_only_fs = value.boolean()?,
         "log-level" => start.log_level = value.one_of(&beamtalk_wire::LOG_LEVELS)?,
         "eval-max-heap-mb" => start.eval_max_heap_mb = value.number()?,
+        "node-max-memory-mb" => start.node_max_memory_mb = Some(value.number()?),
+        "max-processes" => start.max_processes = value.number()?.max(1),
         "eval-timeout" => start.eval_timeout_s = value.number()?,
         "compiler-mem-mb" => start.compiler_memory_mb = value.number()?,
         "compiler-timeout" => start.compiler_timeout_s = value.number()?,

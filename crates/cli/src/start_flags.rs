@@ -76,6 +76,12 @@ pub(crate) struct StartFlags {
     /// Heap of an evaluation; 0 is no limit.
     #[arg(long, value_name = "MB")]
     eval_max_heap_mb: Option<u64>,
+    /// Memory of the whole node; 0 is no limit. Half of the machine's if not given.
+    #[arg(long, value_name = "MB")]
+    node_max_memory_mb: Option<u64>,
+    /// Processes that code in the image may have.
+    #[arg(long, value_name = "N")]
+    max_processes: Option<u64>,
     /// Time of an evaluation; 0 is no limit.
     #[arg(long, value_name = "S")]
     eval_timeout: Option<u64>,
@@ -145,6 +151,12 @@ impl StartFlags {
         cover(&mut options.read_only_fs, self.read_only_fs);
         if let Some(megabytes) = self.eval_max_heap_mb {
             options.eval_max_heap_mb = megabytes;
+        }
+        if let Some(megabytes) = self.node_max_memory_mb {
+            options.node_max_memory_mb = Some(megabytes);
+        }
+        if let Some(processes) = self.max_processes {
+            options.max_processes = processes;
         }
         if let Some(seconds) = self.eval_timeout {
             options.eval_timeout_s = seconds;

@@ -4,6 +4,8 @@
 mod apart;
 #[path = "workspace/boundary.rs"]
 mod boundary;
+#[path = "workspace/containment.rs"]
+mod containment;
 #[path = "workspace/editing.rs"]
 mod editing;
 #[path = "workspace/faults.rs"]

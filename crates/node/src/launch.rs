@@ -87,7 +87,7 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
         .arg(erlang.program())
         .current_dir(&options.directory);
     // An interrupt is the parent's business; its end closes the pipe.
-    command.arg("+Bi");
+    command.args(["+Bi", "+P", PROCESSES]);
     add_flags(&mut command, runtime);
     let disabled = options.disabled_capabilities.join(",");
     command.args(["-noinput", "-beamtalk", "disabled_capabilities"]);
@@ -126,6 +126,25 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
     }
     command
 }
+
+/// A printer: one request on descriptor 0, its answer on descriptor 3. It starts nothing of the runtime, and a heap that
+/// grows too large ends it.
+pub(crate) fn printer_command(erlang: &Erlang, runtime: &Runtime, heap_words: u64) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "exec \"$0\" \"$@\" 3>&1 1>&2"])
+        .arg(erlang.program());
+    command
+        .args(["+Bi", "+hmaxel", "false", "+hmax"])
+        .arg(heap_words.to_string());
+    add_flags(&mut command, runtime);
+    command.args(["-noinput", "-s", "beamtalk_boot", "printer"]);
+    command
+}
+
+/// Processes the VM has room for. The workspace's users get half of them at most, so that raw processes of Erlang, which
+/// nobody is asked about, meet the guard before they meet the end of the table.
+const PROCESSES: &str = "524288";
 
 /// A crash dump is for reading, not for keeping a whole image.
 const CRASH_DUMP_LIMIT: &str = "67108864";

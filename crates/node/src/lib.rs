@@ -9,6 +9,7 @@ mod erlang;
 mod error;
 mod launch;
 mod link;
+mod printer;
 mod worker;
 
 pub use embedded::{LIBRARY_HASH, Runtime, library_sources};
@@ -16,4 +17,5 @@ pub use erlang::{Erlang, INSTALL_COMMAND, OLDEST_RELEASE};
 pub use error::Error;
 pub use launch::{DistributionFlags, script_command};
 pub use link::{Answer, NodeLink, NodeMessage, NodeOptions, Reply};
+pub use printer::{PrintError, PrinterLimits, print_forms};
 pub use worker::Worker;

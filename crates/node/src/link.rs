@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use beamtalk_etf::Term;
@@ -24,6 +24,14 @@ use frame::Incoming;
 
 /// How long the rest of a pipe, or the end of a node that closed its pipe, is waited for.
 const DRAIN: Duration = Duration::from_secs(1);
+
+/// Bytes that may wait for a node that does not read; then requests are refused.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of output of one request that may wait to be taken. The node sends no more than it has credit for, which is far
+/// less; code in it that writes to the pipe by itself loses the rest.
+const OUTPUT_BYTES: usize = 4 * 1024 * 1024;
+/// What the node says by itself and nobody has looked at yet; then the pipe fills, and its writers wait.
+const MESSAGES: usize = 1_024;
 
 /// How the node of a workspace is started.
 #[derive(Debug)]
@@ -48,6 +56,17 @@ pub enum Answer {
     Failed(Term),
     /// The node ended before it answered.
     NodeGone(Option<ExitStatus>),
+}
+
+impl Answer {
+    /// What an answer counts among those that wait. There is one outcome, which always has room.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Out(bytes) => bytes.len().max(64),
+            Self::NeedInput(prompt) => prompt.len().max(64),
+            Self::Done(_) | Self::Failed(_) | Self::NodeGone(_) => 0,
+        }
+    }
 }
 
 /// How a node ended; without a status where nobody could ask for it.
@@ -82,6 +101,23 @@ pub enum NodeMessage {
 pub struct Reply {
     id: u64,
     answers: mpsc::UnboundedReceiver<Answer>,
+    /// Bytes of output in `answers`.
+    waiting: Arc<AtomicUsize>,
+    node: Weak<Shared>,
+}
+
+/// Nobody wants the answer any more: the node need not work on it.
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(node) = self.node.upgrade()
+            && lock(&node.open).requests.remove(&self.id).is_some()
+        {
+            node.control(
+                "cancel",
+                Term::Map(vec![(Term::binary("id"), Term::Integer(self.id.cast_signed()))]),
+            );
+        }
+    }
 }
 
 impl Reply {
@@ -92,7 +128,11 @@ impl Reply {
 
     /// The next answer; `None` after the last.
     pub async fn next(&mut self) -> Option<Answer> {
-        self.answers.recv().await
+        let answer = self.answers.recv().await;
+        if let Some(answer) = &answer {
+            self.waiting.fetch_sub(answer.weight(), Ordering::Relaxed);
+        }
+        answer
     }
 
     /// Skip output and wait for the outcome.
@@ -119,7 +159,9 @@ struct Shared {
     pid: u32,
     next_id: AtomicU64,
     frames: mpsc::UnboundedSender<Vec<u8>>,
-    commands: mpsc::UnboundedSender<Control>,
+    /// Bytes in `frames`.
+    waiting: Arc<AtomicUsize>,
+    commands: mpsc::Sender<Control>,
     open: Arc<Mutex<Open>>,
     exited: watch::Receiver<Option<Ended>>,
 }
@@ -127,9 +169,30 @@ struct Shared {
 /// Requests that have not had their last answer.
 #[derive(Debug, Default)]
 struct Open {
-    requests: BTreeMap<u64, mpsc::UnboundedSender<Answer>>,
+    requests: BTreeMap<u64, Waiter>,
     /// Set once the node has ended: later requests fail at once.
     ended: Option<Ended>,
+}
+
+/// Who waits for the answers to a request.
+#[derive(Debug)]
+struct Waiter {
+    answers: mpsc::UnboundedSender<Answer>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    fn write(&self, frame: Vec<u8>) {
+        self.waiting.fetch_add(frame.len(), Ordering::Relaxed);
+        drop(self.frames.send(frame));
+    }
+
+    fn control(&self, name: &str, args: Term) {
+        let frame = Term::tuple([Term::atom("ctl"), Term::atom(name), args]);
+        if let Ok(bytes) = frame::encode(&frame) {
+            self.write(bytes);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -144,7 +207,7 @@ impl NodeLink {
         erlang: &Erlang,
         runtime: &Runtime,
         options: NodeOptions,
-    ) -> Result<(Self, mpsc::UnboundedReceiver<NodeMessage>), Error> {
+    ) -> Result<(Self, mpsc::Receiver<NodeMessage>), Error> {
         let broken = |cause| Error::ErlangBroken {
             program: erlang.program().to_owned(),
             cause,
@@ -163,11 +226,12 @@ impl NodeLink {
             return Err(Error::NodeGone { status: None });
         };
         let (frames, outgoing) = mpsc::unbounded_channel();
-        let (commands, controls) = mpsc::unbounded_channel();
-        let (messages, receiver) = mpsc::unbounded_channel();
+        let (commands, controls) = mpsc::channel(1);
+        let (messages, receiver) = mpsc::channel(MESSAGES);
+        let waiting = Arc::new(AtomicUsize::new(0));
         let (exited_sender, exited) = watch::channel(None);
         let open = Arc::new(Mutex::new(Open::default()));
-        let writer = tokio::spawn(write_frames(requests, outgoing));
+        let writer = tokio::spawn(write_frames(requests, outgoing, Arc::clone(&waiting)));
         let reader = Reader {
             open: Arc::clone(&open),
             messages,
@@ -177,6 +241,7 @@ impl NodeLink {
             pid,
             next_id: AtomicU64::new(1),
             frames,
+            waiting,
             commands,
             open,
             exited,
@@ -191,8 +256,43 @@ impl NodeLink {
 
     /// Ask the node something, for a session or for none.
     pub fn request(&self, session: Option<&str>, op: &str, args: Term) -> Reply {
+        if self.shared.waiting.load(Ordering::Relaxed) > WAITING_BYTES {
+            let (sender, reply) = self.reply();
+            drop(sender.answers.send(Answer::Failed(frame::refusal(
+                "busy",
+                "the node does not read what was sent to it",
+            ))));
+            return reply;
+        }
+        self.send(session, op, args)
+    }
+
+    /// Ask for a sign of life, however much waits already.
+    pub fn ping(&self) -> Reply {
+        self.send(None, "ping", Term::Map(Vec::new()))
+    }
+
+    /// A new number, and both ends of its answers.
+    fn reply(&self) -> (Waiter, Reply) {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answers) = mpsc::unbounded_channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let waiter = Waiter {
+            answers: sender,
+            waiting: Arc::clone(&waiting),
+        };
+        let reply = Reply {
+            id,
+            answers,
+            waiting,
+            node: Arc::downgrade(&self.shared),
+        };
+        (waiter, reply)
+    }
+
+    fn send(&self, session: Option<&str>, op: &str, args: Term) -> Reply {
+        let (waiter, reply) = self.reply();
+        let id = reply.id;
         let frame = Term::tuple([
             Term::atom("req"),
             Term::Integer(id.cast_signed()),
@@ -204,23 +304,20 @@ impl NodeLink {
             Ok(bytes) => {
                 let mut open = lock(&self.shared.open);
                 if let Some(Ended { status }) = open.ended {
-                    drop(sender.send(Answer::NodeGone(status)));
+                    drop(waiter.answers.send(Answer::NodeGone(status)));
                 } else {
-                    open.requests.insert(id, sender);
-                    drop(self.shared.frames.send(bytes));
+                    open.requests.insert(id, waiter);
+                    self.shared.write(bytes);
                 }
             }
-            Err(refusal) => drop(sender.send(Answer::Failed(refusal))),
+            Err(refusal) => drop(waiter.answers.send(Answer::Failed(refusal))),
         }
-        Reply { id, answers }
+        reply
     }
 
     /// Tell the node something that has no answer.
     pub fn control(&self, name: &str, args: Term) {
-        let frame = Term::tuple([Term::atom("ctl"), Term::atom(name), args]);
-        if let Ok(bytes) = frame::encode(&frame) {
-            drop(self.shared.frames.send(bytes));
-        }
+        self.shared.control(name, args);
     }
 
     /// Allow an evaluation that many more bytes of output.
@@ -252,12 +349,13 @@ impl NodeLink {
 
     /// End the node at once.
     pub fn kill(&self) {
-        drop(self.shared.commands.send(Control::Kill));
+        // One order is enough: whoever came first ends the node too.
+        drop(self.shared.commands.try_send(Control::Kill));
     }
 
     /// Close the pipe, give the node time to end in order, then kill it. Answers when it is gone.
     pub async fn stop(&self, grace: Duration) -> Option<ExitStatus> {
-        drop(self.shared.commands.send(Control::CloseAndWait(grace)));
+        drop(self.shared.commands.try_send(Control::CloseAndWait(grace)));
         self.exited().await
     }
 
@@ -276,7 +374,11 @@ fn lock(open: &Mutex<Open>) -> std::sync::MutexGuard<'_, Open> {
 }
 
 /// Frames leave one after another; many small ones share a write.
-async fn write_frames(mut pipe: ChildStdin, mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
+async fn write_frames(
+    mut pipe: ChildStdin,
+    mut frames: mpsc::UnboundedReceiver<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+) {
     let mut batch = Vec::new();
     while let Some(frame) = frames.recv().await {
         batch.clear();
@@ -290,12 +392,13 @@ async fn write_frames(mut pipe: ChildStdin, mut frames: mpsc::UnboundedReceiver<
         if pipe.write_all(&batch).await.is_err() {
             return;
         }
+        waiting.fetch_sub(batch.len(), Ordering::Relaxed);
     }
 }
 
 struct Reader {
     open: Arc<Mutex<Open>>,
-    messages: mpsc::UnboundedSender<NodeMessage>,
+    messages: mpsc::Sender<NodeMessage>,
 }
 
 impl Reader {
@@ -306,7 +409,7 @@ impl Reader {
         while let Some(incoming) = frame::read(&mut pipe, &mut buffer).await {
             match incoming {
                 Incoming::Answer(id, answer) => self.deliver(id, answer),
-                Incoming::Message(message) => drop(self.messages.send(message)),
+                Incoming::Message(message) => drop(self.messages.send(message).await),
             }
         }
     }
@@ -314,21 +417,28 @@ impl Reader {
     fn deliver(&self, id: u64, answer: Answer) {
         let mut open = lock(&self.open);
         let is_last = !matches!(answer, Answer::Out(_) | Answer::NeedInput(_));
-        if let Some(waiting) = open.requests.get(&id) {
-            drop(waiting.send(answer));
+        if let Some(waiter) = open.requests.get(&id) {
+            let weight = answer.weight();
+            if weight == 0 || waiter.waiting.load(Ordering::Relaxed) + weight <= OUTPUT_BYTES {
+                waiter.waiting.fetch_add(weight, Ordering::Relaxed);
+                drop(waiter.answers.send(answer));
+            }
         }
         if is_last {
             open.requests.remove(&id);
         }
     }
 
-    fn finish(&self, status: Option<ExitStatus>) {
-        let mut open = lock(&self.open);
-        open.ended = Some(Ended { status });
-        for (_, waiting) in std::mem::take(&mut open.requests) {
-            drop(waiting.send(Answer::NodeGone(status)));
+    async fn finish(&self, status: Option<ExitStatus>) {
+        let requests = {
+            let mut open = lock(&self.open);
+            open.ended = Some(Ended { status });
+            std::mem::take(&mut open.requests)
+        };
+        for (_, waiter) in requests {
+            drop(waiter.answers.send(Answer::NodeGone(status)));
         }
-        drop(self.messages.send(NodeMessage::Exited(status)));
+        drop(self.messages.send(NodeMessage::Exited(status)).await);
     }
 }
 
@@ -338,7 +448,7 @@ async fn own_node(
     replies: ChildStdout,
     reader: Reader,
     writer: tokio::task::JoinHandle<()>,
-    mut controls: mpsc::UnboundedReceiver<Control>,
+    mut controls: mpsc::Receiver<Control>,
     exited: watch::Sender<Option<Ended>>,
 ) {
     let mut reading = std::pin::pin!(reader.run(replies));
@@ -358,15 +468,12 @@ async fn own_node(
         () = &mut reading => end(&mut child, DRAIN).await,
     };
     writer.abort();
-    reader.finish(status);
     exited.send_replace(Some(Ended { status }));
+    reader.finish(status).await;
 }
 
 /// Waits for the order to end the node; answers how long it may take to end by itself.
-async fn commanded(
-    controls: &mut mpsc::UnboundedReceiver<Control>,
-    writer: &tokio::task::JoinHandle<()>,
-) -> Duration {
+async fn commanded(controls: &mut mpsc::Receiver<Control>, writer: &tokio::task::JoinHandle<()>) -> Duration {
     match controls.recv().await {
         Some(Control::Kill) => Duration::ZERO,
         Some(Control::CloseAndWait(grace)) => {

@@ -25,6 +25,10 @@ pub const BROWSER_LOGIN: Duration = Duration::from_hours(12);
 
 /// Heap of an evaluation in MiB, its output and its printed value in bytes.
 pub const EVAL_HEAP_MIB: u64 = 512;
+/// Processes that code of users may have, half of what the VM has room for.
+pub const MAX_PROCESSES: u64 = 250_000;
+/// How long a question that changes nothing may take, whoever works on it.
+pub const READ_TIME: Duration = Duration::from_secs(45);
 pub const EVAL_OUTPUT: usize = 1024 * 1024;
 pub const EVAL_TEXT: usize = 64 * 1024;
 /// Time of an evaluation that an editor or an AI agent asked for.

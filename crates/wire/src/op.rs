@@ -158,6 +158,23 @@ impl Op {
             kind => Some(kind),
         }
     }
+
+    /// Reads, and others have to work for the answer: the node, a compiler. What the daemon knows itself is no question.
+    pub fn is_question(self) -> bool {
+        self.access() == Access::Read
+            && !matches!(
+                self,
+                Self::Sessions
+                    | Self::Changes
+                    | Self::Dirty
+                    | Self::Diff
+                    | Self::ReloadFindings
+                    | Self::Subscribe
+                    | Self::Unsubscribe
+                    | Self::Describe
+                    | Self::Health
+            )
+    }
 }
 
 #[cfg(test)]

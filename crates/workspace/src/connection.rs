@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use beamtalk_wire::{Channel, ErrorBody, Request, failure, limits, push};
+use beamtalk_wire::{Channel, ErrorBody, Request, Role, failure, limits, push};
 use serde_json::json;
+use tokio::sync::Mutex;
 
 use crate::gate::Admitted;
 use crate::ops::{self, Caller, Sink};
@@ -51,6 +52,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
     );
     tokio::task::spawn_local(tell_state(workspace.clone(), outgoing.clone()));
     let open = Rc::new(RefCell::new(BTreeSet::new()));
+    let reading = Rc::new(Mutex::new(()));
     if outgoing.send(greeting.to_string()).await.is_ok() {
         while let Some(text) = incoming.recv().await {
             let caller = Caller {
@@ -71,7 +73,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
                         request,
                         sink,
                         outgoing.clone(),
-                        open.clone(),
+                        (open.clone(), reading.clone()),
                     );
                     tokio::task::spawn_local(task);
                 }
@@ -134,12 +136,20 @@ async fn answer(
     request: Request,
     sink: Sink,
     outgoing: crate::gate::Outgoing,
-    open: Rc<RefCell<BTreeSet<String>>>,
+    (open, reading): (Rc<RefCell<BTreeSet<String>>>, Rc<Mutex<()>>),
 ) {
     // The one the request was about.
     let session = request.session.clone();
     let session = session.unwrap_or_else(|| caller.session.id.clone());
-    let outcome = ops::perform(&workspace, &caller, &request, &sink).await;
+    let outcome = if request.op.is_question() {
+        tokio::select! {
+            outcome = question(&workspace, &caller, &request, &sink, &reading) => outcome,
+            // Work for a client that left ends with the future.
+            () = outgoing.closed() => return,
+        }
+    } else {
+        ops::perform(&workspace, &caller, &request, &sink).await
+    };
     let is_closing = request.op == beamtalk_wire::Op::Close && outcome.is_ok();
     let message = match outcome {
         Ok(answer) => beamtalk_wire::answer(&request.id, Some(&session), answer.fields, &answer.flags),
@@ -154,6 +164,33 @@ async fn answer(
     let _ = outgoing.send(text).await;
     if is_closing {
         outgoing.close(1000, "session closed");
+    }
+}
+
+/// A question that others work on: one at a time for each connection, few for all observers, and not for long.
+async fn question(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+    sink: &Sink,
+    reading: &Mutex<()>,
+) -> Result<ops::Answer, ErrorBody> {
+    let work = async {
+        let _turn = reading.lock().await;
+        let _place = match caller.role {
+            Role::Observer => workspace.observing.acquire().await.ok(),
+            Role::Owner => None,
+        };
+        ops::perform(workspace, caller, request, sink).await
+    };
+    match tokio::time::timeout(limits::READ_TIME, work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(ErrorBody::new(
+            "read_limit",
+            format!("the question took more than {} s", limits::READ_TIME.as_secs()),
+        )
+        .hint("ask for less at a time")
+        .detail("limit", "time")),
     }
 }
 

@@ -201,11 +201,7 @@ fn invalid(cause: impl std::fmt::Display) -> ErrorBody {
 /// Everything `workspace status --json` prints.
 async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
     let mut fields = workspace.health();
-    let node = workspace
-        .image
-        .call("", "health", beamtalk_etf::Term::Map(Vec::new()))
-        .await;
-    if let Ok(node) = node {
+    if let Ok(node) = crate::ops::numbers(workspace).await {
         for (key, value) in node {
             fields.entry(key).or_insert(value);
         }

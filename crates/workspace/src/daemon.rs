@@ -3,6 +3,7 @@
 mod classes;
 mod life;
 mod log;
+mod memory;
 mod node;
 
 use std::cell::{Cell, RefCell};
@@ -23,7 +24,7 @@ use log::DaemonLog;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::LocalSet;
 
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
@@ -295,6 +296,9 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         log_level: options.log_level.clone(),
         transcript: options.transcript,
         compiler_timeout_s: options.compiler_timeout_s,
+        compiler_memory_mb: options.compiler_memory_mb,
+        max_processes: options.max_processes,
+        memory_mb: options.node_max_memory_mb.unwrap_or_else(memory::half),
     });
     let messages = image.start().map_err(StartError::Failed)?;
 
@@ -379,6 +383,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         reinstalled: Cell::new(None),
         classes_changed: Notify::new(),
         findings: RefCell::new(FxHashMap::default()),
+        observing: Semaphore::new(1),
         connections: RefCell::new(BTreeMap::new()),
         next_connection: Cell::new(1),
         started: Instant::now(),
@@ -453,7 +458,8 @@ fn compiler_limits(options: &StartOptions) -> CompilerLimits {
         time: Duration::from_secs(options.compiler_timeout_s),
         cpu: beamtalk_wire::limits::COMPILER_CPU,
         workers: match options.compiler_pool {
-            0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(4)),
+            // Never one alone: an observer's job must not keep the owner waiting.
+            0 => std::thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 4)),
             workers => workers,
         },
     }

@@ -7,14 +7,17 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
-use beamtalk_node::{Answer, DistributionFlags, Erlang, NodeLink, NodeMessage, NodeOptions, Reply, Runtime};
+use beamtalk_node::{
+    Answer, DistributionFlags, Erlang, NodeLink, NodeMessage, NodeOptions, PrintError, PrinterLimits, Reply,
+    Runtime, print_forms,
+};
 use beamtalk_storage::RotatingLog;
 use beamtalk_wire::ErrorBody;
 use rustix::pipe::PipeFlags;
 use serde_json::{Map, Value};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::Receiver as Messages;
 
 use crate::terms;
 
@@ -58,6 +61,10 @@ pub(crate) struct NodeSetup {
     pub log_level: String,
     pub transcript: u64,
     pub compiler_timeout_s: u64,
+    pub compiler_memory_mb: u64,
+    pub max_processes: u64,
+    /// What the node may take as a whole; 0 is no limit.
+    pub memory_mb: u64,
 }
 
 pub(crate) struct Image {
@@ -85,7 +92,7 @@ impl Image {
     }
 
     /// Start the node; it boots while the caller goes on.
-    pub(crate) fn start(&self) -> Result<UnboundedReceiver<NodeMessage>, ErrorBody> {
+    pub(crate) fn start(&self) -> Result<Messages<NodeMessage>, ErrorBody> {
         let failed = |cause: String| ErrorBody::new("node_down", format!("the node did not start: {cause}"));
         let log = self.log_pipe().map_err(|cause| failed(cause.to_string()))?;
         let options = NodeOptions {
@@ -104,6 +111,8 @@ impl Image {
             ("log_level", Term::binary(&self.setup.log_level)),
             ("transcript", number(self.setup.transcript)),
             ("compiler_timeout", number(self.setup.compiler_timeout_s)),
+            ("max_processes", number(self.setup.max_processes)),
+            ("memory_mb", number(self.setup.memory_mb)),
         ]);
         link.control("boot", settings);
         *self.link.borrow_mut() = Some(link);
@@ -224,6 +233,53 @@ impl Image {
             Err(Answer::Failed(error)) => Err(error_body(terms::to_object(&error))),
             Err(_) => Err(Self::gone()),
         }
+    }
+
+    /// The same, for what the node answers at once or not at all.
+    pub(crate) async fn call_within(
+        &self,
+        limit: Duration,
+        session: &str,
+        op: &str,
+        arguments: Term,
+    ) -> Result<Map<String, Value>, ErrorBody> {
+        match tokio::time::timeout(limit, self.call(session, op, arguments)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                Err(ErrorBody::new("timeout", "the node did not answer in time").detail("limit", "time"))
+            }
+        }
+    }
+
+    /// A session whose process in the node does not answer gets another, with the variables it had.
+    pub(crate) fn replace_session(&self, session: &str) {
+        if let Some(link) = self.link() {
+            link.control("replace", terms::map([("session", Term::binary(session))]));
+        }
+    }
+
+    /// Generated code as text, by a node of its own: it makes no atoms here, and is ended when it takes too much.
+    pub(crate) async fn print(&self, request: &Term) -> Result<String, ErrorBody> {
+        let limits = PrinterLimits {
+            memory_mib: self.setup.compiler_memory_mb,
+            time: Duration::from_secs(self.setup.compiler_timeout_s),
+        };
+        let printed = print_forms(&self.setup.erlang, &self.setup.runtime, request, limits).await;
+        printed.map_err(|cause| {
+            let limit = match &cause {
+                PrintError::Time(_) => "time",
+                PrintError::Memory(_) => "memory",
+                PrintError::Node(_) => return ErrorBody::new("internal_error", cause.to_string()),
+            };
+            ErrorBody::new("compiler_limit", cause.to_string())
+                .hint("ask for one class or method at a time")
+                .detail("limit", limit)
+        })
+    }
+
+    /// What the node may take as a whole, in bytes.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        Some(self.setup.memory_mb * 1024 * 1024).filter(|limit| *limit > 0)
     }
 
     /// A request was open when the node ended.

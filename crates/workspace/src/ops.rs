@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use beamtalk_wire::{ErrorBody, Op, Request, Role};
 
+pub(crate) use describe::numbers;
 pub(crate) use edit::{compile_evaluation, of_image};
 pub(crate) use load::{load_image, load_project};
 pub(crate) use restore::{after_node_exit, reinstall, tell_waiting, waiting};

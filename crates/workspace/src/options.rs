@@ -36,6 +36,10 @@ pub struct StartOptions {
     pub read_only_fs: bool,
     /// 0 is no limit.
     pub eval_max_heap_mb: u64,
+    /// What the node may take as a whole; 0 is no limit, none half of the machine.
+    pub node_max_memory_mb: Option<u64>,
+    /// Processes that code of users may have.
+    pub max_processes: u64,
     /// Seconds; 0 is no limit.
     pub eval_timeout_s: u64,
     pub audit_text: bool,
@@ -82,6 +86,8 @@ impl Default for StartOptions {
             no_http: false,
             read_only_fs: false,
             eval_max_heap_mb: limits::EVAL_HEAP_MIB,
+            node_max_memory_mb: None,
+            max_processes: limits::MAX_PROCESSES,
             eval_timeout_s: 0,
             audit_text: false,
             audit_required: false,
@@ -107,6 +113,8 @@ impl StartOptions {
         json!({
             "eval_max_heap_mb": self.eval_max_heap_mb,
             "eval_timeout_s": self.eval_timeout_s,
+            "node_max_memory_mb": self.node_max_memory_mb,
+            "max_processes": self.max_processes,
             "compiler_memory_mb": self.compiler_memory_mb,
             "compiler_timeout_s": self.compiler_timeout_s,
             "idle_timeout_s": if self.persistent { Value::Null } else { self.idle_timeout_s.into() },

@@ -12,7 +12,7 @@ use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
 use beamtalk_wire::{Access, Channel, ErrorBody, LOG_LEVELS, Request, push};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
 use crate::changes::ChangeLog;
@@ -64,6 +64,8 @@ pub(crate) struct Workspace {
     /// Findings of the last checks, by class.
     pub findings: RefCell<FxHashMap<String, Vec<Value>>>,
     pub autoflush: Cell<bool>,
+    /// Places for the questions of observers: they share one worker, and the owner has the others.
+    pub(crate) observing: Semaphore,
     pub(crate) connections: RefCell<BTreeMap<ConnectionId, Guest>>,
     pub(crate) next_connection: Cell<ConnectionId>,
     pub(crate) started: Instant,

@@ -12,7 +12,7 @@ async fn lives_on(connection: &beamtalk_client::Connection) {
 }
 
 /// Evaluate until the node is back.
-async fn wait_for_node(connection: &beamtalk_client::Connection) {
+pub(crate) async fn wait_for_node(connection: &beamtalk_client::Connection) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while eval(connection, "2 + 3").await.get("value") != Some(&json!(5)) {
         assert!(Instant::now() < deadline, "the node did not come back");

@@ -32,16 +32,19 @@ pub(super) fn encode(term: &Term) -> Result<Vec<u8>, Term> {
             frame.extend_from_slice(&body);
             Ok(frame)
         }
-        Ok(_) | Err(_) => Err(Term::Map(vec![
-            (Term::binary("kind"), Term::binary("message_too_large")),
-            (
-                Term::binary("message"),
-                Term::binary(format!(
-                    "a request of {length} bytes is over the limit of {FRAME_LIMIT}"
-                )),
-            ),
-        ])),
+        Ok(_) | Err(_) => Err(refusal(
+            "message_too_large",
+            &format!("a request of {length} bytes is over the limit of {FRAME_LIMIT}"),
+        )),
     }
+}
+
+/// An error as the node would send it.
+pub(super) fn refusal(kind: &str, message: &str) -> Term {
+    Term::Map(vec![
+        (Term::binary("kind"), Term::binary(kind)),
+        (Term::binary("message"), Term::binary(message)),
+    ])
 }
 
 /// The next frame; `None` at the end of the pipe.

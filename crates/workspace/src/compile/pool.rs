@@ -68,6 +68,13 @@ struct Worker {
     told: Told,
 }
 
+/// Work nobody waits for any more ends with its worker.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.child.kill();
+    }
+}
+
 /// Why a worker gave no answer.
 enum Failure {
     Time,

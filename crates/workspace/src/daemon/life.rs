@@ -113,8 +113,8 @@ async fn is_idle(workspace: &Workspace, last_work: &mut Option<u64>) -> bool {
         return false;
     }
     // Work of the image itself: actors that go on handling messages.
-    let health = workspace.image.call("", "health", Term::Map(Vec::new())).await;
-    let work = health
+    let work = crate::ops::numbers(workspace)
+        .await
         .ok()
         .and_then(|health| health.get("messages").and_then(Value::as_u64));
     if work != *last_work {

@@ -1,17 +1,20 @@
 //! Keeping the node alive: its messages, its restarts, and the project in it.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
-use beamtalk_node::NodeMessage;
+use beamtalk_node::{NodeLink, NodeMessage};
 use beamtalk_wire::{Channel, ErrorBody, Op, Request, Role};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{sleep, timeout};
 
+use super::memory;
 use crate::audit::Event;
 use crate::cluster;
 use crate::cluster::ports::Registration;
@@ -20,6 +23,14 @@ use crate::ops::{self, Caller, Sink};
 use crate::project::{BuildFailure, ProjectImage};
 use crate::terms;
 use crate::workspace::Workspace;
+
+/// How long the node may take for a sign of life, and how often it may miss one in a row.
+const PULSE: Duration = Duration::from_secs(2);
+const MISSED: u32 = 3;
+/// How often the memory the system has given to the node is looked at.
+const MEMORY_CHECK: Duration = Duration::from_millis(500);
+/// Questions of the image that are worked on at a time; more are refused.
+const OPEN_QUESTIONS: usize = 256;
 
 /// What building gave, if it was tried.
 pub(super) type Built = Option<Result<Option<ProjectImage>, BuildFailure>>;
@@ -42,7 +53,7 @@ pub enum ClusterError {
 /// has booted.
 pub(super) fn keep(
     workspace: Rc<Workspace>,
-    messages: UnboundedReceiver<NodeMessage>,
+    messages: Receiver<NodeMessage>,
 ) -> impl Future<Output = Result<(), String>> {
     let (booted, boot) = oneshot::channel();
     tokio::task::spawn_local(run(workspace, messages, booted));
@@ -51,7 +62,7 @@ pub(super) fn keep(
 
 async fn run(
     workspace: Rc<Workspace>,
-    mut messages: UnboundedReceiver<NodeMessage>,
+    mut messages: Receiver<NodeMessage>,
     booted: oneshot::Sender<Result<(), String>>,
 ) {
     let mut booted = Some(booted);
@@ -97,14 +108,36 @@ async fn run(
 /// Serve one node until it ends; answers why it did.
 async fn attend(
     workspace: &Rc<Workspace>,
-    messages: &mut UnboundedReceiver<NodeMessage>,
+    messages: &mut Receiver<NodeMessage>,
     booted: &mut Option<oneshot::Sender<Result<(), String>>>,
 ) -> String {
-    while let Some(message) = messages.recv().await {
+    let Some(link) = workspace.image.link() else {
+        return "it did not start".to_owned();
+    };
+    let has_started = Rc::new(Notify::new());
+    let mut trouble = std::pin::pin!(trouble(workspace, &link, &has_started));
+    // Why it ends, known before it does.
+    let mut told = None;
+    let questions = Rc::new(Cell::new(0));
+    loop {
+        let message = tokio::select! {
+            message = messages.recv() => message,
+            reason = &mut trouble, if told.is_none() => {
+                told = Some(reason);
+                link.kill();
+                continue;
+            }
+        };
+        let Some(message) = message else {
+            return told.unwrap_or_else(|| "its pipe ended".to_owned());
+        };
         match message {
             NodeMessage::Event { channel, name, data } => {
                 if channel == "workspace" && name == "node_started" {
+                    has_started.notify_one();
                     started(workspace, booted);
+                } else if channel == "workspace" && name == "giving_up" {
+                    told = terms::to_json(&data)["reason"].as_str().map(str::to_owned);
                 } else {
                     event(workspace, &channel, &name, &data);
                 }
@@ -115,15 +148,76 @@ async fn attend(
                 op,
                 args,
             } => {
-                tokio::task::spawn_local(answer(workspace.clone(), number, session, op, args));
+                if questions.get() >= OPEN_QUESTIONS {
+                    let busy = ErrorBody::new(
+                        "busy",
+                        format!("{OPEN_QUESTIONS} questions of the image are open"),
+                    );
+                    link.answer(number, Err(terms::from_json(&json!(busy))));
+                    continue;
+                }
+                questions.set(questions.get() + 1);
+                let (workspace, questions) = (workspace.clone(), questions.clone());
+                tokio::task::spawn_local(async move {
+                    answer(workspace, number, session, op, args).await;
+                    questions.set(questions.get() - 1);
+                });
             }
             NodeMessage::DamagedFrame(reason) => tracing::warn!("the node sent a damaged frame: {reason}"),
             NodeMessage::Exited(status) => {
-                return status.map_or_else(|| "unknown reason".to_owned(), |status| status.to_string());
+                let status = status.map_or_else(|| "unknown reason".to_owned(), |status| status.to_string());
+                return told.map_or_else(|| status.clone(), |reason| format!("{reason} ({status})"));
             }
         }
     }
-    "its pipe ended".to_owned()
+}
+
+/// Until the node has to be ended, and why.
+async fn trouble(workspace: &Workspace, link: &NodeLink, has_started: &Notify) -> String {
+    let limit = Duration::from_secs(workspace.options.start_timeout_s.max(1));
+    if timeout(limit, has_started.notified()).await.is_err() {
+        return format!("it did not boot within {} s", limit.as_secs());
+    }
+    tokio::select! {
+        () = silence(link) => format!("it gave no sign of life for {} s", PULSE.as_secs() * u64::from(MISSED)),
+        limit = outgrown(workspace, link) => {
+            format!("it holds more than its memory limit of {} MiB", limit / (1024 * 1024))
+        }
+    }
+}
+
+/// Until the node misses several signs of life in a row. Each is waited for by itself, so that a daemon that was held up
+/// (or a machine that slept) does not take its own pause for the node's.
+async fn silence(link: &NodeLink) {
+    loop {
+        let mut sign = std::pin::pin!(link.ping().outcome());
+        let mut missed = 0;
+        while timeout(PULSE, &mut sign).await.is_err() {
+            missed += 1;
+            if missed == MISSED {
+                return;
+            }
+        }
+        sleep(PULSE).await;
+    }
+}
+
+/// Until the system has given the node clearly more than its limit, twice in a row. The node ends evaluations, and then
+/// itself, before; this is for what it does not see.
+async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
+    let Some(limit) = workspace.image.memory_limit() else {
+        return std::future::pending().await;
+    };
+    let bearable = limit + limit / 4;
+    let mut exceeded = 0;
+    loop {
+        sleep(MEMORY_CHECK).await;
+        let is_over = memory::resident(link.pid()).is_some_and(|resident| resident > bearable);
+        exceeded = if is_over { exceeded + 1 } else { 0 };
+        if exceeded == 2 {
+            return limit;
+        }
+    }
 }
 
 /// The first node is prepared by whoever waits for it, a later one here.

@@ -1,6 +1,7 @@
 //! What the workspace is and how it does.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use beamtalk_etf::Term;
 use beamtalk_wire::{ErrorBody, Op, PROTOCOL, limits};
@@ -45,10 +46,19 @@ pub(super) fn describe(workspace: &Workspace) -> Answer {
 pub(super) async fn health(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
     let mut fields = workspace.health();
     // The node's own numbers, if it is there to tell them.
-    if let Ok(node) = workspace.image.call("", "health", Term::Map(Vec::new())).await {
+    if let Ok(node) = numbers(workspace).await {
         for (key, value) in node {
             fields.entry(key).or_insert(value);
         }
     }
     Ok(fields.into())
+}
+
+/// How long the node's numbers are waited for: what is asked about it is answered even when it cannot.
+const NUMBERS: Duration = Duration::from_secs(1);
+
+/// What the node says about itself.
+pub(crate) async fn numbers(workspace: &Workspace) -> Result<Map<String, Value>, ErrorBody> {
+    let wanted = Term::Map(Vec::new());
+    workspace.image.call_within(NUMBERS, "", "health", wanted).await
 }

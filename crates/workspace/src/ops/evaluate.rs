@@ -1,7 +1,7 @@
 //! Evaluation: compile in a worker, run in the node, stream what it prints.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
 use beamtalk_node::Answer as NodeAnswer;
@@ -23,21 +23,31 @@ pub(super) async fn eval(
 ) -> Result<Answer, ErrorBody> {
     let code = request.text("code")?.to_owned();
     let trace = request.flag("trace")?;
-    let time = time_limit(workspace, &caller.session, request.number("timeout_ms")?);
+    let deadline = Deadline::of(request.number("timeout_ms")?);
     let file = request.optional_text("file")?.map(str::to_owned);
     let session = caller.session.clone();
-    let _turn = session.take_turn().await?;
-    workspace.enter_node(&session).await?;
+    let _turn = deadline
+        .keep(
+            session.take_turn(),
+            "it waited for another evaluation of its session",
+        )
+        .await?;
+    deadline
+        .keep(workspace.enter_node(&session), "it waited for the node")
+        .await?;
     let job = Job::Input {
         code,
         bound: workspace.names(&session),
         file,
         trace,
     };
-    let compiled = workspace.compiler.run(job).await?;
+    let compiled = deadline
+        .keep(workspace.compiler.run(job), "it was being compiled")
+        .await?;
     refuse_errors(&compiled)?;
+    let time = time_limit(workspace, &session, deadline.left());
     let arguments = arguments(workspace, &compiled, time);
-    let mut fields = run(workspace, &session, request, arguments, sink).await?;
+    let mut fields = run(workspace, &session, request, (arguments, time), sink).await?;
     let outcome = &compiled.outcome;
     if let Some(echo) = &outcome.echo
         && outcome.expression.is_none()
@@ -58,6 +68,56 @@ pub(super) async fn eval(
         fields,
         flags: if is_cut { vec!["truncated"] } else { Vec::new() },
     })
+}
+
+/// When a request wants to be answered, counted from its arrival.
+struct Deadline {
+    at: Option<Instant>,
+    asked: Duration,
+}
+
+impl Deadline {
+    fn of(milliseconds: Option<u64>) -> Self {
+        let asked = Duration::from_millis(milliseconds.unwrap_or(0));
+        Self {
+            at: milliseconds.map(|_| Instant::now() + asked),
+            asked,
+        }
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.at.map(|at| {
+            at.saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1))
+        })
+    }
+
+    /// Do a step on the way, or say at which one the time was over.
+    async fn keep<T>(
+        &self,
+        step: impl Future<Output = Result<T, ErrorBody>>,
+        meanwhile: &str,
+    ) -> Result<T, ErrorBody> {
+        let Some(left) = self.left() else {
+            return step.await;
+        };
+        match tokio::time::timeout(left, step).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(out_of_time(self.asked, meanwhile)),
+        }
+    }
+}
+
+fn out_of_time(limit: Duration, meanwhile: &str) -> ErrorBody {
+    let limit = match u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) {
+        whole if whole % 1000 == 0 => format!("{} s", whole / 1000),
+        milliseconds => format!("{milliseconds} ms"),
+    };
+    ErrorBody::new(
+        "eval_limit",
+        format!("evaluation stopped: time limit of {limit} reached while {meanwhile}"),
+    )
+    .detail("limit", "time")
 }
 
 /// A warning for each actor that keeps the code and state it had before an input changed its class.
@@ -168,14 +228,29 @@ async fn run(
     workspace: &Rc<Workspace>,
     session: &Rc<Session>,
     request: &Request,
-    arguments: Term,
+    (arguments, time): (Term, Option<Duration>),
     sink: &Sink,
 ) -> Result<serde_json::Map<String, Value>, ErrorBody> {
     let mut replies = workspace.image.request(&session.id, "eval", arguments)?;
     *session.running.borrow_mut() = Some((request.id.clone(), replies.id()));
     let _running = Running(session);
+    // The node keeps the time itself; this is for a node that cannot.
+    let overdue = async {
+        match time {
+            Some(time) => tokio::time::sleep(time + NODE_GRACE).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut overdue = std::pin::pin!(overdue);
     loop {
-        match replies.next().await {
+        let answer = tokio::select! {
+            answer = replies.next() => answer,
+            () = &mut overdue => {
+                workspace.image.replace_session(&session.id);
+                return Err(out_of_time(time.unwrap_or_default(), "the node did not answer"));
+            }
+        };
+        match answer {
             Some(NodeAnswer::Out(bytes)) => {
                 sink.output(&String::from_utf8_lossy(&bytes)).await;
                 workspace.image.credit(replies.id(), bytes.len());
@@ -208,6 +283,11 @@ fn learn_names(session: &Session, fields: &mut serde_json::Map<String, Value>) {
     }
 }
 
+/// How much later than an evaluation's time limit the node may say that it is over.
+const NODE_GRACE: Duration = Duration::from_secs(1);
+/// How long an interrupted session may take to say so.
+const INTERRUPT: Duration = Duration::from_secs(2);
+
 struct Running<'a>(&'a Session);
 
 impl Drop for Running<'_> {
@@ -217,13 +297,12 @@ impl Drop for Running<'_> {
 }
 
 /// The lower of what was asked for and what holds for this kind of client.
-fn time_limit(workspace: &Workspace, session: &Session, asked: Option<u64>) -> Option<Duration> {
+fn time_limit(workspace: &Workspace, session: &Session, asked: Option<Duration>) -> Option<Duration> {
     let general = match workspace.options.eval_timeout_s {
         0 if session.client.is_agent() => Some(limits::AGENT_EVAL_TIME),
         0 => None,
         seconds => Some(Duration::from_secs(seconds)),
     };
-    let asked = asked.map(Duration::from_millis);
     match (general, asked) {
         (Some(general), Some(asked)) => Some(general.min(asked)),
         (general, asked) => general.or(asked),
@@ -285,8 +364,17 @@ pub(super) async fn interrupt(
         return Ok(json!({"value": false}).into());
     };
     let arguments = terms::map([("for", number(running))]);
-    let answer = workspace.image.call(&session.id, "interrupt", arguments).await?;
-    Ok(answer.into())
+    let answer = workspace
+        .image
+        .call_within(INTERRUPT, &session.id, "interrupt", arguments)
+        .await;
+    match answer {
+        Err(error) if error.kind == "timeout" => {
+            workspace.image.replace_session(&session.id);
+            Ok(json!({"value": true}).into())
+        }
+        answer => Ok(answer?.into()),
+    }
 }
 
 /// A class method run as a program, with its output.

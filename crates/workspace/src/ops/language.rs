@@ -109,7 +109,7 @@ pub(super) async fn diagnostics(
     Ok(json!({"diagnostics": compiled.outcome.diagnostics}).into())
 }
 
-/// Generated code as text: the compiler makes forms, the node prints them without running them.
+/// Generated code as text: the compiler makes forms, a node of their own prints them. The image hears nothing of it.
 pub(super) async fn show_codegen(
     workspace: &Rc<Workspace>,
     caller: &Caller,
@@ -155,12 +155,8 @@ pub(super) async fn show_codegen(
             ));
         }
     }
-    let answer = workspace
-        .image
-        .call(&caller.session.id, "print-forms", Term::Map(arguments))
-        .await?;
-    let text = answer.get("text").cloned().unwrap_or_default();
-    Ok(Map::from_iter([(field.to_owned(), text)]).into())
+    let text = workspace.image.print(&Term::Map(arguments)).await?;
+    Ok(Map::from_iter([(field.to_owned(), text.into())]).into())
 }
 
 /// The file of a class compiled again, for looking at.

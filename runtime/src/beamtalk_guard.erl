@@ -1,0 +1,341 @@
+%% Keeps evaluations within what the node can bear: memory, binaries, processes.
+%%
+%% The VM ends a process whose heap is too large by itself. It does not count binaries (before OTP 27), knows no limit for
+%% all evaluations together, and its limit of processes also stops those the workspace cannot do without. So this process
+%% looks now and then, at a higher priority than any code of the user, and ends evaluations, the largest first. A node
+%% whose memory does not go back even so ends itself before the system ends something.
+-module(beamtalk_guard).
+-behaviour(gen_server).
+
+-export([start_link/0, configure/1]).
+-export([check_process/2, no_process/0, max_processes/0]).
+-export([outgrew_heap/1, heap_limit/1, heap_flag/1, binaries/0, check_binaries/3]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
+
+%% How often to look: while evaluations run, and otherwise.
+-define(BUSY, 50).
+-define(QUIET, 250).
+%% How long the memory may stay above its limit once nothing is left to end.
+-define(PATIENCE, 2000).
+%% How long the memory of an evaluation that was ended takes to come back.
+-define(RELEASE, 500).
+-define(SWEEP, 1000).
+%% How long a report of the VM is waited for.
+-define(REPORT, 1000).
+
+-define(RUNNING, beamtalk_running).
+-define(MEMORY, {?MODULE, memory}).
+-define(PROCESSES, {?MODULE, processes}).
+-define(BINARIES, {?MODULE, binaries}).
+%% Milliseconds in which nobody makes binaries worth counting.
+-define(SHORT, 5).
+-define(MAX_PROCESSES, 250000).
+%% Processes that code of Erlang starts are not asked before; so far above the limit somebody is stopped.
+-define(SLACK, 10).
+-define(MEGABYTE, 1048576).
+
+%% What one look leaves for the next.
+-record(seen, {
+                %% When something was last done about memory above its limit.
+                over = none :: none | integer(),
+                %% Binaries of the node when evaluations were last looked at.
+                binaries = 0 :: non_neg_integer(),
+                swept = none :: none | integer(),
+                suspects = [] :: [beamtalk_bridge:id()]}).
+
+-record(state, {heaps = [] :: [pid()],
+                %% Who wants to know of a process the VM has not reported.
+                waiting = #{} :: #{pid() => gen_server:from()},
+                %% The process that looks now, and what was seen last.
+                looker = none :: none | reference(),
+                seen = #seen{} :: #seen{}}).
+
+-spec start_link() -> {ok, pid()} | {error, term()}.
+start_link() -> gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
+
+%% Limits of this start: memory of the node in MiB (0: none), processes.
+-spec configure(map()) -> ok.
+configure(Settings) ->
+    case Settings of
+        #{<<"memory_mb">> := Megabytes} when is_integer(Megabytes) ->
+            persistent_term:put(?MEMORY, Megabytes * ?MEGABYTE);
+        _ -> ok
+    end,
+    case Settings of
+        #{<<"max_processes">> := Processes} when is_integer(Processes), Processes > 0 ->
+            persistent_term:put(?PROCESSES, Processes);
+        _ -> ok
+    end.
+
+%%% Processes
+
+-spec max_processes() -> pos_integer().
+max_processes() -> persistent_term:get(?PROCESSES, ?MAX_PROCESSES).
+
+%% Called before a process is started for code of the user.
+-spec check_process(atom(), atom()) -> ok.
+check_process(Class, Selector) ->
+    case erlang:system_info(process_count) < max_processes() of
+        true -> ok;
+        false ->
+            beamtalk_error:raise(process_limit, Class, Selector, limit_text(), limit_hint(),
+                                 #{limit => max_processes()})
+    end.
+
+limit_text() ->
+    iolist_to_binary(["no more processes: the limit of ", integer_to_list(max_processes()), " is reached"]).
+
+limit_hint() -> <<"stop actors that are not needed, or raise it with --max-processes">>.
+
+%% Nothing can be done without a process.
+-spec no_process() -> map().
+no_process() ->
+    beamtalk_bridge_error:new(<<"process_limit">>, limit_text(), limit_hint(), #{<<"limit">> => <<"processes">>}).
+
+%%% Heaps
+
+%% The limit of an evaluation's memory as the VM keeps it. The report tells a kill by the VM from any other.
+-spec heap_flag(non_neg_integer()) -> 0 | map().
+heap_flag(0) -> 0;
+heap_flag(Words) ->
+    Limit = #{size => Words, kill => true, error_logger => true},
+    case list_to_integer(erlang:system_info(otp_release)) >= 27 of
+        true -> Limit#{include_shared_binaries => true};
+        false -> Limit
+    end.
+
+%% Was the process ended by the VM because of its heap? The VM's report may come a little later than the end.
+-spec outgrew_heap(pid()) -> boolean().
+outgrew_heap(Pid) ->
+    try gen_server:call(?MODULE, {outgrew_heap, Pid}, 5000)
+    catch exit:_ -> false
+    end.
+
+-spec heap_limit(non_neg_integer()) -> map().
+heap_limit(Bytes) ->
+    beamtalk_bridge_error:new(<<"eval_limit">>, ["evaluation stopped: heap limit of ", megabytes(Bytes), " MiB reached"],
+                              <<"raise it with --eval-max-heap-mb, or work on a lazy Stream">>,
+                              #{<<"limit">> => <<"heap">>}).
+
+node_limit(Bytes) ->
+    beamtalk_bridge_error:new(<<"eval_limit">>,
+                              ["evaluation stopped: the node's memory limit of ", megabytes(Bytes), " MiB reached"],
+                              <<"raise it with --node-max-memory-mb, or hold less in variables and actors">>,
+                              #{<<"limit">> => <<"memory">>}).
+
+megabytes(Bytes) -> integer_to_binary(Bytes div ?MEGABYTE).
+
+%% Binaries of the node when they were last looked at.
+-spec binaries() -> non_neg_integer().
+binaries() ->
+    case persistent_term:get(?BINARIES, none) of
+        none -> 0;
+        Seen -> atomics:get(Seen, 1)
+    end.
+
+%% At the end of an evaluation: does the caller refer to more than it may? A short one cannot have made much, and one
+%% during which the node's binaries did not grow made none.
+-spec check_binaries(non_neg_integer(), non_neg_integer(), integer()) -> ok | {error, map()}.
+check_binaries(0, _, _) -> ok;
+check_binaries(Words, Before, Started) ->
+    Limit = Words * erlang:system_info(wordsize),
+    case erlang:monotonic_time(millisecond) - Started > ?SHORT
+        andalso has_grown(erlang:memory(binary), Before, Limit) andalso is_larger(self(), Limit) of
+        true -> {error, heap_limit(Limit)};
+        false -> ok
+    end.
+
+has_grown(Binaries, Before, Limit) -> Binaries > Limit andalso Binaries - Before > Limit div 4.
+
+%% The VM knows what binaries a process refers to once it has collected its garbage.
+is_larger(Pid, Limit) ->
+    erlang:garbage_collect(Pid, [{type, minor}]),
+    size_of(Pid) > Limit andalso begin
+        erlang:garbage_collect(Pid),
+        size_of(Pid) > Limit
+    end.
+
+size_of(Pid) ->
+    case process_info(Pid, [memory, garbage_collection_info]) of
+        [{_, Heap}, {_, Collection}] ->
+            Words = proplists:get_value(bin_vheap_size, Collection, 0)
+                + proplists:get_value(bin_old_vheap_size, Collection, 0),
+            Heap + Words * erlang:system_info(wordsize);
+        undefined -> 0
+    end.
+
+%%% Looking
+
+-spec init([]) -> {ok, #state{}}.
+init([]) ->
+    process_flag(priority, high),
+    %% Reports of the VM come here first.
+    _ = erlang:system_flag(system_logger, self()),
+    persistent_term:get(?BINARIES, none) =:= none
+        andalso persistent_term:put(?BINARIES, atomics:new(1, [{signed, false}])),
+    schedule(),
+    {ok, #state{}}.
+
+-spec handle_call(term(), gen_server:from(), #state{}) -> {reply, boolean(), #state{}} | {noreply, #state{}}.
+handle_call({outgrew_heap, Pid}, From, #state{heaps = Heaps, waiting = Waiting} = State) ->
+    case lists:member(Pid, Heaps) of
+        true -> {reply, true, State#state{heaps = lists:delete(Pid, Heaps)}};
+        false ->
+            erlang:send_after(?REPORT, self(), {no_report, Pid}),
+            {noreply, State#state{waiting = Waiting#{Pid => From}}}
+    end;
+handle_call(_, _From, State) ->
+    {reply, false, State}.
+
+-spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
+handle_cast(_, State) -> {noreply, State}.
+
+-spec handle_info(term(), #state{}) -> {noreply, #state{}}.
+%% Looking may wait for the processes looked at; this one never waits.
+handle_info(look, #state{looker = none, seen = Seen} = State) ->
+    {_, Looker} = spawn_opt(fun() -> exit({seen, sweep(memory(processes(Seen)))}) end,
+                            [monitor, {priority, high}]),
+    {noreply, State#state{looker = Looker}};
+handle_info({'DOWN', Looker, process, _, Reason}, #state{looker = Looker, seen = Last} = State) ->
+    schedule(),
+    Seen = case Reason of
+        {seen, Now} -> Now;
+        _ -> Last
+    end,
+    {noreply, State#state{looker = none, seen = Seen}};
+handle_info({log, _, Format, [Pid | _], _} = Report, #state{heaps = Heaps} = State) when is_pid(Pid) ->
+    case is_list(Format) andalso string:find(Format, "maximum heap size reached") =/= nomatch of
+        true -> {noreply, reported(Pid, true, State#state{heaps = lists:sublist([Pid | Heaps], 100)})};
+        false ->
+            pass_on(Report),
+            {noreply, State}
+    end;
+handle_info({no_report, Pid}, State) ->
+    {noreply, reported(Pid, false, State)};
+handle_info({log, _, _, _, _} = Report, State) ->
+    pass_on(Report),
+    {noreply, State};
+handle_info(_, State) ->
+    {noreply, State}.
+
+reported(Pid, Outgrew, #state{waiting = Waiting} = State) ->
+    case maps:take(Pid, Waiting) of
+        {From, Left} ->
+            gen_server:reply(From, Outgrew),
+            State#state{waiting = Left};
+        error -> State
+    end.
+
+pass_on(Report) ->
+    [Logger ! Report || Logger <- [whereis(logger_proxy)], is_pid(Logger)],
+    ok.
+
+schedule() ->
+    Pause = case ets:info(?RUNNING, size) of
+        0 -> ?QUIET;
+        _ -> ?BUSY
+    end,
+    erlang:send_after(Pause, self(), look).
+
+%% Requests whose process was killed are answered.
+sweep(#seen{swept = Last, suspects = Suspects} = Seen) ->
+    case erlang:monotonic_time(millisecond) of
+        Now when Last =:= none; Now - Last >= ?SWEEP ->
+            Seen#seen{swept = Now, suspects = beamtalk_bridge_request:sweep(Suspects)};
+        _ -> Seen
+    end.
+
+%%% Memory
+
+memory(Seen) ->
+    [{total, Total}, {binary, Binaries}] = erlang:memory([total, binary]),
+    Looked = ended_for_binaries(Binaries, Seen),
+    atomics:put(persistent_term:get(?BINARIES), 1, Binaries),
+    case persistent_term:get(?MEMORY, 0) of
+        Limit when Limit > 0, Total > Limit -> over(Limit, Looked);
+        _ -> Looked#seen{over = none}
+    end.
+
+%% Collecting the garbage of an evaluation takes its time, so it is done only where binaries have grown.
+ended_for_binaries(Binaries, #seen{binaries = Before} = Seen) ->
+    case [Row || {_, _, _, Limit} = Row <- ets:tab2list(?RUNNING), Limit > 0, has_grown(Binaries, Before, Limit)] of
+        [] -> Seen#seen{binaries = min(Before, Binaries)};
+        Rows ->
+            [exceed(Keeper, Id, heap_limit(Limit)) || {Id, Keeper, Pid, Limit} <- Rows, is_too_large(Pid, Limit)],
+            Seen#seen{binaries = Binaries}
+    end.
+
+%% A process in the middle of a long step answers late: it is not waited for long.
+is_too_large(Pid, Limit) ->
+    beamtalk_limited:run(fun() -> is_larger(Pid, Limit) end, ?MEGABYTE, 2000) =:= {ok, true}.
+
+exceed(Keeper, Id, Error) -> Keeper ! {exceeded, Id, Error}.
+
+%% The largest evaluation goes, and the next only when the memory of that one had time to come back. With none left,
+%% memory that nobody uses is given back, and then the node ends.
+over(Limit, #seen{over = Since} = Seen) ->
+    Now = erlang:monotonic_time(millisecond),
+    case {ets:tab2list(?RUNNING), Since} of
+        {_, _} when Since =/= none, Now - Since < ?RELEASE -> Seen;
+        {[_ | _] = Rows, _} ->
+            {_, Id, Keeper} = lists:max([{memory_of(Pid), Id, Keeper} || {Id, Keeper, Pid, _} <- Rows]),
+            exceed(Keeper, Id, node_limit(Limit)),
+            Seen#seen{over = Now};
+        {[], none} ->
+            collect_largest(),
+            Seen#seen{over = Now};
+        {[], _} when Now - Since < ?PATIENCE -> Seen;
+        {[], _} -> give_up(Limit)
+    end.
+
+memory_of(Pid) ->
+    case beamtalk_limited:run(fun() -> size_of(Pid) end, ?MEGABYTE, 500) of
+        {ok, Size} -> Size;
+        _ -> 0
+    end.
+
+collect_largest() ->
+    Sizes = [{Memory, Pid} || Pid <- processes(), {memory, Memory} <- [process_info(Pid, memory)]],
+    [erlang:garbage_collect(Pid, [{async, Pid}])
+     || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Sizes)), 20), Pid =/= self()],
+    ok.
+
+-spec give_up(pos_integer()) -> no_return().
+give_up(Limit) ->
+    Reason = iolist_to_binary(["the node's memory limit of ", megabytes(Limit), " MiB was reached"]),
+    beamtalk_bridge:event(<<"workspace">>, <<"giving_up">>, #{<<"reason">> => Reason}),
+    halt(71, [{flush, false}]).
+
+%%% Processes that were started without asking
+
+processes(Seen) ->
+    Limit = max_processes(),
+    case erlang:system_info(process_count) > Limit + Limit div ?SLACK of
+        true -> stop_spawners();
+        false -> ok
+    end,
+    Seen.
+
+%% Nothing else runs while they are counted, so none is added meanwhile.
+stop_spawners() ->
+    _ = erlang:system_flag(multi_scheduling, block_normal),
+    try
+        Leaders = lists:foldl(fun count_leader/2, #{}, processes()),
+        Groups = [{length(Pids), Leader, Pids} || {Leader, Pids} <- maps:to_list(Leaders)],
+        {_, Leader, Pids} = lists:max(Groups),
+        case ets:match_object(?RUNNING, {'_', Leader, '_', '_'}) of
+            [{Id, Keeper, _, _}] -> exceed(Keeper, Id, no_process());
+            [] -> ok
+        end,
+        [exit(Pid, kill) || Pid <- Pids]
+    after erlang:system_flag(multi_scheduling, unblock_normal)
+    end,
+    ok.
+
+%% Actors and what the runtime needs were started through OTP; they are not who is looked for.
+count_leader(Pid, Leaders) ->
+    case process_info(Pid, [group_leader, initial_call]) of
+        [{group_leader, Leader}, {initial_call, {Module, _, _}}] when Module =/= proc_lib ->
+            maps:update_with(Leader, fun(Pids) -> [Pid | Pids] end, [Pid], Leaders);
+        _ -> Leaders
+    end.
