@@ -562,12 +562,16 @@ impl<'a> Resolver<'a> {
 
     fn check_field_assignment(&mut self, name: &ast::Name) {
         self.check_field(name);
+        // `self` is what a class that is being built will be sent to, not the class around.
+        if self.scopes.has_self_parameter() {
+            return;
+        }
         let Some(class) = self.class.clone() else { return };
         if class.is_class_side {
             self.assigns_class_state = true;
             return;
         }
-        if class.kind != Kind::Actor && !class.is_test && !self.scopes.has_self_parameter() {
+        if class.kind != Kind::Actor && !class.is_test {
             let setter = crate::class::setter_selector(&name.text);
             self.error(
                 codes::VALUE_SLOT_ASSIGNMENT,
