@@ -18,5 +18,7 @@ mod protocol;
 mod raw;
 #[path = "workspace/redefining.rs"]
 mod redefining;
+#[path = "workspace/sessions.rs"]
+mod sessions;
 #[path = "workspace/table.rs"]
 mod table;

@@ -174,7 +174,6 @@ impl<'a> Resolver<'a> {
     fn cast(&mut self, expression: &ast::Expression) -> Node {
         match &expression.kind {
             ExpressionKind::Send(send) => {
-                self.check_cast(send);
                 let receiver = Box::new(self.expression(&send.receiver));
                 let arguments = self.expressions(&send.message.arguments);
                 let span = send.message.parts.first().copied().unwrap_or(expression.span);
@@ -190,26 +189,6 @@ impl<'a> Resolver<'a> {
             ExpressionKind::Parenthesized(inner) => self.cast(inner),
             // The parser has reported it.
             _ => self.expression(expression),
-        }
-    }
-
-    fn check_cast(&mut self, send: &ast::Send) {
-        let class = match &send.receiver.kind {
-            ExpressionKind::SelfReference => match &self.class {
-                Some(class) if class.kind == Kind::Value && !class.is_class_side => Some(class.name.clone()),
-                _ => None,
-            },
-            ExpressionKind::Integer(_) => Some("Integer".into()),
-            ExpressionKind::Float(_) => Some("Float".into()),
-            ExpressionKind::String(_) => Some("String".into()),
-            _ => None,
-        };
-        if let Some(class) = class {
-            self.error(
-                codes::CAST_ON_VALUE,
-                send.message.span,
-                eco_format!("Cannot use ! (cast) on value type `{class}`. Value types are not actors."),
-            );
         }
     }
 

@@ -8,6 +8,7 @@ mod edit;
 mod evaluate;
 mod language;
 mod load;
+mod native;
 mod sessions;
 mod watch;
 
@@ -196,9 +197,9 @@ async fn dispatch(
             }
             Ok(answer)
         }
+        Op::Docs => language::docs(workspace, caller, request).await,
         Op::Info
         | Op::ErlangComplete
-        | Op::Docs
         | Op::Modules
         | Op::ListClasses
         | Op::Methods

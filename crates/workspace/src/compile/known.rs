@@ -1,7 +1,7 @@
 //! What the compiler has to know about the image: the source texts of its classes, newest last.
 
 use beamtalk_syntax::ast::Item;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
 use crate::changes::class_source;
@@ -87,6 +87,32 @@ impl Known {
         files
     }
 
+    /// The texts of sessions that define a class or a method no later text defines again, oldest first. Findings about
+    /// them are told under that name.
+    pub(crate) fn session_texts(&self) -> Vec<SourceText> {
+        let mut texts: Vec<&(u64, SourceText)> = self
+            .texts
+            .values()
+            .filter(|(_, text)| text.origin == TextOrigin::Session)
+            .collect();
+        texts.sort_unstable_by_key(|(moment, _)| std::cmp::Reverse(*moment));
+        let mut seen: FxHashSet<String> = FxHashSet::default();
+        let mut current: Vec<SourceText> = Vec::new();
+        for (_, text) in texts {
+            let items = beamtalk_syntax::parse_input(&text.text).unit.items;
+            let names = items.iter().filter_map(defined_name).collect::<Vec<_>>();
+            let is_code = |item: &&Item| matches!(item, Item::Class(_) | Item::Extension(_));
+            let own = items.iter().filter(is_code).filter_map(defined_name);
+            let found = own.into_iter().find(|name| !seen.contains(name));
+            seen.extend(names);
+            if let Some(path) = found {
+                current.push(SourceText { path, ..text.clone() });
+            }
+        }
+        current.reverse();
+        current
+    }
+
     /// What a worker lacks, oldest first, and what it will know then.
     pub(crate) fn since(&self, told: Told) -> (Knowledge, Told) {
         let reset = told.generation != self.generation;
@@ -105,6 +131,21 @@ impl Known {
             generation: self.generation,
         };
         (knowledge, now)
+    }
+}
+
+/// What tells a definition from others.
+fn defined_name(item: &Item) -> Option<String> {
+    match item {
+        Item::Class(class) => Some(class.name.text.to_string()),
+        Item::Protocol(protocol) => Some(protocol.name.text.to_string()),
+        Item::TypeAlias(alias) => Some(alias.name.text.to_string()),
+        Item::Extension(extension) => {
+            let side = if extension.method.is_class { " class" } else { "" };
+            let (target, selector) = (&extension.target.name.text, &extension.method.head.selector);
+            Some(format!("{target}{side}>>{selector}"))
+        }
+        Item::Statement(_) => None,
     }
 }
 

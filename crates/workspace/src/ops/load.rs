@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::evaluate::refuse_errors;
+use super::native::{self, Native};
 use super::{Answer, Caller, in_node};
 use crate::compile::Compiled;
 use crate::compile::job::{Job, SourceText, TextOrigin};
@@ -282,7 +283,8 @@ async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<
         .collect::<Result<Vec<_>, _>>()?;
     let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
     refuse_errors(&compiled)?;
-    let mut fields = install(workspace, &compiled).await?;
+    let native = native::of_files(workspace, files).await?;
+    let mut fields = install_with(workspace, &compiled, &native).await?;
     fields.entry("errors".to_owned()).or_insert_with(|| json!([]));
     Ok(fields)
 }
@@ -292,12 +294,30 @@ pub(super) async fn install(
     workspace: &Rc<Workspace>,
     compiled: &Compiled,
 ) -> Result<Map<String, Value>, ErrorBody> {
+    install_with(workspace, compiled, &Native::default()).await
+}
+
+async fn install_with(
+    workspace: &Rc<Workspace>,
+    compiled: &Compiled,
+    native: &Native,
+) -> Result<Map<String, Value>, ErrorBody> {
     let modules = compiled
         .outcome
         .modules
         .iter()
         .map(|module| Term::tuple([Term::atom("forms"), Term::binary(compiled.bytes(module.forms))]));
-    let arguments = terms::map([("modules", Term::list(modules))]);
+    let arguments = terms::map([
+        ("modules", Term::list(modules)),
+        (
+            "paths",
+            Term::list(native.paths.iter().map(|path| path_term(path))),
+        ),
+        (
+            "applications",
+            Term::list(native.applications.iter().map(Term::binary)),
+        ),
+    ]);
     let fields = workspace.image.call("", "load", arguments).await?;
     let declares = compiled.outcome.declares.clone();
     workspace.compiler.known.borrow_mut().declare(declares);
