@@ -2,6 +2,13 @@
 
 use beamtalk_syntax::{FormatError, format_input, is_incomplete, parse_file, parse_input, parse_method};
 
+/// The same for bytes that may be text.
+pub fn check_bytes(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        check(text);
+    }
+}
+
 pub fn check(source: &str) {
     let _ = parse_file(source);
     let _ = parse_input(source);

@@ -133,7 +133,7 @@ impl<'a> Resolver<'a> {
         let is_character = parameter
             .annotation
             .as_ref()
-            .is_some_and(crate::types::is_character);
+            .is_some_and(|annotation| crate::types::is_character(annotation, self.table));
         let variable = self.scopes.declare(&name.text, name.span, "parameter");
         self.scopes.set_character(variable, is_character);
         self.scopes
@@ -526,7 +526,9 @@ impl<'a> Resolver<'a> {
             };
         }
         let value = self.expression(value);
-        let is_character = annotation.is_some_and(crate::types::is_character) || self.is_character(&value);
+        let is_character = annotation
+            .is_some_and(|annotation| crate::types::is_character(annotation, self.table))
+            || self.is_character(&value);
         let variable = self.scopes.assign(&name.text, name.span);
         self.scopes.note_character(variable, is_character);
         if let Some(annotation) = annotation {

@@ -54,8 +54,6 @@ pub struct ClassEntry {
 #[derive(Clone, Debug)]
 pub struct SlotEntry {
     pub name: EcoString,
-    /// The annotation includes Nil, or there is none.
-    pub may_be_nil: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -204,10 +202,7 @@ impl ClassTable {
             native: None,
             slots: slots
                 .iter()
-                .map(|slot| SlotEntry {
-                    name: slot.clone(),
-                    may_be_nil: true,
-                })
+                .map(|slot| SlotEntry { name: slot.clone() })
                 .collect(),
             class_slots: class_slots.to_vec(),
             methods: FxHashMap::default(),
@@ -446,7 +441,6 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         .filter(is_instance_slot)
         .map(|slot| SlotEntry {
             name: slot.name.text.clone(),
-            may_be_nil: slot.annotation.as_ref().is_none_or(crate::types::includes_nil),
         })
         .collect();
     let class_slots = class

@@ -23,3 +23,5 @@ pub use log::ChangeLog;
 pub use plan::Filter;
 pub use revert::InverseChange;
 pub(crate) use splice::{class_source, replace_class};
+#[doc(hidden)]
+pub use store::read_strange_log;

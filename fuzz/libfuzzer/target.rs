@@ -1,0 +1,46 @@
+//! One program for each target; its name says which check it runs.
+#![no_main]
+#![allow(dead_code)]
+
+#[path = "../checks/agents.rs"]
+mod agents;
+#[path = "../checks/etf.rs"]
+mod etf;
+#[path = "../../crates/cli/src/exit.rs"]
+mod exit;
+#[path = "../../crates/cli/src/findings.rs"]
+mod findings;
+#[path = "../targets/grammar_of_source.rs"]
+mod grammar_of_source;
+#[path = "../checks/loop_config.rs"]
+mod loop_config;
+#[path = "../../crates/cli/src/manifest.rs"]
+mod manifest;
+#[path = "../../crates/cli/src/nearest.rs"]
+mod nearest;
+#[path = "../checks/ninep.rs"]
+mod ninep;
+#[path = "../checks/source.rs"]
+mod source;
+#[path = "../../crates/cli/src/terminal.rs"]
+mod terminal;
+#[path = "../checks/wire.rs"]
+mod wire;
+
+use beamtalk_fuzz::Entropy;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match env!("CARGO_BIN_NAME") {
+    "source" => source::check_bytes(bytes),
+    "source_grammar" => source::check(&grammar_of_source::GRAMMAR.text(&mut Entropy::new(bytes))),
+    "etf" => etf::check(bytes),
+    "wire" => wire::check(bytes),
+    "ninep" => ninep::check(bytes),
+    "manifest" => drop(std::str::from_utf8(bytes).map(|text| manifest::Manifest::parse(text, "beamtalk.toml"))),
+    "loop_config" => loop_config::check(bytes),
+    "loop_head" => beamtalk_loop::read_strange_post(bytes),
+    "yaml" => drop(std::str::from_utf8(bytes).map(beamtalk_agents::read_strange_config)),
+    "agents_text" => agents::check(bytes),
+    "gate" => beamtalk_workspace::gate::read_strange_bytes(bytes),
+    "change_log" => beamtalk_workspace::changes::read_strange_log(bytes),
+    name => panic!("no check is called {name}"),
+});
