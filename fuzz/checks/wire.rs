@@ -3,11 +3,18 @@
 use beamtalk_wire::{Request, negotiate};
 
 pub fn check(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     drop(negotiate(text));
     let Ok(request) = Request::parse(text) else { return };
     assert!(!request.id.is_empty());
-    for field in request.fields.keys().map(String::as_str).chain(["code", "class", "cursor"]) {
+    for field in request
+        .fields
+        .keys()
+        .map(String::as_str)
+        .chain(["code", "class", "cursor"])
+    {
         drop(request.text(field));
         drop(request.optional_text(field));
         drop(request.flag(field));

@@ -1,33 +1,33 @@
 //! One program for each target; its name says which check it runs.
 #![no_main]
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 #[path = "../checks/agents.rs"]
 mod agents;
 #[path = "../checks/etf.rs"]
 mod etf;
-#[path = "../../crates/cli/src/exit.rs"]
-mod exit;
-#[path = "../../crates/cli/src/findings.rs"]
-mod findings;
 #[path = "../targets/grammar_of_source.rs"]
 mod grammar_of_source;
 #[path = "../checks/loop_config.rs"]
 mod loop_config;
-#[path = "../../crates/cli/src/manifest.rs"]
-mod manifest;
-#[path = "../../crates/cli/src/nearest.rs"]
-mod nearest;
 #[path = "../checks/ninep.rs"]
 mod ninep;
 #[path = "../checks/source.rs"]
 mod source;
-#[path = "../../crates/cli/src/terminal.rs"]
-mod terminal;
 #[path = "../checks/wire.rs"]
 mod wire;
 
+#[path = "../../crates/cli/src"]
+mod cli {
+    pub(crate) mod exit;
+    pub(crate) mod findings;
+    pub(crate) mod manifest;
+    pub(crate) mod nearest;
+    pub(crate) mod terminal;
+}
+
 use beamtalk_fuzz::Entropy;
+use cli::{exit, findings, manifest, nearest, terminal};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match env!("CARGO_BIN_NAME") {
     "source" => source::check_bytes(bytes),

@@ -53,7 +53,9 @@ impl Grammar {
         while let Some(at) = rest.find('<') {
             let end = rest[at..].find('>').map(|end| at + end);
             let rule = end.map(|end| &rest[at + 1..end]);
-            match rule.filter(|rule| !rule.is_empty() && rule.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')) {
+            match rule
+                .filter(|rule| !rule.is_empty() && rule.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+            {
                 Some(rule) if depth > 0 => {
                     out.push_str(&rest[..at]);
                     self.expand(rule, choices, depth - 1, out);

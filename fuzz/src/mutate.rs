@@ -16,21 +16,53 @@ impl Numbers {
     }
 }
 
-/// Longer inputs take longer and reach little more.
-pub(crate) const LENGTH: usize = 4096;
-
 const NUMBERS: &[u64] = &[
-    0, 1, 2, 3, 4, 7, 8, 16, 31, 32, 63, 64, 100, 127, 128, 255, 256, 511, 512, 1000, 1024, 4095, 4096, 32767, 32768, 65535,
-    65536, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, u64::MAX,
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    16,
+    31,
+    32,
+    63,
+    64,
+    100,
+    127,
+    128,
+    255,
+    256,
+    511,
+    512,
+    1000,
+    1024,
+    4095,
+    4096,
+    32767,
+    32768,
+    65535,
+    65536,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    u64::MAX,
 ];
 
 /// A changed copy of `base`; pieces come from `other` and from the words of the target.
-pub(crate) fn mutate(numbers: &mut Numbers, base: &[u8], other: &[u8], words: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn mutate(
+    numbers: &mut Numbers,
+    base: &[u8],
+    other: &[u8],
+    words: &[&[u8]],
+    length: usize,
+) -> Vec<u8> {
     let mut bytes = base.to_vec();
     for _ in 0..1 << numbers.below(5) {
-        step(numbers, &mut bytes, other, words);
+        step(numbers, &mut bytes, other, words, length);
     }
-    bytes.truncate(LENGTH);
+    bytes.truncate(length);
     bytes
 }
 
@@ -40,7 +72,7 @@ fn range(numbers: &mut Numbers, length: usize) -> (usize, usize) {
     (from, from + numbers.below(most + 1))
 }
 
-fn step(numbers: &mut Numbers, bytes: &mut Vec<u8>, other: &[u8], words: &[&[u8]]) {
+fn step(numbers: &mut Numbers, bytes: &mut Vec<u8>, other: &[u8], words: &[&[u8]], length: usize) {
     let at = numbers.below(bytes.len() + 1);
     let is_inside = at < bytes.len();
     match numbers.below(14) {
@@ -94,7 +126,7 @@ fn step(numbers: &mut Numbers, bytes: &mut Vec<u8>, other: &[u8], words: &[&[u8]
                 bytes[from..to].to_vec()
             };
             let many = piece.repeat(1 << numbers.below(6));
-            bytes.splice(at..at, many.into_iter().take(LENGTH));
+            bytes.splice(at..at, many.into_iter().take(length));
         }
         _ => {
             // The rest of another input.
@@ -103,5 +135,5 @@ fn step(numbers: &mut Numbers, bytes: &mut Vec<u8>, other: &[u8], words: &[&[u8]
             bytes.extend_from_slice(&other[from..]);
         }
     }
-    bytes.truncate(2 * LENGTH);
+    bytes.truncate(2 * length);
 }

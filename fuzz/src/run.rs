@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::coverage::Coverage;
 use crate::grammar::{Entropy, Grammar};
-use crate::mutate::{LENGTH, Numbers, mutate};
+use crate::mutate::{Numbers, mutate};
 
 /// What is fuzzed.
 pub struct Target {
@@ -24,10 +24,14 @@ pub struct Target {
     pub words: &'static [&'static str],
     /// Makes whole inputs, so that deep places are reached.
     pub grammar: Option<Grammar>,
+    /// Longer inputs take longer and reach little more.
+    pub length: usize,
 }
 
 /// One input may take this long.
 const TIME: Duration = Duration::from_secs(2);
+/// So many seeds are kept even when they reach nothing new, as without counters.
+const FEW: usize = 400;
 /// The program may take this much memory, in pages of 4 KiB.
 const PAGES: u64 = 2 << 18;
 
@@ -49,14 +53,18 @@ fn options() -> Result<Options, String> {
     while let Some(word) = words.next() {
         let mut number = || {
             let value = words.next().unwrap_or_default();
-            value.parse().map_err(|_| format!("{word} wants a number, not '{value}'"))
+            value
+                .parse()
+                .map_err(|_| format!("{word} wants a number, not '{value}'"))
         };
         match word.as_str() {
             "--seconds" => options.seconds = number()?,
             "--runs" => options.runs = number()?,
             "--seed" => options.seed = number()?,
             _ if word.starts_with('-') => {
-                return Err(format!("unknown option {word}; there are --seconds, --runs and --seed"));
+                return Err(format!(
+                    "unknown option {word}; there are --seconds, --runs and --seed"
+                ));
             }
             _ => options.inputs.push(PathBuf::from(word)),
         }
@@ -122,13 +130,16 @@ fn fuzz(target: &Target, options: &Options) -> Result<bool, String> {
     let seconds = started.elapsed().as_secs_f64();
     let (places, reached) = fuzzer.coverage.size();
     println!(
-        "{}: {} inputs in {seconds:.1} s ({:.0}/s), {loaded} at first and {} at last kept, {reached} of {places} places",
+        "{}: {} inputs in {seconds:.1} s, {:.0} in each second of processor time, {loaded} at first and {} at last kept, \
+         {reached} of {places} places",
         target.name,
         fuzzer.runs,
-        fuzzer.runs as f64 / seconds.max(0.001),
+        fuzzer.runs as f64 / processor_seconds().unwrap_or(seconds).max(0.001),
         fuzzer.corpus.len(),
     );
-    let Some((bytes, fault)) = fault else { return Ok(true) };
+    let Some((bytes, fault)) = fault else {
+        return Ok(true);
+    };
     let directory = home.join("artifacts");
     let path = directory.join(format!("{}-{:016x}", target.name, hash(&bytes)));
     std::fs::create_dir_all(&directory)
@@ -138,9 +149,10 @@ fn fuzz(target: &Target, options: &Options) -> Result<bool, String> {
     Ok(false)
 }
 
+/// Inputs are kept when they reach something new.
 enum Keep {
-    Always,
-    /// When it reaches something new.
+    /// There is a file of it already.
+    Known,
     New,
 }
 
@@ -165,11 +177,12 @@ impl Fuzzer<'_> {
         let own = files.len();
         collect(&self.kept, &mut files)?;
         for (index, path) in files.iter().enumerate() {
-            let mut bytes = std::fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
-            bytes.truncate(LENGTH);
-            let keep = if index < own { Keep::Always } else { Keep::New };
-            if let Some(fault) = self.look(bytes, keep)? {
-                return Ok(Some(fault));
+            let bytes = std::fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+            for piece in pieces(&bytes, self.target.length) {
+                let keep = if index < own { Keep::Known } else { Keep::New };
+                if let Some(fault) = self.look(piece.to_vec(), keep)? {
+                    return Ok(Some(fault));
+                }
             }
         }
         if self.corpus.is_empty() {
@@ -196,7 +209,8 @@ impl Fuzzer<'_> {
             self.numbers.below(count)
         };
         let other = self.numbers.below(count);
-        mutate(&mut self.numbers, &self.corpus[base], &self.corpus[other], &words)
+        let (base, other) = (&self.corpus[base], &self.corpus[other]);
+        mutate(&mut self.numbers, base, other, &words, self.target.length)
     }
 
     fn look(&mut self, bytes: Vec<u8>, keep: Keep) -> Result<Fault, String> {
@@ -207,17 +221,13 @@ impl Fuzzer<'_> {
         if let Some(fault) = fault {
             return Ok(Some((bytes, fault)));
         }
-        match keep {
-            Keep::Always => self.corpus.push(bytes),
-            Keep::New if is_new => {
-                let path = self.kept.join(format!("{:016x}", hash(&bytes)));
-                if !path.exists() {
-                    let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(&bytes));
-                    written.map_err(|cause| format!("{}: {cause}", path.display()))?;
-                }
-                self.corpus.push(bytes);
+        if is_new || (self.corpus.len() < FEW && matches!(keep, Keep::Known)) {
+            let path = self.kept.join(format!("{:016x}", hash(&bytes)));
+            if matches!(keep, Keep::New) && !path.exists() {
+                let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(&bytes));
+                written.map_err(|cause| format!("{}: {cause}", path.display()))?;
             }
-            Keep::New => {}
+            self.corpus.push(bytes);
         }
         Ok(None)
     }
@@ -232,6 +242,31 @@ fn judge(target: &Target, bytes: &[u8]) -> Option<String> {
         return Some(LAST_PANIC.lock().map(|text| text.clone()).unwrap_or_default());
     }
     (took > TIME).then(|| format!("an input of {} bytes took {took:?}", bytes.len()))
+}
+
+/// A long text in pieces that end at an empty line where there is one.
+fn pieces(bytes: &[u8], length: usize) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    while rest.len() > length {
+        let end = rest[..length]
+            .windows(2)
+            .rposition(|pair| pair == b"\n\n")
+            .map_or(length, |at| at + 2);
+        let (piece, after) = rest.split_at(end);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// What this process used of the processor, in seconds.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let mut fields = text.rsplit(')').next()?.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<f64>().ok();
+    Some((ticks()? + ticks()?) / 100.0)
 }
 
 fn check_memory() -> Result<(), String> {

@@ -14,5 +14,6 @@ fn main() -> ExitCode {
         seeds: &["seeds/text"],
         words: &["[x", "../"],
         grammar: None,
+        length: 4096,
     })
 }

@@ -14,5 +14,6 @@ fn main() -> ExitCode {
         seeds: &["seeds/etf"],
         words: &[],
         grammar: None,
+        length: 4096,
     })
 }

@@ -14,5 +14,6 @@ fn main() -> ExitCode {
         seeds: &["seeds/ninep", "../tests/ninep"],
         words: &["Twalk", "Tread", "Tversion", "9P2000.L", "9P2000"],
         grammar: None,
+        length: 4096,
     })
 }

@@ -21,5 +21,6 @@ fn main() -> ExitCode {
         seeds: &["seeds/choices"],
         words: &[],
         grammar: None,
+        length: 1024,
     })
 }

@@ -18,7 +18,7 @@ fn aliases_of_a_session_are_types_everywhere() {
             client
                 .error("[:w :: Way | w matchExhaustive: [#north -> 1]] value: #south")
                 .await,
-            "compile_error"
+            "compile_failed"
         );
         let walker = "Value subclass: Walker\n  field: way :: Way = #north\n  turn: w :: Way -> Way => w matchExhaustive: [#north -> #south; #south -> #north]";
         let answer = client.good("eval", json!({ "code": walker })).await;
@@ -57,7 +57,7 @@ fn aliases_of_a_session_are_types_everywhere() {
         );
         // Defined again, the later one counts.
         client.text("type Way = #north | #south | #west").await;
-        assert_eq!(client.error(both).await, "compile_error");
+        assert_eq!(client.error(both).await, "compile_failed");
         let docs = client.good("docs", json!({"class": "Way"})).await;
         assert_eq!(
             docs["docs"],

@@ -1,6 +1,6 @@
 //! Loading code into the image: files, sources, the project.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
@@ -18,7 +18,13 @@ use crate::terms;
 use crate::workspace::Workspace;
 
 pub(super) async fn file(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let path = workspace.root.join(request.text("path")?);
+    let mut path = workspace.root.join(request.text("path")?);
+    // `../other` lies outside the project, although its text begins with the project's path.
+    if path.components().any(|part| part == Component::ParentDir)
+        && let Ok(real) = path.canonicalize()
+    {
+        path = real;
+    }
     let files = sources_below(&path)?;
     if files.is_empty() {
         return Err(ErrorBody::new(
