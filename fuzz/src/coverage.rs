@@ -57,7 +57,7 @@ impl Coverage {
         for (part, reached) in self.counters.iter().zip(&mut self.reached) {
             // Most counters are zero: eight at a time.
             for (counts, seen) in part.chunks(8).zip(reached.chunks_mut(8)) {
-                if counts.iter().all(|count| *count == 0) {
+                if <[u8; 8]>::try_from(counts).is_ok_and(|counts| u64::from_ne_bytes(counts) == 0) {
                     continue;
                 }
                 for (count, bits) in counts.iter().zip(seen) {

@@ -52,6 +52,6 @@ fn main() -> ExitCode {
             "...",
         ],
         grammar: Some(grammar_of_source::GRAMMAR),
-        length: 1024,
+        length: 512,
     })
 }

@@ -343,7 +343,7 @@ fn internal_methods_are_not_called_from_outside() {
     .expect_code(0);
     let done = place.run(&["eval", "(Meter of: 4) raw"]).expect_code(0);
     assert_eq!(done.stdout, "4\n");
-    place.run(&["workspace", "stop"]).expect_code(0);
+    place.stop();
     place.write("src/Main.bt", "Meter subclass: Main\n\n  raw => 5\n");
     let done = place.run(&["build"]).expect_code(0);
     let text = "warning[W0306]: Method 'raw' shadows a method that is internal to package 'units'";
