@@ -102,8 +102,8 @@ impl Known {
             let items = beamtalk_syntax::parse_input(&text.text).unit.items;
             let names = items.iter().filter_map(defined_name).collect::<Vec<_>>();
             let is_code = |item: &&Item| matches!(item, Item::Class(_) | Item::Extension(_));
-            let own = items.iter().filter(is_code).filter_map(defined_name);
-            let found = own.into_iter().find(|name| !seen.contains(name));
+            let mut own = items.iter().filter(is_code).filter_map(defined_name);
+            let found = own.find(|name| !seen.contains(name));
             seen.extend(names);
             if let Some(path) = found {
                 current.push(SourceText { path, ..text.clone() });
