@@ -10,6 +10,8 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
     paths.sort();
-    let contents = paths.iter().map(|path| std::fs::read(path).expect("a seed can be read"));
+    let contents = paths
+        .iter()
+        .map(|path| std::fs::read(path).expect("a seed can be read"));
     contents.collect()
 }
