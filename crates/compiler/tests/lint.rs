@@ -455,7 +455,7 @@ fn fixes_hold(file: &SourceFile, table: &ClassTable) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Parentheses put around parts of real code: what is called needless is.
     #[test]
