@@ -2,8 +2,8 @@
 # Fuzz the targets, or those named, each for some time:
 #   fuzz/run.sh [SECONDS [TARGET...]]
 #   FUZZ_RUNS=10000000 fuzz/run.sh 36000 etf     ends after that many inputs too
-# With cargo-fuzz and a nightly compiler installed libFuzzer does it, with address checks (FUZZ_ENGINE=libfuzzer); else the
-# driver in fuzz/src, which needs the stable compiler only (FUZZ_ENGINE=own). Both keep what reaches new code in
+# The driver in fuzz/src does it, which needs nothing but the compiler at hand, stable or nightly. FUZZ_ENGINE=libfuzzer uses
+# libFuzzer and address checks instead, with a nightly compiler and cargo-fuzz. Both keep what reaches new code in
 # fuzz/corpus/TARGET and put what fails into fuzz/artifacts.
 set -e
 cd "$(dirname "$0")"
@@ -11,13 +11,10 @@ seconds=${1:-60}
 [ $# -gt 0 ] && shift
 all="source source_grammar etf wire ninep manifest loop_config loop_head yaml agents_text gate change_log"
 host=$(rustc -vV | sed -n 's/^host: //p')
-if [ -z "$FUZZ_ENGINE" ]; then
-  if cargo +nightly fuzz --version >/dev/null 2>&1; then FUZZ_ENGINE=libfuzzer; else FUZZ_ENGINE=own; fi
-fi
 failed=0
 for target in ${*:-$all}; do
   mkdir -p "corpus/$target" artifacts
-  if [ "$FUZZ_ENGINE" = libfuzzer ]; then
+  if [ "${FUZZ_ENGINE:-own}" = libfuzzer ]; then
     case $target in
       source) seeds="seeds/source ../lib" ;;
       source_grammar) seeds=seeds/choices ;;
