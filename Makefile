@@ -13,7 +13,7 @@ CHECKED = $(CARGO) run --quiet --package beamtalk-cli --
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl jq tmux
 
-.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs properties loop-rounds bench clean
+.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs properties loop-rounds bench fuzz clean
 
 help:
 	@echo "make repl       install Erlang if it is missing, build, start a session"
@@ -21,6 +21,7 @@ help:
 	@echo "make test-v9fs  the agents' tree mounted by a Linux kernel, in an emulated machine"
 	@echo "make properties every property test with fifty times the cases"
 	@echo "make loop-rounds 200 rounds of programs that try to outlive the loop, 200 random kills"
+	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
 	@echo "make setup      install what is missing"
 	@echo "make clean      remove everything that was built"
@@ -108,6 +109,12 @@ loop-rounds:
 
 bench: build
 	python3 bench/lang/run.py target/release/beamtalk
+
+# Each parser of outside bytes for FUZZ_SECONDS; FUZZ_TARGETS names some of them, FUZZ_RUNS ends each after so many inputs.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+fuzz:
+	fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 clean:
 	$(CARGO) clean

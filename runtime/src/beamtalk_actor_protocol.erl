@@ -80,8 +80,7 @@ has_terminate(Class) ->
     end.
 
 %% Bring the state of an actor to the shape its class has now, before a message. Where a
-%% default fails the actor keeps its state and, in a workspace, the code that fits it, until the class
-%% changes again; elsewhere the new slots are nil.
+%% default fails the actor keeps its state and the code that fits it, until the class changes again.
 -spec migrate(map(), map()) -> map().
 migrate(#{'$info' := #{version := Version}} = Table, State) ->
     case get('$bt_version') of
@@ -107,18 +106,12 @@ migrate_now(#{'$info' := #{name := Class, fields := Fields, version := Version}}
     Old = maps:keys(State) -- ['$beamtalk_class'],
     Removed = Old -- Fields,
     Added = Fields -- Old,
-    Nils = maps:from_list([{Slot, nil} || Slot <- Added]),
-    try defaults(Class, Added) of
+    try maps:from_list([{Slot, beamtalk_value:default(Class, Slot)} || Slot <- Added]) of
         Defaults ->
             beamtalk_former:leave(),
-            {{migrated, Removed}, maps:merge(maps:without(Removed, State), maps:merge(Nils, Defaults))}
+            {{migrated, Removed}, maps:merge(maps:without(Removed, State), Defaults)}
     catch Kind:Reason:Stack ->
         Text = beamtalk_display:exception(beamtalk_error:from_caught(Kind, Reason, Stack)),
-        case beamtalk_former:restore(Class, Before) of
-            true -> {{failed, Text}, State};
-            false -> {{failed, Text}, maps:merge(Nils, State)}
-        end
+        _ = beamtalk_former:restore(Class, Before),
+        {{failed, Text}, State}
     end.
-
-defaults(_, []) -> #{};
-defaults(Class, Added) -> maps:with(Added, beamtalk_value:defaults(Class)).

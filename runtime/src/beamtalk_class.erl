@@ -29,49 +29,56 @@ load(Module, Beam) ->
 %% not matter. When one of them is refused nothing changes.
 -spec load_all([{module(), binary()}]) -> ok | {error, term()}.
 load_all(Modules) ->
-    load_units(Modules, fun({Module, Beam}) -> beamtalk_code:prepare_beam(Module, Beam) end).
+    load_units(Modules, fun({Module, _}) -> {Module, unknown} end,
+               fun({Module, Beam}) -> beamtalk_code:prepare_beam(Module, Beam) end).
 
-%% The same for code whose metadata is known, so that a refusal leaves even the code as it was. Actors that cannot
-%% follow a change of their slots go on with the code they had.
+%% The same for code whose metadata is known, so that a refusal leaves even the code as it was.
 -spec load_compiled([beamtalk_code:prepared()]) -> ok | {error, term()}.
 load_compiled(Modules) ->
-    locked(fun() ->
-        Former = beamtalk_former:remember(lists:append([reshaped(Module) || Module <- Modules])),
-        try load_units(Modules, fun beamtalk_code:prepare_compiled/1)
-        after beamtalk_former:settle(Former)
-        end
-    end).
-
-%% The known class whose slots a module changes, or may change where that shows only after loading.
-reshaped({Module, _, unknown}) ->
-    [Name || {Name, #{module := Known}} <- ets:tab2list(beamtalk_classes), Known =:= Module];
-reshaped({_, _, #{class := Name, superclass := Super} = Meta}) ->
-    Names = fun(Slots) -> [Slot || #{name := Slot} <- Slots] end,
-    case record(Name) of
-        none -> [];
-        #{superclass := Super, slots := Slots} ->
-            [Name || Names(Slots) =/= Names(maps:get(slots, Meta, []))];
-        _ -> [Name]
-    end.
+    load_units(Modules, fun({Module, _, Meta}) -> {Module, Meta} end, fun beamtalk_code:prepare_compiled/1).
 
 %% Compile, load and register one module, or several, given as abstract forms.
 -spec load_forms([term()] | [[term()]]) -> ok | {error, term()}.
 load_forms([Form | _] = Forms) when is_tuple(Form) -> load_forms([Forms]);
 load_forms(Units) ->
-    load_units(Units, fun beamtalk_code:prepare_forms/1).
+    load_units(Units, fun(Forms) -> {beamtalk_code:module_of(Forms), beamtalk_code:metadata(Forms)} end,
+               fun beamtalk_code:prepare_forms/1).
 
-load_units(Units, Prepare) ->
+%% Describe answers the module and the metadata of a unit. Actors that cannot follow a change of their slots go on with
+%% the code they had, which is kept before the new code is chosen a name.
+load_units(Units, Describe, Prepare) ->
     locked(fun() ->
-        case each(Prepare, Units, []) of
-            {ok, Prepared} ->
-                Records = [new_record(Code, Meta) || {Code, _, #{} = Meta} <- Prepared],
-                case ordered(Records) of
-                    {error, _} = Error -> Error;
-                    _ -> load_prepared(Prepared)
-                end;
-            Error -> Error
+        Former = beamtalk_former:remember(reshaped([Describe(Unit) || Unit <- Units])),
+        try
+            case each(Prepare, Units, []) of
+                {ok, Prepared} ->
+                    Records = [new_record(Code, Meta) || {Code, _, #{} = Meta} <- Prepared],
+                    case ordered(Records) of
+                        {error, _} = Error -> Error;
+                        _ -> load_prepared(Prepared)
+                    end;
+                Error -> Error
+            end
+        after beamtalk_former:settle(Former)
         end
     end).
+
+%% The known classes whose slots the modules change, or may change where that shows only after loading.
+reshaped(Modules) ->
+    Known = [{Name, Meta, record(Name)} || {_, #{class := Name} = Meta} <- Modules],
+    [Name || {Name, Meta, #{} = Record} <- Known, has_other_slots(Meta, Record)]
+        ++ classes_of([Module || {Module, unknown} <- Modules]).
+
+has_other_slots(#{superclass := Super} = Meta, #{superclass := Super, slots := Slots}) ->
+    Names = fun(All) -> [Name || #{name := Name} <- All] end,
+    Names(Slots) =/= Names(maps:get(slots, Meta, []));
+has_other_slots(_, _) -> true.
+
+%% Only names are taken out of the table: the records are large.
+classes_of([]) -> [];
+classes_of(Modules) ->
+    Rows = ets:select(beamtalk_classes, [{{'$1', '$2'}, [], [{{'$1', {map_get, module, '$2'}}}]}]),
+    [Name || {Name, Module} <- Rows, lists:member(Module, Modules)].
 
 load_prepared(Prepared) ->
     case each(fun beamtalk_code:load/1, Prepared, []) of

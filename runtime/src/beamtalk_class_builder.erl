@@ -8,6 +8,7 @@
 
 -export([register/1, builder_for/1]).
 -export([instance_method/3, class_method/3, defaults/2, class_defaults/1, refuse_new/2]).
+-export([variable/2, assign/3]).
 
 %% `aClass classBuilder'
 -spec builder_for({beamtalk_object, atom(), module(), atom()}) -> tuple().
@@ -243,6 +244,28 @@ class_method(Class, Selector, [Self | Args]) ->
         {'$bt_method', Fun, _} -> apply(Fun, [Self | Args]);
         _ -> apply(Block, [Self, beamtalk_class_state:variables(element(4, Self)) | Args])
     end.
+
+%% `self.name' in a class method of a built class. Which variables there are shows only when it runs.
+-spec variable({beamtalk_object, atom(), module(), atom()}, atom()) -> term().
+variable({_, _, _, Class} = Self, Variable) ->
+    check_variable(Class, Variable),
+    beamtalk_class_state:get(Self, Variable).
+
+%% `self.name := value' there.
+-spec assign({beamtalk_object, atom(), module(), atom()}, atom(), Value) -> Value when Value :: term().
+assign({_, _, _, Class} = Self, Variable, Value) ->
+    check_variable(Class, Variable),
+    beamtalk_class_state:put(Self, Variable, Value).
+
+check_variable(Class, Variable) ->
+    Declared = beamtalk_class_state:variables(Class),
+    is_map_key(Variable, Declared) orelse
+        beamtalk_error:raise(unknown_field, Class, nil,
+                             <<"Unknown class variable '", (atom_to_binary(Variable))/binary, "' of ",
+                               (atom_to_binary(Class))/binary>>,
+                             iolist_to_binary(["Declared class variables: "
+                                               | lists:join(", ", lists:sort([atom_to_binary(Name) || Name <- maps:keys(Declared)]))]),
+                             #{}).
 
 -spec defaults(atom(), map()) -> map().
 defaults(Class, Slots) ->

@@ -9,7 +9,8 @@
 %% state go on with (beamtalk_former) is not loaded over either.
 -module(beamtalk_code).
 
--export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, load/1, compile_forms/1, unload/1, slot/2]).
+-export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, module_of/1,
+         load/1, compile_forms/1, unload/1, slot/2]).
 
 -export_type([prepared/0]).
 
@@ -85,9 +86,17 @@ renamed(Slot, Beam) ->
 
 -spec prepare_forms([term()]) -> {ok, prepared()} | {error, term()}.
 prepare_forms(Forms) ->
+    case module_of(Forms) of
+        none -> {error, missing_module_attribute};
+        Module -> prepare_as(free_slot(Module, 0, none), Forms)
+    end.
+
+%% The module that the forms say they are.
+-spec module_of([term()]) -> module() | none.
+module_of(Forms) ->
     case lists:keyfind(module, 3, Forms) of
-        {attribute, _, module, Module} -> prepare_as(free_slot(Module, 0, none), Forms);
-        false -> {error, missing_module_attribute}
+        {attribute, _, module, Module} -> Module;
+        false -> none
     end.
 
 prepare_as(Slot, Forms) ->

@@ -289,7 +289,7 @@ changing(Selector, Path, Operation) ->
     beamtalk_capability:guard(fs, ?CLASS, Selector,
                               fun() ->
                                       case Operation() of
-                                          ok -> beamtalk_result:ok(nil);
+                                          ok -> beamtalk_result:ok(true);
                                           {error, Reason} -> failure(Reason, Selector, Path)
                                       end
                               end).

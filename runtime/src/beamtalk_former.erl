@@ -88,7 +88,6 @@ needs(_, _) -> false.
 %%% In the actor
 
 %% Go on with the class as it was when the actor had that version of its slots; false when that is not known.
-%% Methods the class did not have then are taken from the class as it is.
 -spec restore(atom(), integer()) -> boolean().
 restore(Class, Version) ->
     Former = case get('$bt_former') of
@@ -100,9 +99,7 @@ restore(Class, Version) ->
         _ ->
             Oldest = lists:min(Former),
             [{_, _, Tables}] = ets:lookup(?TABLE, {Class, Oldest}),
-            put('$bt_former', {Oldest, maps:map(fun(Name, Table) ->
-                maps:merge(persistent_term:get(Name, #{}), Table)
-            end, Tables)}),
+            put('$bt_former', {Oldest, Tables}),
             true
     end.
 

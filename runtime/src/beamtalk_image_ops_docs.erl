@@ -75,12 +75,14 @@ summary(Behaviour, Selector) ->
 first_line(Doc) when is_binary(Doc) -> [hd(binary:split(Doc, <<"\n">>))];
 first_line(_) -> [].
 
-%% One method, where the class or an ancestor defines it.
+%% One method, where the class or an ancestor defines it. A class stands for its instances, and for itself where these
+%% do not understand the message.
 -spec method_text(tuple(), atom()) -> binary() | none.
 method_text(Behaviour, Selector) ->
-    case beamtalk_reflect:definer(Behaviour, Selector) of
-        nil -> none;
-        Definer ->
+    case {beamtalk_reflect:definer(Behaviour, Selector), beamtalk_reflect:target(Behaviour)} of
+        {nil, {instance, Class}} -> method_text(beamtalk_reflect:metaclass(Class), Selector);
+        {nil, {class, _}} -> none;
+        {Definer, _} ->
             Info = beamtalk_reflect:method_info(Definer, Selector),
             Inherited = case Definer of
                 Behaviour -> [];

@@ -133,7 +133,12 @@ to_node(Number, Rows) ->
     #{pid := Pid, name := Name, kind := Kind, class := Class, count := Count} = map_get(Number, Rows),
     ClassObject = case Class of
                       nil -> nil;
-                      _ -> beamtalk_class:class_object(Class)
+                      _ ->
+                          %% The class may be gone while the last of its processes ends.
+                          case beamtalk_class:find(Class) of
+                              {ok, Object} -> Object;
+                              none -> nil
+                          end
                   end,
     #{'$beamtalk_class' => 'SupervisionNode', pid => Pid, registeredName => Name, kind => Kind,
       behaviourClass => ClassObject, childCount => Count, '__snapshot' => Rows, '__number' => Number}.

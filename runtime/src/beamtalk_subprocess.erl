@@ -6,7 +6,7 @@
 -module(beamtalk_subprocess).
 -behaviour(gen_server).
 
--export(['class open:args:'/3, 'class open:args:dir:'/4, 'class open:args:env:dir:'/5,
+-export(['class open:'/2, 'class open:args:'/3, 'class open:args:dir:'/4, 'class open:args:env:dir:'/5,
          'class spawnWith:'/2]).
 -export(['writeLine:'/2, closeStdin/1, readLine/1, 'readLine:'/2, readStderrLine/1,
          'readStderrLine:'/2, lines/1, stderrLines/1, exitCode/1, close/1]).
@@ -28,6 +28,10 @@
                 streams = #{stdout => #stream{}, stderr => #stream{}} :: map()}).
 
 %%% Class side
+
+-spec 'class open:'(term(), term()) -> map().
+'class open:'(Class, Command) ->
+    open(Class, Command, [], #{}, 'open:').
 
 -spec 'class open:args:'(term(), term(), term()) -> map().
 'class open:args:'(Class, Command, Arguments) ->

@@ -7,24 +7,22 @@
 -module(beamtalk_transcript_stream).
 -behaviour(gen_server).
 
--export([start_link/1, start_current/0, append/2, limit/1, of_program/1]).
+-export([start_link/1, start_current/0, append/2, limit/1, of_console/0]).
 -export(['class current'/1, 'class current:'/2, 'class resetCurrent'/1]).
 -export(['show:'/2, 'showLine:'/2, cr/1, subscribe/1, unsubscribe/1, recent/1, clear/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(LIMIT, '$bt_transcript_limit').
 -define(CURRENT, beamtalk_transcript).
--define(PROGRAM, beamtalk_program_transcript).
+-define(CONSOLE, beamtalk_console_transcript).
 
 -record(state, {entries = queue:new() :: queue:queue(binary()),
                 size = 0 :: non_neg_integer(),
-                subscribers = #{} :: #{pid() => reference()},
-                %% Every text is also written to standard output.
-                is_printed = false :: boolean()}).
+                subscribers = #{} :: #{pid() => reference()}}).
 
 -spec start_link(map()) -> {ok, pid()} | {error, term()}.
 start_link(Config) when map_size(Config) =:= 0 ->
-    gen_server:start_link(?MODULE, false, []);
+    gen_server:start_link(?MODULE, [], []);
 start_link(Config) ->
     [Field | _] = maps:keys(Config),
     Message = iolist_to_binary(["Unknown field '", beamtalk_display:display(Field),
@@ -35,24 +33,23 @@ start_link(Config) ->
 %% The transcript of a workspace. One that is started again is empty, and the current one from then on.
 -spec start_current() -> {ok, pid()}.
 start_current() ->
-    {ok, Pid} = gen_server:start_link(?MODULE, false, []),
+    {ok, Pid} = gen_server:start_link(?MODULE, [], []),
     Class = beamtalk_class:named('TranscriptStream'),
     'class current:'(Class, beamtalk_actor:reference('TranscriptStream', Pid)),
     {ok, Pid}.
 
-%% `Transcript' in a program that has a node of its own, where it is standard output.
--spec of_program(atom()) -> {ok, tuple()} | none.
-of_program('Transcript') ->
-    case application:get_env(beamtalk, owns_node) of
-        {ok, true} ->
-            Pid = case gen_server:start({local, ?PROGRAM}, ?MODULE, true, []) of
+%% `Transcript' without a workspace: what is written goes to the writer's standard output.
+-spec of_console() -> tuple().
+of_console() ->
+    Pid = case whereis(?CONSOLE) of
+        undefined ->
+            case gen_server:start({local, ?CONSOLE}, ?MODULE, [], []) of
                 {ok, Started} -> Started;
                 {error, {already_started, Running}} -> Running
-            end,
-            {ok, beamtalk_actor:reference('TranscriptStream', Pid)};
-        _ -> none
-    end;
-of_program(_) -> none.
+            end;
+        Running -> Running
+    end,
+    beamtalk_actor:reference('TranscriptStream', Pid).
 
 %% Text that no message to the transcript brought; For is the request it belongs to, or nil.
 -spec append(binary(), integer() | nil) -> ok.
@@ -97,11 +94,14 @@ limit(Entries) -> persistent_term:put(?LIMIT, Entries).
 cr(Self) ->
     write(Self, cr, <<"\n">>).
 
-%% What an evaluation writes to the workspace's transcript is also output of that evaluation.
-write(Self, Selector, Text) ->
+%% What an evaluation writes to the workspace's transcript is also output of that evaluation. The console's is written
+%% here, where a test's output is caught.
+write({_, _, _, Target} = Self, Selector, Text) ->
     For = case Self =:= persistent_term:get(?CURRENT, nil) of
         true -> beamtalk_workspace:write(Text);
-        false -> nil
+        false ->
+            Target =:= whereis(?CONSOLE) andalso beamtalk_console:print(nil, Text),
+            nil
     end,
     call(Self, Selector, {write, Text, For}).
 
@@ -135,9 +135,9 @@ ask({beamtalk_object, Class, _, Target}, Selector, Request) ->
 
 %%% Callbacks
 
--spec init(boolean()) -> {ok, #state{}}.
-init(IsPrinted) ->
-    {ok, #state{is_printed = IsPrinted}}.
+-spec init([]) -> {ok, #state{}}.
+init([]) ->
+    {ok, #state{}}.
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {reply, term(), #state{}}.
 handle_call({write, Text, For}, _From, State) ->
@@ -172,7 +172,6 @@ handle_info(_, State) ->
     {noreply, State}.
 
 written(Text, For, #state{subscribers = Subscribers} = State) ->
-    State#state.is_printed andalso io:put_chars(user, Text),
     maps:foreach(fun(Pid, _) -> Pid ! {transcript, Text} end, Subscribers),
     announce(Text, For),
     add(Text, State).

@@ -2,7 +2,7 @@
 -module(beamtalk_value).
 
 -export(['class new'/1, 'class new:'/2, printString/1]).
--export([new/2, new_with/2, missing_field/2, with/3, defaults/1, check_fields/3, field_names/1]).
+-export([new/2, new_with/2, missing_field/2, with/3, defaults/1, default/2, check_fields/3, field_names/1]).
 
 -type class_object() :: {beamtalk_object, atom(), module(), atom()}.
 
@@ -34,11 +34,29 @@ defaults(Class) ->
     case beamtalk_dispatch:info(Class) of
         #{defaults := []} -> #{'$beamtalk_class' => Class};
         #{defaults := Modules} ->
-            lists:foldl(fun default/2, #{'$beamtalk_class' => Class}, Modules);
+            lists:foldl(fun add_defaults/2, #{'$beamtalk_class' => Class}, Modules);
         none -> beamtalk_error:raise(class_not_found, Class, new)
     end.
 
-default(Module, Slots) -> Module:'__defaults'(Slots).
+add_defaults(Module, Slots) -> Module:'__defaults'(Slots).
+
+%% The default of one slot; no other is evaluated.
+-spec default(atom(), atom()) -> term().
+default(Class, Field) ->
+    case beamtalk_dispatch:info(Class) of
+        #{defaults := Modules} -> nearest_default(lists:reverse(Modules), Field);
+        none -> nil
+    end.
+
+nearest_default([], _) -> nil;
+nearest_default([Module | Above], Field) ->
+    #{slots := Slots} = Module:'__beamtalk_meta'(),
+    case {lists:any(fun(#{name := Name}) -> Name =:= Field end, Slots), erlang:function_exported(Module, '__default', 1)} of
+        {false, _} -> nearest_default(Above, Field);
+        {true, true} -> Module:'__default'(Field);
+        %% A built class keeps plain values.
+        {true, false} -> maps:get(Field, Module:'__defaults'(#{}))
+    end.
 
 %% The argument of `new:' and `spawnWith:': a Dictionary of declared slots.
 -spec check_fields(atom(), atom(), term()) -> ok.
@@ -82,8 +100,7 @@ is_native_term(Class) ->
 
 %% A field added to the class after this instance was made has its default.
 -spec missing_field(map(), atom()) -> term().
-missing_field(#{'$beamtalk_class' := Class}, Field) ->
-    maps:get(Field, defaults(Class), nil).
+missing_field(#{'$beamtalk_class' := Class}, Field) -> default(Class, Field).
 
 %% A copy with one field replaced.
 -spec with(map(), atom(), term()) -> map().

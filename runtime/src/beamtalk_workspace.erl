@@ -1,7 +1,7 @@
 %% The live workspace: its process is the group leader of everything that runs outside an evaluation.
 -module(beamtalk_workspace).
 
--export([start_link/0, init/1, stop/0, is_live/0]).
+-export([start_link/0, init/1, stop/0, is_live/0, require/2]).
 -export([adopt/1, leave/1, current_session/0, keeper_of_caller/0, belongs_to_evaluation/0]).
 -export([write/1, bindings_changed/1, capability_refused/3, configure/1, watched/1]).
 -export([global/1, global_names/0, bind/2, unbind/1]).
@@ -17,6 +17,15 @@ start_link() -> proc_lib:start_link(?MODULE, init, [self()]).
 
 -spec is_live() -> boolean().
 is_live() -> persistent_term:get(?MODULE, none) =/= none.
+
+%% What the workspace itself keeps is not there in a program, a test run or a release.
+-spec require(atom(), atom()) -> ok.
+require(Class, Selector) ->
+    is_live() orelse
+        beamtalk_error:raise(no_workspace, Class, Selector,
+                             <<"'", (atom_to_binary(Selector))/binary, "' needs a workspace, and there is none here">>,
+                             <<"Run it in one: beamtalk repl, beamtalk eval, or beamtalk run --connect">>, #{}),
+    ok.
 
 %% Stop what is supervised, the latest first.
 -spec stop() -> ok.
@@ -185,7 +194,7 @@ observe(Actor, IsOn) ->
 -spec global(atom()) -> {ok, term()} | none.
 global(Name) ->
     case is_live() of
-        false -> beamtalk_transcript_stream:of_program(Name);
+        false -> singleton(Name);
         true ->
             case singleton(Name) of
                 none ->
@@ -197,16 +206,29 @@ global(Name) ->
             end
     end.
 
-singleton('Transcript') -> {ok, beamtalk_transcript_stream:'class current'(nil)};
-singleton('Workspace') -> {ok, beamtalk_workspace_interface:'class current'(nil)};
-singleton('Beamtalk') -> {ok, beamtalk_beamtalk_interface:'class current'(nil)};
+%% These are there without a workspace too.
+singleton('Transcript') ->
+    case {beamtalk_transcript_stream:'class current'(nil), is_live()} of
+        {nil, false} -> {ok, beamtalk_transcript_stream:of_console()};
+        {Transcript, _} -> {ok, Transcript}
+    end;
+singleton('Workspace') -> {ok, #{'$beamtalk_class' => 'WorkspaceInterface'}};
+singleton('Beamtalk') ->
+    case beamtalk_beamtalk_interface:'class current'(nil) of
+        nil -> {ok, #{'$beamtalk_class' => 'BeamtalkInterface'}};
+        Interface -> {ok, Interface}
+    end;
 singleton(_) -> none.
 
 -spec global_names() -> [atom()].
 global_names() ->
     lists:usort(['Transcript', 'Workspace', 'Beamtalk'] ++ bound_names()).
 
-bound_names() -> [Name || [Name] <- ets:match(?GLOBALS, {'$1', '_'})].
+bound_names() ->
+    case is_live() of
+        true -> [Name || [Name] <- ets:match(?GLOBALS, {'$1', '_'})];
+        false -> []
+    end.
 
 -spec bind(atom(), term()) -> ok.
 bind(Name, Value) ->
@@ -216,6 +238,7 @@ bind(Name, Value) ->
                                  <<"'", (atom_to_binary(Name))/binary, "' cannot be bound again">>,
                                  <<"Choose another name">>, #{});
         false ->
+            require('WorkspaceInterface', 'bind:as:'),
             Frozen = beamtalk_cell:freeze(Value),
             ets:insert(?GLOBALS, {Name, Frozen}),
             globals_changed(Name, Frozen)
@@ -223,6 +246,7 @@ bind(Name, Value) ->
 
 -spec unbind(atom()) -> ok | none.
 unbind(Name) ->
+    require('WorkspaceInterface', 'unbind:'),
     case ets:take(?GLOBALS, Name) of
         [_] -> globals_changed(Name, nil);
         [] -> none

@@ -42,6 +42,7 @@ globals(_Self) -> #{'$beamtalk_class' => 'BindingsView', scope => globals}.
 
 -spec sessions(map()) -> [map()].
 sessions(_Self) ->
+    beamtalk_workspace:require(?CLASS, sessions),
     [Session || Id <- beamtalk_session_keeper:all(), Session <- [beamtalk_session:of_id(Id)], Session =/= nil].
 
 -spec 'unbind:'(map(), term()) -> nil.
@@ -58,6 +59,7 @@ sessions(_Self) ->
 %% The answer of an op; its error is raised here.
 -spec ask(binary(), map(), atom()) -> map().
 ask(Op, Args, Selector) ->
+    beamtalk_workspace:require(?CLASS, Selector),
     case beamtalk_bridge:ask(Op, Args) of
         {ok, Answer} -> Answer;
         {error, #{error := Error} = Exception} ->
@@ -171,24 +173,31 @@ autoflush(_Self) -> maps:get(<<"value">>, ask(<<"autoflush">>, #{}, autoflush), 
 
 -spec dependencies(map()) -> map().
 dependencies(_Self) ->
-    Named = beamtalk_package:'class dependencies:'(nil, beamtalk_package:project()),
+    Named = case beamtalk_package:project() of
+        none -> [];
+        Project -> beamtalk_package:'class dependencies:'(nil, Project)
+    end,
     maps:from_list([{Name, Package} || Name <- Named, Package <- [beamtalk_package:find(Name)], Package =/= nil]).
 
 %%% Supervisors
 
 -spec supervisor(map()) -> tuple() | nil.
 supervisor(_Self) ->
+    beamtalk_workspace:require(?CLASS, supervisor),
     case beamtalk_workspace:supervisors() of
         [Root | _] -> Root;
         [] -> nil
     end.
 
 -spec supervisors(map()) -> [tuple()].
-supervisors(_Self) -> beamtalk_workspace:supervisors().
+supervisors(_Self) ->
+    beamtalk_workspace:require(?CLASS, supervisors),
+    beamtalk_workspace:supervisors().
 
 -spec 'startSupervisor:'(map(), term()) -> tuple().
 'startSupervisor:'(_Self, {beamtalk_object, _, _, Name} = Class) when is_atom(Name) ->
     check_supervisor(Name, 'startSupervisor:'),
+    beamtalk_workspace:require(?CLASS, 'startSupervisor:'),
     case beamtalk_workspace:start_supervisor(Class) of
         {ok, Supervisor} -> Supervisor;
         {error, Exception} -> erlang:error(Exception)
@@ -198,6 +207,7 @@ supervisors(_Self) -> beamtalk_workspace:supervisors().
 -spec 'stopSupervisor:'(map(), term()) -> nil.
 'stopSupervisor:'(_Self, {beamtalk_object, _, _, Name}) when is_atom(Name) ->
     check_supervisor(Name, 'stopSupervisor:'),
+    beamtalk_workspace:require(?CLASS, 'stopSupervisor:'),
     case beamtalk_workspace:stop_supervisor(Name) of
         ok -> nil;
         none -> beamtalk_error:raise(runtime_error, ?CLASS, 'stopSupervisor:',

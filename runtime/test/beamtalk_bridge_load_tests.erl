@@ -58,7 +58,7 @@ failed_actors_keep_code_and_state_test() ->
     [begin
          ?assertMatch({ok, #{<<"migration_failures">> := [_]}}, load([Base(N), Wanting(N)])),
          ?assertEqual([1, 1, 1, 1], Says(Old)),
-         ?assertEqual(nil, ?D:send(Old, bad))
+         ?assertError(#{error := {beamtalk_error, does_not_understand, _, bad, _, _, _}}, ?D:send(Old, bad))
      end || N <- ["3", "4", "5", "6"]],
     {ok, #{<<"migration_failures">> := []}} = load([Lamp(Good, "7")]),
     ?assertEqual([7, 7, 6, 6], Says(Old)),

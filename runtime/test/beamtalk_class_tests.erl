@@ -87,7 +87,11 @@ migration_test() ->
     beamtalk_support:define(Spec([{level, "0"}, {colour, "red"}])),
     ?assertEqual(#{'$beamtalk_class' => 'Tank', level => 5, colour => red}, ?D:send(Tank, state)),
     beamtalk_support:define(Spec([{level, "0"}, {colour, "red"}, {bad, "1 / 0"}])),
-    ?assertEqual(#{'$beamtalk_class' => 'Tank', level => 5, colour => red, bad => nil}, ?D:send(Tank, state)),
+    %% A default that fails: code and state stay, until the class changes again.
+    ?assertEqual(#{'$beamtalk_class' => 'Tank', level => 5, colour => red}, ?D:send(Tank, state)),
+    beamtalk_support:define(Spec([{level, "1 / 0"}, {colour, "red"}, {good, "2"}])),
+    %% Only the defaults of new slots are asked for.
+    ?assertEqual(#{'$beamtalk_class' => 'Tank', level => 5, colour => red, good => 2}, ?D:send(Tank, state)),
     beamtalk_support:stop_all([Tank]).
 
 refused_changes_nothing_test() ->

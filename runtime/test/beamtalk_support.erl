@@ -138,7 +138,7 @@ forms(#{name := Name} = Spec) ->
         ++ [function(decorated("class ", S), N + 1, T) || {S, N, T} <- ClassMethods]
         ++ [function(decorated(lists:concat([C, case Side of class -> " class >> "; _ -> " >> " end]), S), N + 1, T)
             || {C, Side, S, N, T} <- Extensions]
-        ++ [defaults(Slots) || Slots =/= []]
+        ++ [F || Slots =/= [], F <- [defaults(Slots), default(Slots)]]
         ++ [function('__class_defaults', 0, "fun() -> " ++ map_text(ClassSlots) ++ " end") || ClassSlots =/= []]
         ++ [constant('__beamtalk_meta', Meta) || not maps:get(only_extensions, Spec, false)]
         ++ [constant('__beamtalk_extensions',
@@ -174,6 +174,10 @@ constant(Name, Term) ->
 
 defaults(Slots) ->
     function('__defaults', 1, "fun(M) -> maps:merge(M, " ++ map_text(Slots) ++ ") end").
+
+default(Slots) ->
+    Clauses = [io_lib:format("(~p) -> ~s", [element(1, S), default_text(element(2, S))]) || S <- Slots],
+    function('__default', 1, "fun" ++ lists:append(lists:join("; ", [lists:flatten(C) || C <- Clauses])) ++ " end").
 
 map_text(Slots) ->
     "#{" ++ lists:join(", ", [io_lib:format("~p => ~s", [element(1, S), default_text(element(2, S))]) || S <- Slots]) ++ "}".

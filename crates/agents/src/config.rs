@@ -172,6 +172,16 @@ pub(crate) fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, S
     })
 }
 
+/// Read a text as every file of the configuration that people write; for tests with random texts.
+#[doc(hidden)]
+pub fn read_strange_config(text: &str) {
+    let path = Path::new("strange.yaml");
+    drop(Backend::parse(path, "strange", text));
+    drop(parse::<GlobalFile>(path, text));
+    drop(parse::<Layer>(path, text));
+    library::read_strange_text(text);
+}
+
 /// Text as it fits into one line of a listing.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -32,6 +32,8 @@ mod text;
 mod tmux;
 mod tree;
 
+#[doc(hidden)]
+pub use config::read_strange_config;
 pub use config::{AuthMode, Backend, Config, Layers, Library};
 pub use daemon::{DaemonOptions, NAME, serve};
 pub use door::{Door, Proof, Trust, connect, connect_to};

@@ -6,6 +6,8 @@
 mod agents;
 #[path = "../../../fuzz/checks/mutate.rs"]
 mod mutate;
+#[path = "../../../fuzz/checks/seeds.rs"]
+mod seeds;
 
 #[test]
 fn broken_output_is_cleaned_whatever_it_holds() {
@@ -23,4 +25,15 @@ fn broken_output_is_cleaned_whatever_it_holds() {
     .map(|seed| seed.to_vec())
     .collect();
     mutate::each_mutation(&seeds, 50_000, agents::check);
+}
+
+#[test]
+fn broken_configurations_are_read_or_refused() {
+    let seeds = seeds::of("yaml");
+    assert!(!seeds.is_empty(), "the seeds have moved");
+    mutate::each_mutation(&seeds, 5_000, |bytes| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            beamtalk_agents::read_strange_config(text);
+        }
+    });
 }

@@ -24,6 +24,8 @@ mod protocol;
 mod raw;
 #[path = "workspace/redefining.rs"]
 mod redefining;
+#[path = "workspace/sessions.rs"]
+mod sessions;
 #[path = "workspace/sides.rs"]
 mod sides;
 #[path = "workspace/table.rs"]

@@ -4,6 +4,7 @@ mod annotation;
 mod declaration;
 mod habit;
 mod instantiation;
+mod visibility;
 mod walk;
 
 use beamtalk_syntax::ast;
@@ -35,6 +36,7 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn item(&mut self, item: &ast::Item) {
+        self.exposed(item);
         match item {
             ast::Item::Class(class) => {
                 self.class(class);

@@ -312,7 +312,7 @@ impl<'a> Module<'a> {
         self.add_expression(&function, parameters, vec![body], line);
     }
 
-    /// `'__defaults'/1` and `'__class_defaults'/0`.
+    /// `'__defaults'/1` with `'__default'/1`, or `'__class_defaults'/0`.
     fn defaults(&mut self, class: &ast::Class, is_class_side: bool, line: u32) {
         let slots: Vec<&ast::Slot> = class
             .slots
@@ -325,9 +325,33 @@ impl<'a> Module<'a> {
         let mut statements = Vec::new();
         let mut lifted = Vec::new();
         let mut pairs = Vec::new();
+        let mut single = Vec::new();
         for (index, slot) in slots.iter().enumerate() {
-            let value = self.slot_default(class, slot, index, &mut statements, &mut lifted);
-            pairs.push((Erl::atom(line, slot.name.text.clone()), value));
+            let own_line = self.line(slot.span.start);
+            let name = Erl::atom(line, slot.name.text.clone());
+            let body = self.slot_default(class, slot, &mut lifted);
+            let value = match body.as_slice() {
+                [only] if only.is_trivial() => only.clone(),
+                _ => {
+                    let value = if is_class_side {
+                        apart(body.clone(), own_line)
+                    } else {
+                        let function = "__default".into();
+                        let arguments = vec![name.clone()];
+                        Erl::new(own_line, ErlKind::LocalCall { function, arguments })
+                    };
+                    let variable = eco_format!("D{index}");
+                    statements.push(Erl::bind(own_line, variable.clone(), value));
+                    Erl::var(own_line, variable)
+                }
+            };
+            single.push(Clause {
+                patterns: vec![name.clone()],
+                guards: Vec::new(),
+                body,
+                line: own_line,
+            });
+            pairs.push((name, value));
         }
         if is_class_side {
             statements.push(Erl::new(line, ErlKind::Map(pairs)));
@@ -339,21 +363,20 @@ impl<'a> Module<'a> {
                 ErlKind::MapUpdate(Box::new(inherited.clone()), pairs),
             ));
             self.add_expression("__defaults", vec![inherited], statements, line);
+            self.add(vec![Function {
+                name: "__default".into(),
+                arity: 1,
+                clauses: single,
+                line,
+            }]);
         }
         self.functions.extend(lifted);
     }
 
-    fn slot_default(
-        &mut self,
-        class: &ast::Class,
-        slot: &ast::Slot,
-        index: usize,
-        statements: &mut Vec<Erl>,
-        lifted: &mut Vec<Function>,
-    ) -> Erl {
+    fn slot_default(&mut self, class: &ast::Class, slot: &ast::Slot, lifted: &mut Vec<Function>) -> Vec<Erl> {
         let line = self.line(slot.span.start);
         let Some(default) = &slot.default else {
-            return Erl::atom(line, "nil");
+            return vec![Erl::atom(line, "nil")];
         };
         let body = Resolver::new(self.table, self.file, None, self.diagnostics).default(default);
         let none = FxHashSet::default();
@@ -373,34 +396,7 @@ impl<'a> Module<'a> {
         };
         let (body, more) = lower::lower_default(&target, &body, line);
         lifted.extend(more);
-        match <[Erl; 1]>::try_from(body) {
-            Ok([only]) if only.is_trivial() => only,
-            Ok([only]) => {
-                let name = eco_format!("D{index}");
-                statements.push(Erl::bind(line, name.clone(), only));
-                Erl::var(line, name)
-            }
-            Err(several) => {
-                // Statements of different defaults may use the same variable names: each in a fun of its own.
-                let clause = Clause {
-                    patterns: Vec::new(),
-                    guards: Vec::new(),
-                    body: several,
-                    line,
-                };
-                let function = Box::new(Erl::new(line, ErlKind::Fun(vec![clause])));
-                let name = eco_format!("D{index}");
-                let call = Erl::new(
-                    line,
-                    ErlKind::Apply {
-                        function,
-                        arguments: Vec::new(),
-                    },
-                );
-                statements.push(Erl::bind(line, name.clone(), call));
-                Erl::var(line, name)
-            }
-        }
+        body
     }
 
     // ---- extensions and protocols ----
@@ -482,5 +478,23 @@ impl<'a> Module<'a> {
         forms.extend(self.functions.iter().map(erl::function_term));
         forms.push(Term::tuple([Term::atom("eof"), Term::Integer(1)]));
         Term::List(forms)
+    }
+}
+
+/// Statements of different defaults may use the same variable names: each in a fun of its own.
+fn apart(body: Vec<Erl>, line: u32) -> Erl {
+    match <[Erl; 1]>::try_from(body) {
+        Ok([only]) => only,
+        Err(several) => {
+            let clause = Clause {
+                patterns: Vec::new(),
+                guards: Vec::new(),
+                body: several,
+                line,
+            };
+            let function = Box::new(Erl::new(line, ErlKind::Fun(vec![clause])));
+            let arguments = Vec::new();
+            Erl::new(line, ErlKind::Apply { function, arguments })
+        }
     }
 }

@@ -6,6 +6,7 @@ mod cursor;
 mod describe;
 mod hover;
 mod infer;
+mod receivers;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -22,6 +23,7 @@ use describe::{Classes, Known};
 
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
+pub(crate) use receivers::known_receivers;
 pub(crate) use unknown::unknown_selectors;
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
@@ -37,6 +39,8 @@ pub enum Kind {
     Method,
     Class,
     Protocol,
+    /// A name for a type.
+    Alias,
     Variable,
     Field,
     /// A reserved word, or a part of the language that looks like a message.
@@ -49,6 +53,7 @@ impl Kind {
             Self::Method => "method",
             Self::Class => "class",
             Self::Protocol => "protocol",
+            Self::Alias => "alias",
             Self::Variable => "variable",
             Self::Field => "field",
             Self::Keyword => "keyword",

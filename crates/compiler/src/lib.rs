@@ -129,6 +129,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
     complete::unknown_selectors(file, table, &mut diagnostics);
+    complete::known_receivers(file, table, &mut diagnostics);
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
     let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     let modules = if has_errors(&diagnostics) {
@@ -145,6 +146,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
     let (file, mut diagnostics) = packages::resolve(file, table);
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
+    complete::known_receivers(file, table, &mut diagnostics);
     let replacements = live::replacements(file, table, &mut diagnostics);
     let mut modules = replacements.modules;
     modules.extend(definitions(

@@ -20,6 +20,7 @@ use crate::table::ClassTable;
 use crate::{SourceFile, check, complete, definitions, expect, packages};
 use beamtalk_syntax::span::LineIndex;
 
+pub(crate) use blocks::names as pattern_names;
 pub use fix::fix;
 pub use native::{Native, lint_native};
 
@@ -30,6 +31,7 @@ pub fn lint_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
     complete::unknown_selectors(file, table, &mut diagnostics);
+    complete::known_receivers(file, table, &mut diagnostics);
     definitions(file, table, &LineIndex::new(&file.text), &[], &mut diagnostics);
     let linter = Linter { file, table };
     for method in methods(&file.unit) {

@@ -87,6 +87,8 @@ pub(crate) struct Lowerer<'a> {
     fast: Option<Fast>,
     /// Inside a method given to a ClassBuilder: the class being built and the side.
     built: Option<(EcoString, bool)>,
+    /// Inside a class method given to a ClassBuilder, where `self` has the variables of the class being built.
+    is_built_class_side: bool,
     /// The closure being lowered assigns class state.
     assigns_class_state: bool,
 }
@@ -264,6 +266,7 @@ impl<'a> Lowerer<'a> {
             rebinds_self: false,
             fast: None,
             built: None,
+            is_built_class_side: false,
             assigns_class_state: false,
         }
     }

@@ -107,8 +107,8 @@ pub(crate) fn class(
                     .map(|parameter| text(&parameter.name.text)),
             ),
         ),
-        ("slots", slots(file, class, false)),
-        ("class_slots", slots(file, class, true)),
+        ("slots", slots(table, file, class, false)),
+        ("class_slots", slots(table, file, class, true)),
         ("method_info", method_infos(table, file, lines, class, false)),
         ("class_method_info", method_infos(table, file, lines, class, true)),
         (
@@ -119,11 +119,12 @@ pub(crate) fn class(
     ])
 }
 
-fn slots(file: &SourceFile, class: &ast::Class, is_class_side: bool) -> Term {
+fn slots(table: &ClassTable, file: &SourceFile, class: &ast::Class, is_class_side: bool) -> Term {
     let of_side = |slot: &&ast::Slot| (slot.keyword == ast::SlotKeyword::ClassState) == is_class_side;
     Term::list(class.slots.iter().filter(of_side).map(|slot| {
-        let is_required =
-            slot.default.is_none() && slot.annotation.as_ref().is_some_and(|a| !types::includes_nil(a));
+        let annotated = slot.annotation.as_ref();
+        let is_required = slot.default.is_none()
+            && annotated.is_some_and(|annotation| !types::includes_nil(annotation, table));
         let default = slot
             .default
             .as_ref()

@@ -133,7 +133,7 @@ impl<'a> Resolver<'a> {
         let is_character = parameter
             .annotation
             .as_ref()
-            .is_some_and(crate::types::is_character);
+            .is_some_and(|annotation| crate::types::is_character(annotation, self.table));
         let variable = self.scopes.declare(&name.text, name.span, "parameter");
         self.scopes.set_character(variable, is_character);
         self.scopes
@@ -174,7 +174,6 @@ impl<'a> Resolver<'a> {
     fn cast(&mut self, expression: &ast::Expression) -> Node {
         match &expression.kind {
             ExpressionKind::Send(send) => {
-                self.check_cast(send);
                 let receiver = Box::new(self.expression(&send.receiver));
                 let arguments = self.expressions(&send.message.arguments);
                 let span = send.message.parts.first().copied().unwrap_or(expression.span);
@@ -190,26 +189,6 @@ impl<'a> Resolver<'a> {
             ExpressionKind::Parenthesized(inner) => self.cast(inner),
             // The parser has reported it.
             _ => self.expression(expression),
-        }
-    }
-
-    fn check_cast(&mut self, send: &ast::Send) {
-        let class = match &send.receiver.kind {
-            ExpressionKind::SelfReference => match &self.class {
-                Some(class) if class.kind == Kind::Value && !class.is_class_side => Some(class.name.clone()),
-                _ => None,
-            },
-            ExpressionKind::Integer(_) => Some("Integer".into()),
-            ExpressionKind::Float(_) => Some("Float".into()),
-            ExpressionKind::String(_) => Some("String".into()),
-            _ => None,
-        };
-        if let Some(class) = class {
-            self.error(
-                codes::CAST_ON_VALUE,
-                send.message.span,
-                eco_format!("Cannot use ! (cast) on value type `{class}`. Value types are not actors."),
-            );
         }
     }
 
@@ -547,7 +526,9 @@ impl<'a> Resolver<'a> {
             };
         }
         let value = self.expression(value);
-        let is_character = annotation.is_some_and(crate::types::is_character) || self.is_character(&value);
+        let is_character = annotation
+            .is_some_and(|annotation| crate::types::is_character(annotation, self.table))
+            || self.is_character(&value);
         let variable = self.scopes.assign(&name.text, name.span);
         self.scopes.note_character(variable, is_character);
         if let Some(annotation) = annotation {
@@ -562,12 +543,16 @@ impl<'a> Resolver<'a> {
 
     fn check_field_assignment(&mut self, name: &ast::Name) {
         self.check_field(name);
+        // `self` is what a class that is being built will be sent to, not the class around.
+        if self.scopes.has_self_parameter() {
+            return;
+        }
         let Some(class) = self.class.clone() else { return };
         if class.is_class_side {
             self.assigns_class_state = true;
             return;
         }
-        if class.kind != Kind::Actor && !class.is_test && !self.scopes.has_self_parameter() {
+        if class.kind != Kind::Actor && !class.is_test {
             let setter = crate::class::setter_selector(&name.text);
             self.error(
                 codes::VALUE_SLOT_ASSIGNMENT,

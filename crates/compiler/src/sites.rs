@@ -80,8 +80,12 @@ impl Collector<'_> {
             "send"
         };
         self.add(kind, selector, span);
-        if selector == "announce:"
-            && let [event] = message.arguments.as_slice()
+        let is_announcing = matches!(
+            selector.as_str(),
+            "announce:" | "announceAndWait:" | "announceAndWait:timeout:"
+        );
+        if is_announcing
+            && let Some(event) = message.arguments.first()
             && let ExpressionKind::ClassName(class) = &innermost(event).kind
         {
             self.add("announce", &class.name.text, span);

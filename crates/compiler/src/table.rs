@@ -54,8 +54,6 @@ pub struct ClassEntry {
 #[derive(Clone, Debug)]
 pub struct SlotEntry {
     pub name: EcoString,
-    /// The annotation includes Nil, or there is none.
-    pub may_be_nil: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +67,8 @@ pub(crate) struct ExtensionEntry {
     pub(crate) path: EcoString,
     pub(crate) span: Span,
     pub(crate) text: EcoString,
-    package: Option<EcoString>,
+    pub(crate) package: Option<EcoString>,
+    pub(crate) is_internal: bool,
     origin: Origin,
 }
 
@@ -109,6 +108,13 @@ pub(crate) struct AliasEntry {
     pub(crate) path: EcoString,
     pub(crate) span: Span,
     pub(crate) definition: ast::Type,
+    /// Where it comes from, and the package it belongs to.
+    pub(crate) origin: Origin,
+    pub(crate) package: Option<EcoString>,
+    pub(crate) is_internal: bool,
+    /// `type Timeout = Integer | #infinity`
+    pub(crate) text: EcoString,
+    pub(crate) doc: Option<EcoString>,
 }
 
 /// All classes known to a compilation. Cheap to clone.
@@ -169,16 +175,7 @@ impl ClassTable {
                         },
                     );
                 }
-                ast::Item::TypeAlias(alias) => {
-                    tables
-                        .aliases
-                        .entry(alias.name.text.clone())
-                        .or_insert_with(|| AliasEntry {
-                            path: file.path.clone(),
-                            span: alias.name.span,
-                            definition: alias.definition.clone(),
-                        });
-                }
+                ast::Item::TypeAlias(alias) => declare_alias(tables, file, alias),
                 ast::Item::Extension(extension) => {
                     let method = &extension.method;
                     let key = (
@@ -194,6 +191,7 @@ impl ClassTable {
                         text: file.text.clone(),
                         package: file.package.clone(),
                         origin: file.origin,
+                        is_internal: method.is_internal,
                     });
                     if file.origin != Origin::Library && !method.is_class {
                         tables.user_selectors.insert(method.head.selector.clone());
@@ -222,10 +220,7 @@ impl ClassTable {
             native: None,
             slots: slots
                 .iter()
-                .map(|slot| SlotEntry {
-                    name: slot.clone(),
-                    may_be_nil: true,
-                })
+                .map(|slot| SlotEntry { name: slot.clone() })
                 .collect(),
             class_slots: class_slots.to_vec(),
             methods: FxHashMap::default(),
@@ -378,6 +373,46 @@ impl ClassTable {
             .any(|class| class.class_slots.iter().any(|known| known == slot))
     }
 
+    /// The package that keeps the method to itself which `name` or an ancestor has under this selector.
+    pub(crate) fn keeper_of_method(&self, name: &str, is_class: bool, selector: &str) -> Option<&EcoString> {
+        let (package, is_internal) = self.chain(name).into_iter().find_map(|class| {
+            let methods = if is_class {
+                &class.class_methods
+            } else {
+                &class.methods
+            };
+            let own = methods
+                .get(selector)
+                .map(|method| (&class.package, method.is_internal || class.modifiers.is_internal));
+            own.or_else(|| {
+                let extension = self.extensions(&class.name, is_class, selector).last()?;
+                Some((&extension.package, extension.is_internal))
+            })
+        })?;
+        package.as_ref().filter(|_| is_internal)
+    }
+
+    /// The selectors of methods that packages other than this one keep to themselves.
+    pub(crate) fn selectors_kept_from(&self, package: &str) -> FxHashSet<EcoString> {
+        let is_other = |owner: &Option<EcoString>| owner.as_deref().is_some_and(|owner| owner != package);
+        let classes = self.tables.classes.values();
+        let methods = classes
+            .filter(|class| is_other(&class.package))
+            .flat_map(|class| {
+                let methods = class.methods.iter().chain(&class.class_methods);
+                methods.filter(|(_, method)| method.is_internal || class.modifiers.is_internal)
+            });
+        let extensions = self.tables.extensions.iter().filter(|(_, entries)| {
+            entries
+                .iter()
+                .any(|entry| entry.is_internal && is_other(&entry.package))
+        });
+        methods
+            .map(|(selector, _)| selector.clone())
+            .chain(extensions.map(|((_, _, selector), _)| selector.clone()))
+            .collect()
+    }
+
     /// The nearest definition of a method, walking up from `name`: the defining class and the method.
     pub(crate) fn find_method(
         &self,
@@ -396,6 +431,39 @@ impl ClassTable {
     }
 }
 
+/// A session may define an alias again, a file may be read again, and the library's aliases may be shadowed; of two files
+/// that define the same one, the second is told so.
+fn declare_alias(tables: &mut Tables, file: &SourceFile, alias: &ast::TypeAlias) {
+    let name = &alias.name.text;
+    let is_taken = tables.aliases.get(name).is_some_and(|known| {
+        let is_kept = matches!(known.origin, Origin::Package | Origin::Test);
+        let is_same_file = known.path == file.path && known.package == file.package;
+        is_kept && !is_same_file && file.origin != Origin::Session
+    });
+    // The same name twice in one text is told at the second.
+    let mut aliases = file.unit.items.iter().filter_map(|item| match item {
+        ast::Item::TypeAlias(alias) => Some(alias),
+        _ => None,
+    });
+    let is_first = aliases
+        .find(|other| other.name.text == *name)
+        .is_none_or(|first| first.span == alias.span);
+    if is_taken || !is_first {
+        return;
+    }
+    let entry = AliasEntry {
+        path: file.path.clone(),
+        span: alias.name.span,
+        definition: alias.definition.clone(),
+        origin: file.origin,
+        package: file.package.clone(),
+        is_internal: alias.is_internal,
+        text: alias.span.text(&file.text).trim().into(),
+        doc: alias.doc.clone(),
+    };
+    tables.aliases.insert(name.clone(), entry);
+}
+
 fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Class) {
     let file = source.as_ref();
     let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
@@ -405,7 +473,6 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         .filter(is_instance_slot)
         .map(|slot| SlotEntry {
             name: slot.name.text.clone(),
-            may_be_nil: slot.annotation.as_ref().is_none_or(crate::types::includes_nil),
         })
         .collect();
     let class_slots = class

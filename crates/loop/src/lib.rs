@@ -29,6 +29,8 @@ mod watch;
 
 pub use dry_run::{Foreseen, dry_run};
 pub use error::Fatal;
+#[doc(hidden)]
+pub use events::gate::read_strange_post;
 pub use graph_text::{graph_dot, graph_text};
 pub use manual::{TOPICS, plain};
 pub use output::Style;

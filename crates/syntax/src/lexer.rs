@@ -207,9 +207,13 @@ impl<'s> Lexer<'s> {
     /// The column of an offset at or after the last one asked for.
     fn advance_column(&mut self, offset: usize) -> u32 {
         let gap = self.source.get(self.column_at..offset).unwrap_or("");
-        match gap.rfind('\n') {
-            Some(at) => self.column = gap.get(at + 1..).unwrap_or("").chars().count() as u32,
-            None => self.column += gap.chars().count() as u32,
+        for byte in gap.bytes() {
+            match byte {
+                b'\n' => self.column = 0,
+                // Bytes that go on with a character.
+                0x80..0xc0 => {}
+                _ => self.column += 1,
+            }
         }
         self.column_at = offset;
         self.column

@@ -5,8 +5,8 @@
 
 #[path = "../../../fuzz/checks/mutate.rs"]
 mod mutate;
-#[path = "../../../fuzz/checks/parse.rs"]
-mod parse;
+#[path = "../../../fuzz/checks/source.rs"]
+mod source;
 
 #[test]
 fn broken_sources_are_read_and_formatting_keeps_what_they_say() {
@@ -25,10 +25,18 @@ fn broken_sources_are_read_and_formatting_keeps_what_they_say() {
     }
     assert!(seeds.len() > 100, "the library has moved");
     // Found by the fuzz target.
-    seeds.extend(["$\\", "$\\ ", "$\\ \n", "x := $\\\n"].map(|text| text.as_bytes().to_vec()));
+    let found = [
+        "$\\",
+        "$\\ ",
+        "$\\ \n",
+        "x := $\\\n",
+        "Protocol define: P\n  a\n\n  /// es\n\n\nN slow\n",
+        "Object subclass: P\n  a => 1\n\n  /// es\n\n\nN slow\n",
+    ];
+    seeds.extend(found.map(|text| text.as_bytes().to_vec()));
     mutate::each_mutation(&seeds, 4_000, |bytes| {
-        if let Ok(source) = std::str::from_utf8(bytes) {
-            parse::check(source);
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            source::check(text);
         }
     });
 }

@@ -22,3 +22,5 @@ pub use log::ChangeLog;
 pub use plan::{Conflict, ConflictReason, Filter};
 pub(crate) use plan::{FileState, Wanted, first_error, moved_base};
 pub(crate) use project::hash;
+#[doc(hidden)]
+pub use store::read_strange_log;

@@ -77,6 +77,10 @@ pub fn read_strange_bytes(bytes: &[u8]) {
     drop(opening::read_auth(&text));
     drop(opening::read_hello(&text));
     drop(opening::token_in_form(bytes));
+    let headers = opening::strange_headers(bytes);
+    drop(opening::read_headers(&headers, "login"));
+    drop(opening::login_in(&headers, "login"));
+    opening::offers_subprotocol(&headers);
 }
 
 /// How the listeners are set up.

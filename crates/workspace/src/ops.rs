@@ -9,6 +9,7 @@ mod edit;
 mod evaluate;
 mod language;
 mod load;
+mod native;
 mod restore;
 mod sessions;
 mod watch;
@@ -232,9 +233,9 @@ async fn dispatch(
             }
             Ok(answer)
         }
+        Op::Docs => language::docs(workspace, caller, request).await,
         Op::Info
         | Op::ErlangComplete
-        | Op::Docs
         | Op::Modules
         | Op::ListClasses
         | Op::Methods

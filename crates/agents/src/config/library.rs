@@ -117,6 +117,13 @@ fn add_role(roles: &mut BTreeMap<String, Item>, name: &str, text: &str) {
     }
 }
 
+/// Read a text as a role, a skill and a tool.
+pub(super) fn read_strange_text(text: &str) {
+    drop(front_matter(text));
+    add_role(&mut BTreeMap::new(), "strange", text);
+    drop(tool_heading(text));
+}
+
 /// The description of a tool that has both heading lines.
 fn tool_heading(text: &str) -> Option<String> {
     let comments = || text.lines().take_while(|line| line.starts_with('#'));

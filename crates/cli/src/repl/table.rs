@@ -50,7 +50,7 @@ pub(crate) struct Entry {
 }
 
 commands! {
-    Help ["help", "h", "?"] Topic "[topic]" "commands; or Class, Class selector, Class class [selector], pkg@Class, Erlang module [function]";
+    Help ["help", "h", "?"] Topic "[topic]" "commands; or Class, a type alias, Class selector, Class class [selector], pkg@Class, Erlang module [function]";
     Exit ["exit", "quit", "q"] None "" "leave";
     Load ["load", "l"] Path "PATH" "load a file or directory";
     Reload ["reload", "r"] OptionalClass "[Class]" "load a class again; without a name: the last loaded path";

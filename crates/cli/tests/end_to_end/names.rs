@@ -151,7 +151,9 @@ fn a_class_of_a_dependency_of_a_dependency_is_told() {
         .run(&["deps", "add", "angles", "--path", "angles"])
         .expect_code(0);
     strict.run(&["build", "--warnings-as-errors"]).expect_code(0);
-    for code in ["E0301", "W0302", "E0303", "E0304", "E0401"] {
+    for code in [
+        "E0301", "W0302", "E0303", "E0304", "E0401", "E0402", "E0403", "W0306",
+    ] {
         place.run(&["docs", code]).expect_code(0);
     }
 }
@@ -207,4 +209,143 @@ fn tests_and_sessions_see_the_same_names() {
         done.stderr
     );
     place.stop();
+}
+
+/// What a package keeps to itself must not show in what it offers, also inside the package.
+#[test]
+fn internal_names_in_public_signatures_are_refused() {
+    let place = Place::with_project();
+    place.write(
+        "beamtalk.toml",
+        "[package]\nname = \"work\"\nversion = \"0.1.0\"\n",
+    );
+    place.write(
+        "src/Secret.bt",
+        "internal Value subclass: Secret\n  field: next :: Secret | Nil = nil\n",
+    );
+    place.write(
+        "src/Names.bt",
+        "internal type Hidden = #a | #b\n\ntype Shown = Secret | Nil\n\ninternal type Fine = Secret\n",
+    );
+    place.write(
+        "src/Store.bt",
+        "Value subclass: Store\n  field: kept :: List(Secret) = #()\n  field: fine :: Shown = nil\n\n  \
+         take: s :: Secret -> Nil => nil\n\n  give -> Secret | Nil => nil\n\n  pick: h :: Hidden -> Nil => nil\n\n  \
+         class kind -> Secret class => Secret\n\n  internal own: s :: Secret -> Secret => s\n\n  \
+         @expect visibility\n  allowed: s :: Secret -> Nil => nil\n",
+    );
+    place.write(
+        "src/Store+More.bt",
+        "Store >> more: s :: Secret -> Nil => nil\n\nSecret >> inner: s :: Secret -> Nil => nil\n",
+    );
+    place.write(
+        "src/Holder.bt",
+        "Protocol define: Holder\n  hold: s :: Secret -> Nil\n",
+    );
+    let done = place.run(&["build"]).expect_code(1);
+    for what in [
+        "Internal class 'Secret' appears in public signature of 'Store >> kept'",
+        "Internal class 'Secret' appears in public signature of 'Store >> take:'",
+        "Internal class 'Secret' appears in public signature of 'Store >> give'",
+        "Internal class 'Hidden' appears in public signature of 'Store >> pick:'",
+        "Internal class 'Secret' appears in public signature of 'Store class >> kind'",
+        "Internal class 'Secret' appears in public signature of 'Store >> more:'",
+        "Internal class 'Secret' appears in public signature of 'Holder >> hold:'",
+        "Internal class 'Secret' appears in public signature of 'Shown'",
+    ] {
+        let text = format!("error[E0402]: {what}");
+        assert!(done.stderr.contains(&text), "{text} in {}", done.stderr);
+    }
+    assert!(done.stderr.contains("8 errors found"), "{}", done.stderr);
+    // Tests of the package may name what they test.
+    for file in [
+        "src/Store.bt",
+        "src/Store+More.bt",
+        "src/Holder.bt",
+        "src/Names.bt",
+    ] {
+        std::fs::remove_file(place.directory().join(file)).unwrap();
+    }
+    place.write(
+        "test/SecretTest.bt",
+        "TestCase subclass: SecretTest\n  field: s :: Secret | Nil = nil\n\n  given: s :: Secret -> Secret => s\n\n  \
+         testIt => self assert: (self given: Secret new) next equals: nil\n",
+    );
+    place.run(&["test"]).expect_code(0);
+}
+
+/// A method that a package keeps to itself is not sent from another one, where the receiver's class is known.
+#[test]
+fn internal_methods_are_not_called_from_outside() {
+    let place = Place::with_project();
+    place.write(
+        "beamtalk.toml",
+        "[package]\nname = \"work\"\nversion = \"0.1.0\"\n\n[dependencies]\nunits = { path = \"units\" }\n",
+    );
+    package(&place, "units", "");
+    place.write(
+        "units/src/Meter.bt",
+        "Value subclass: Meter\n  field: n = 1\n\n  internal raw => self.n\n\n  class internal make: n => self new: #{#n => n}\n\n  \
+         class of: n -> Meter => self make: n\n\n  shown => self raw printString\n",
+    );
+    place.write(
+        "units/src/Meter+More.bt",
+        "Meter >> internal twice => self raw * 2\n",
+    );
+    // Each line in a method of its own, so that one build tells of all.
+    let main = |lines: &[&str]| {
+        let methods = lines
+            .iter()
+            .enumerate()
+            .map(|(index, line)| format!("  use{index}: m :: Meter with: any =>\n    {line}\n"));
+        place.write(
+            "src/Main.bt",
+            &format!(
+                "Meter subclass: Main\n\n  class run => nil\n\n{}",
+                methods.collect::<Vec<_>>().join("\n")
+            ),
+        );
+        place.run(&["build"])
+    };
+    let refused = [
+        ("m raw", "raw"),
+        ("(Meter of: 3) raw", "raw"),
+        ("Meter make: 3", "make:"),
+        ("self raw", "raw"),
+        ("super raw", "raw"),
+        ("x := Meter new. any do: [:_e | x raw]", "raw"),
+        ("m twice", "twice"),
+        ("any do: [:e :: Meter | e n; raw]", "raw"),
+        ("m n > 3 ifTrue: [m raw] ifFalse: [0]", "raw"),
+    ];
+    let done = main(&refused.map(|(line, _)| line)).expect_code(1);
+    for selector in ["raw", "make:", "twice"] {
+        let text = format!(
+            "error[E0403]: Method '{selector}' is internal to package 'units' and cannot be called from 'work'"
+        );
+        let expected = refused.iter().filter(|(_, one)| *one == selector).count();
+        assert_eq!(
+            done.stderr.matches(&text).count(),
+            expected,
+            "{text}: {}",
+            done.stderr
+        );
+    }
+    // Of an unknown receiver nothing is known; the package itself may, and whoever says that it is meant.
+    main(&[
+        "any raw",
+        "m perform: #raw",
+        "m shown",
+        "Meter of: 3",
+        "@expect visibility\n    m raw",
+        "x := m. x := any. x raw",
+    ])
+    .expect_code(0);
+    let done = place.run(&["eval", "(Meter of: 4) raw"]).expect_code(0);
+    assert_eq!(done.stdout, "4\n");
+    place.stop();
+    place.write("src/Main.bt", "Meter subclass: Main\n\n  raw => 5\n");
+    let done = place.run(&["build"]).expect_code(0);
+    let text = "warning[W0306]: Method 'raw' shadows a method that is internal to package 'units'";
+    assert!(done.stderr.contains(text), "{}", done.stderr);
 }

@@ -131,6 +131,46 @@ fn the_transcript_of_a_program_is_its_standard_output() {
     assert_eq!(done.stdout, "one 2\ntrue\n");
 }
 
+/// Compiled code names the globals of a workspace; without one they answer what they can.
+#[test]
+fn the_globals_of_a_workspace_are_there_without_one() {
+    let place = Place::with_project();
+    place.write(
+        "src/Main.bt",
+        "Object subclass: Main\n\n  class run =>\n    worker := Worker spawn\n    worker say: \"actor\"\n    \
+         Timer sleep: 0\n    [:text | Transcript showLine: text] value: \"block\"\n    \
+         Console printLine: Transcript recent size\n    Console printLine: Transcript class name\n    \
+         Console printLine: WorkspaceInterface current isNil\n    \
+         Console printLine: (Workspace actorsOf: Worker) size\n    \
+         Console printLine: (Beamtalk classNamed: #Main) name\n    \
+         #(#sync, #flush, #changes, #recheckImage, #autoflush, #sessions, #supervisors) do: [:each |\n      \
+           [Workspace perform: each. Console printLine: each] on: Error do: [:e | Console printLine: e kind]]\n",
+    );
+    place.write(
+        "src/Worker.bt",
+        "Actor subclass: Worker\n\n  say: text => Transcript showLine: text\n",
+    );
+    let done = place.run(&["run", "Main", "run"]).expect_code(0);
+    let expected = format!(
+        "actor\nblock\n2\nTranscriptStream\ntrue\n1\nMain\n{}",
+        "no_workspace\n".repeat(7)
+    );
+    assert_eq!(done.stdout, expected, "{}", done.stderr);
+    // In a test it is part of what the test wrote.
+    place.write(
+        "test/LoudTest.bt",
+        "TestCase subclass: LoudTest\n\n  testLoud =>\n    Worker spawn say: \"from the actor\"\n    \
+         Transcript show: \"from the test\"; cr\n    self assert: TranscriptStream current isNil\n    \
+         self assert: 1 equals: 2\n\n  testQuiet => self assert: true\n",
+    );
+    let done = place.run(&["test"]).expect_code(1);
+    let output = format!("{}{}", done.stdout, done.stderr);
+    for text in ["from the actor", "from the test"] {
+        assert_eq!(output.matches(text).count(), 1, "{text} in {output}");
+    }
+    assert!(output.contains("1 failed"), "{output}");
+}
+
 #[test]
 fn the_node_ends_when_its_command_is_killed() {
     let place = Place::with_project();

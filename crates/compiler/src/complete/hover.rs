@@ -26,7 +26,7 @@ pub fn hover(table: &ClassTable, bindings: &[Binding], code: &str, cursor: usize
     let found = cursor::find(&unit, char_boundary(code, cursor), &classes, bindings)?;
     let Found { site, scope, .. } = &found;
     match site {
-        Site::Class(name) | Site::Type(name) => class(&classes, name),
+        Site::Class(name) | Site::Type(name) => class(&classes, name).or_else(|| alias(table, name)),
         Site::Variable(name) => Some(variable(name, scope)),
         Site::Field(name) => field(&classes, name, scope),
         Site::Message { receiver, message } => match classes.infer(receiver, scope) {
@@ -65,6 +65,15 @@ fn class(classes: &Classes, name: &str) -> Option<Hover> {
         contents: with_doc(code_block(&signature), doc.as_ref()),
         signature: Some(signature),
         kind: Kind::Class,
+    })
+}
+
+fn alias(table: &ClassTable, name: &str) -> Option<Hover> {
+    let alias = table.alias(name)?;
+    Some(Hover {
+        contents: with_doc(code_block(&alias.text), alias.doc.as_ref()),
+        signature: Some(alias.text.clone()),
+        kind: Kind::Alias,
     })
 }
 

@@ -5,9 +5,7 @@ use ecow::EcoString;
 
 use super::cursor::Scope;
 use super::describe::{Classes, Known, Result, Side};
-
-/// Aliases may name each other.
-const MAX_ALIASES: usize = 16;
+use crate::types::MAX_ALIASES;
 
 impl Classes<'_> {
     pub(super) fn infer(&self, node: &Expression, scope: &Scope) -> Option<Known> {

@@ -225,7 +225,8 @@ fn is_timer(send: &ast::Send) -> bool {
         && matches!(send.message.selector.as_str(), "every:do:" | "after:do:")
 }
 
-fn names(pattern: &Pattern, visit: &mut dyn FnMut(&EcoString)) {
+/// Calls `visit` on the names that a pattern binds.
+pub(crate) fn names(pattern: &Pattern, visit: &mut dyn FnMut(&EcoString)) {
     match &pattern.kind {
         PatternKind::Variable(name) => visit(name),
         PatternKind::Typed { name, .. } => visit(&name.text),

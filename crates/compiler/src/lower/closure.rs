@@ -10,10 +10,20 @@ impl Lowerer<'_> {
     /// `{'$bt_method', Fun, {Parameters, Body}}`: a block of a ClassBuilder with the meaning of a method body, so `^` ends it and
     /// `super` starts above the class being built.
     pub(super) fn built_method(&mut self, method: &BuiltMethod, line: u32) -> Erl {
-        let saved = (self.built.take(), std::mem::replace(&mut self.uses_home, false));
+        let saved = (
+            self.built.take(),
+            std::mem::replace(&mut self.uses_home, false),
+            std::mem::replace(&mut self.is_built_class_side, method.is_class_side),
+            std::mem::replace(&mut self.assigns_class_state, false),
+        );
         self.built = method.class.clone().map(|class| (class, method.is_class_side));
         let fun = self.closure_with(&method.closure, Body::Method, line);
-        (self.built, self.uses_home) = saved;
+        (
+            self.built,
+            self.uses_home,
+            self.is_built_class_side,
+            self.assigns_class_state,
+        ) = saved;
         let text = |text: &EcoString| Erl::new(line, ErlKind::Binary(text.clone()));
         let parameters = Erl::list(line, method.parameters.iter().map(text).collect());
         let source = Erl::tuple(line, vec![parameters, text(&method.body)]);
@@ -59,7 +69,7 @@ impl Lowerer<'_> {
         self.push_value(value);
         self.closure_depth -= 1;
         let mut body = std::mem::replace(&mut self.out, saved_out);
-        if self.assigns_class_state && !self.rebinds_self {
+        if self.assigns_class_state {
             // The block may run when its method, which holds the lock, has ended.
             let clause = Clause {
                 patterns: Vec::new(),

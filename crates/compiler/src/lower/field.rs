@@ -11,6 +11,9 @@ impl Lowerer<'_> {
     pub(super) fn read_field(&mut self, field: &EcoString, line: u32) -> Erl {
         let name = Erl::atom(line, field.clone());
         let own = self.own(line);
+        if self.rebinds_self && self.is_built_class_side {
+            return Erl::call(line, "beamtalk_class_builder", "variable", vec![own, name]);
+        }
         if self.rebinds_self {
             return Erl::call(
                 line,
@@ -53,7 +56,11 @@ impl Lowerer<'_> {
     pub(super) fn write_field(&mut self, field: &EcoString, value: Value, line: u32) -> Erl {
         let name = Erl::atom(line, field.clone());
         let own = self.own(line);
-        let written = if self.rebinds_self {
+        let written = if self.rebinds_self && self.is_built_class_side {
+            self.assigns_class_state = true;
+            let arguments = vec![own, name, value.erl];
+            Erl::call(line, "beamtalk_class_builder", "assign", arguments)
+        } else if self.rebinds_self {
             let selector = Erl::atom(line, "fieldAt:put:");
             Erl::call(
                 line,

@@ -9,10 +9,8 @@ use super::Resolver;
 use super::scope::Declared;
 use crate::live::class_of;
 use crate::table::ClassTable;
+use crate::types::MAX_ALIASES;
 use crate::{codes, types};
-
-/// Aliases may name each other.
-const MAX_ALIASES: usize = 16;
 
 /// One of the cases of a closed union.
 #[derive(Clone, Debug, PartialEq, Eq)]

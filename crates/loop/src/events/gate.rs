@@ -329,6 +329,48 @@ pub(crate) fn value_in(body: &[u8]) -> Result<String, Rejection> {
     }
 }
 
+/// Read bytes as the head and the body of a post, as the listener does; for tests with random bytes.
+#[doc(hidden)]
+pub fn read_strange_post(bytes: &[u8]) {
+    thread_local! {
+        static GATE: std::cell::RefCell<Option<Gate>> = const { std::cell::RefCell::new(None) };
+    }
+    let local = SocketAddr::from(([127, 0, 0, 1], 4000));
+    let text = String::from_utf8_lossy(bytes);
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let (method, path) = first.trim_end().split_once(' ').unwrap_or((first, "/"));
+    let values = |name: &str| -> Vec<&[u8]> {
+        let pairs = rest.lines().filter_map(|line| line.split_once(':'));
+        let named = pairs.filter(|(key, _)| key.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.trim().as_bytes()).collect()
+    };
+    let head = Head {
+        method,
+        path,
+        hosts: values("host"),
+        origins: values("origin"),
+        fetch_sites: values("sec-fetch-site"),
+        authorizations: values("authorization"),
+        content_types: values("content-type"),
+        content_length: None,
+    };
+    GATE.with_borrow_mut(|gate| {
+        if gate.is_none() {
+            *gate = crate::config::check(
+                std::path::Path::new("/strange/devloop.toml"),
+                "watch.w.paths = [\"go\"]\nworkflow.w.steps = [{ action = \"notify_reload\" }]\nevent.a = { state_key = \"a\", workflow = \"w\" }",
+                crate::config::RemoteBind::Refuse,
+            )
+            .config
+            .and_then(|config| Gate::new(&config).ok());
+        }
+        let gate = gate.as_mut().expect("the config is good and the system has randomness");
+        let admitted = gate.admit(&head, local, Instant::now());
+        assert!(admitted.is_err(), "nobody knows the token");
+    });
+    drop(value_in(rest.as_bytes()));
+}
+
 /// The event a path names, percent-decoded once.
 fn event_in(path: &str) -> Option<String> {
     let name = path

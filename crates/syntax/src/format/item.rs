@@ -214,13 +214,13 @@ impl Formatter<'_> {
     }
 
     /// Whether only lines of documentation stand between a place and the item that begins at `next`: however they are
-    /// indented, they are that item's.
+    /// indented, they are that item's. An empty line detaches them.
     fn documents(&self, start: u32, next: u32) -> bool {
         let between = self.source.get(start as usize..next as usize).unwrap_or("");
         let Some((lines, indent)) = between.rsplit_once('\n') else {
             return false;
         };
-        indent.trim().is_empty() && lines.lines().all(|line| line.trim_start().starts_with("///"))
+        indent.trim().is_empty() && lines.split('\n').all(|line| line.trim_start().starts_with("///"))
     }
 
     fn column(&self, offset: u32) -> usize {

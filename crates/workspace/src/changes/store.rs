@@ -55,6 +55,29 @@ struct Line {
     base: Option<String>,
 }
 
+/// Read bytes as a log and write what was read again; for tests with random bytes.
+#[doc(hidden)]
+pub fn read_strange_log(bytes: &[u8]) {
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<Line>(line) else {
+            continue;
+        };
+        let texts = Texts {
+            source: line.source.as_deref(),
+            prev_source: line.prev_source.as_deref(),
+            base: line.base.as_deref(),
+        };
+        let entry = &line.entry;
+        let again = serde_json::to_vec(&Whole { entry, texts }).unwrap_or_default();
+        let again =
+            serde_json::from_slice::<Line>(&again).map(|again| (again.entry, again.source, again.base));
+        assert!(
+            again.is_ok_and(|again| again == (line.entry, line.source, line.base)),
+            "a line changes when it is written again"
+        );
+    }
+}
+
 impl Store {
     pub(crate) fn open(directory: Directory) -> Result<Self, ChangeError> {
         let (sources, _) = directory.create_directory("sources")?;

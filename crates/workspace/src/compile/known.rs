@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use beamtalk_syntax::definitions::{self, Key, Outline, Subject};
+use beamtalk_syntax::definitions::{self, Key, Member, Outline, Subject};
 use rustc_hash::FxHashMap;
 
 use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
@@ -162,6 +162,22 @@ impl Known {
         files
     }
 
+    /// The classes and methods of sessions that are in no file, oldest first. Findings about them are told under their
+    /// names.
+    pub(crate) fn session_texts(&self) -> Vec<SourceText> {
+        let code = self.session.iter().filter_map(|(subject, told)| match subject {
+            Subject::Definition(key) => Some((key, told)),
+            Subject::Protocol(_) | Subject::TypeName(_) => None,
+        });
+        let mut code: Vec<(&Key, &(u64, SourceText))> = code.collect();
+        code.sort_unstable_by_key(|(_, (moment, _))| *moment);
+        let named = code.into_iter().map(|(key, (_, text))| SourceText {
+            path: shown(key),
+            ..text.clone()
+        });
+        named.collect()
+    }
+
     /// What a worker lacks, oldest first, and what it will know then.
     pub(crate) fn since(&self, told: Told) -> (Knowledge, Told) {
         let reset = told.generation != self.generation;
@@ -181,6 +197,17 @@ impl Known {
             generation: self.generation,
         };
         (knowledge, now)
+    }
+}
+
+/// A definition as findings name it.
+fn shown(key: &Key) -> String {
+    match &key.member {
+        Member::Header => key.class.to_string(),
+        Member::Method { is_class, selector } => {
+            let side = if *is_class { " class" } else { "" };
+            format!("{}{side}>>{selector}", key.class)
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use beamtalk_etf::Term;
 use beamtalk_wire::{Channel, limits};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};

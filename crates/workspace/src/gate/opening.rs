@@ -4,7 +4,7 @@
 //! nothing else, and answers with data.
 
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL};
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 use serde::Deserialize;
 
 use beamtalk_wire::ClientKind;
@@ -111,6 +111,20 @@ pub(crate) fn read_headers(headers: &HeaderMap, login_cookie: &str) -> Result<Op
         1 => Ok(secrets.pop().map(Offer::Either)),
         _ => Err(Ambiguous),
     }
+}
+
+/// The lines of a head as headers, as far as they are some.
+pub(crate) fn strange_headers(bytes: &[u8]) -> HeaderMap {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let pairs = lines.filter_map(|line| split_once(line, b':'));
+    let headers = pairs.filter_map(|(name, value)| {
+        let name = HeaderName::from_bytes(name.trim_ascii()).ok()?;
+        Some((name, HeaderValue::from_bytes(value.trim_ascii()).ok()?))
+    });
+    headers.fold(HeaderMap::new(), |mut all, (name, value)| {
+        all.append(name, value);
+        all
+    })
 }
 
 /// Whether the client offers our subprotocol.

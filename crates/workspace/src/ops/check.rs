@@ -13,9 +13,14 @@ use crate::compile::job::{Definition, Job, SourceText};
 use crate::terms;
 use crate::workspace::Workspace;
 
-/// Check all live classes of the project again.
+/// Check all live classes again: those of the project, and those that were made in sessions and have no file.
 pub(super) async fn recheck(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let files = workspace.compiler.known.borrow().files(|_| true);
+    let files = {
+        let known = workspace.compiler.known.borrow();
+        let mut files = known.files(|_| true);
+        files.extend(known.session_texts());
+        files
+    };
     let checked = files.len();
     let compiled = workspace.compiler.run(Job::Files { files }).await?;
     let findings = compiled.outcome.diagnostics;

@@ -27,14 +27,15 @@ pub(super) fn defined(
     fields: &mut Map<String, Value>,
 ) -> Result<(), ErrorBody> {
     let outcome = &compiled.outcome;
-    if outcome.definitions.is_empty() {
-        return Ok(());
-    }
+    // Type aliases and protocols are no entries of the change log, but later inputs use them.
     workspace
         .compiler
         .known
         .borrow_mut()
         .declare(outcome.declares.clone());
+    if outcome.definitions.is_empty() {
+        return Ok(());
+    }
     let mut entries = Vec::new();
     let mut classes = Vec::new();
     for definition in &outcome.definitions {

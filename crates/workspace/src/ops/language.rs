@@ -50,6 +50,34 @@ pub(super) async fn hover(
     Ok(compiled.outcome.data.into())
 }
 
+/// Documentation of what the image has; a type alias exists for the compiler only.
+pub(super) async fn docs(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let refused = match super::in_node(workspace, caller, request).await {
+        Err(error) if error.kind == "class_not_found" => error,
+        other => return other,
+    };
+    let Some(name) = request.optional_text("class")?.map(str::to_owned) else {
+        return Err(refused);
+    };
+    if request.optional_text("selector")?.is_some() || !name.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return Err(refused);
+    }
+    let job = Job::Hover {
+        cursor: name.len(),
+        code: name,
+        bound: Vec::new(),
+    };
+    let found = workspace.compiler.run(job).await?.outcome.data;
+    match found["contents"].as_str() {
+        Some(contents) if found["kind"] == "alias" => Ok(json!({ "docs": contents }).into()),
+        _ => Err(refused),
+    }
+}
+
 fn place(request: &Request) -> Result<(String, usize), ErrorBody> {
     let code = request.text("code")?.to_owned();
     let cursor = match request.number("cursor")? {

@@ -1,7 +1,7 @@
 //! Loading code into the image: files, sources, the project.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::evaluate::refuse_errors;
+use super::native;
 use super::{Answer, Caller, in_node};
 use crate::changes::{Conflict, Settled};
 use crate::compile::job::{Job, SourceText, TextOrigin};
@@ -19,7 +20,13 @@ use crate::terms;
 use crate::workspace::Workspace;
 
 pub(super) async fn file(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let path = workspace.root.join(request.text("path")?);
+    let mut path = workspace.root.join(request.text("path")?);
+    // `../other` lies outside the project, although its text begins with the project's path.
+    if path.components().any(|part| part == Component::ParentDir)
+        && let Ok(real) = path.canonicalize()
+    {
+        path = real;
+    }
     let files = sources_below(&path)?;
     if files.is_empty() {
         return Err(ErrorBody::new(
@@ -339,7 +346,7 @@ fn source_of(image: &ProjectImage, module: &Path) -> String {
     found.map_or_else(|| name.clone().into_owned(), |text| text.path.clone())
 }
 
-fn path_term(path: &Path) -> Term {
+pub(super) fn path_term(path: &Path) -> Term {
     Term::binary(path.as_os_str().as_encoded_bytes())
 }
 
@@ -451,6 +458,7 @@ pub(super) async fn unload(
 
 /// Load files. Of several, those with errors are left out and told; one alone fails.
 async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<String, Value>, ErrorBody> {
+    native::load(workspace, files).await?;
     let mut errors = Vec::new();
     let mut disk = Vec::new();
     for path in files {

@@ -1,0 +1,17 @@
+//! The checks of the fuzz target on a fixed set of broken requests.
+
+#![expect(unreachable_pub, reason = "shared with the fuzz targets")]
+
+#[path = "../../../fuzz/checks/mutate.rs"]
+mod mutate;
+#[path = "../../../fuzz/checks/seeds.rs"]
+mod seeds;
+#[path = "../../../fuzz/checks/wire.rs"]
+mod wire;
+
+#[test]
+fn broken_requests_are_refused_or_can_be_asked_for_every_field() {
+    let seeds = seeds::of("wire");
+    assert!(seeds.len() > 3, "the seeds have moved");
+    mutate::each_mutation(&seeds, 30_000, wire::check);
+}

@@ -1,0 +1,3 @@
+# Name: x
+# Description: y
+echo
