@@ -74,7 +74,7 @@ fn a_class_is_typed_over_several_lines_and_patched() {
     );
     screen.evaluate("lamp isOn", "\n\"patched\"\n");
     screen.evaluate(":changes", "Lamp>>isOn (pending, :flush writes src/Lamp.bt)\n");
-    screen.evaluate(":diff Lamp", "+isOn => \"patched\"\n");
+    screen.evaluate(":diff Lamp", "+  isOn => \"patched\"\n");
     screen.evaluate(":flush", "\nflushed 1 method across 1 file\n");
     assert_eq!(
         place.read("src/Lamp.bt"),
@@ -82,6 +82,35 @@ fn a_class_is_typed_over_several_lines_and_patched() {
     );
     drop(screen);
     place.stop();
+}
+
+#[test]
+fn a_conflict_is_shown_and_settled_at_the_prompt() {
+    let place = Place::with_project();
+    let lamp = "Actor subclass: Lamp\n  state: on = false\n\n  isOn => self.on\n";
+    place.write("src/Lamp.bt", lamp);
+    let screen = Screen::repl(&place);
+    screen.evaluate("Lamp spawn isOn", "\nfalse\n");
+    place.write("src/Lamp.bt", &lamp.replace("self.on", "#byHand"));
+    screen.evaluate("Lamp >> isOn => 7", "(pending, :flush writes src/Lamp.bt)\n");
+    screen.evaluate(":flush", "changed on disk and in the image (Lamp>>isOn)");
+    screen.evaluate(":diff", "+isOn => #byHand");
+    screen.evaluate(":sync", "changed on disk and in the image (Lamp>>isOn)");
+    screen.evaluate("Lamp spawn isOn", "\n7\n");
+    screen.evaluate(":take disk", "Lamp>>isOn (replaced)\n");
+    screen.evaluate("Lamp spawn isOn", "\n#byHand\n");
+    screen.evaluate(":changes", "\nNo changes\n");
+    screen.evaluate("Lamp >> isOn => 8", "(pending, :flush writes src/Lamp.bt)\n");
+    screen.line(":discard Lamp");
+    screen.wait_for("load what is on disk? y/N");
+    screen.evaluate("y", "Discarded    2  Lamp>>isOn\n");
+    screen.evaluate("Lamp spawn isOn", "\n#byHand\n");
+    screen.evaluate(":changes all", "Lamp>>isOn (discarded)\n");
+    screen.line(":exit");
+    screen.wait_for("[exit 0]");
+    drop(screen);
+    place.stop();
+    assert!(place.read("src/Lamp.bt").contains("#byHand"));
 }
 
 #[test]

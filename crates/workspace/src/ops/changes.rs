@@ -594,7 +594,8 @@ fn wanted_of(
     entries: &[Entry],
 ) -> Result<(Vec<Wanted>, Vec<InPart>), ErrorBody> {
     let log = workspace.changes.borrow();
-    let (mut meant, mut in_part) = (Vec::new(), Vec::new());
+    // A method may be in a definition of its class and in an entry of its own.
+    let (mut meant, mut in_part) = (BTreeMap::new(), Vec::new());
     for entry in entries.iter().filter(|entry| entry.is_pending()) {
         if entries
             .iter()
@@ -610,9 +611,9 @@ fn wanted_of(
         if !others.is_empty() {
             in_part.push((entry.clone(), own.clone()));
         }
-        meant.extend(own);
+        meant.extend(own.into_iter().map(|wanted| (wanted.key.clone(), wanted)));
     }
-    Ok((meant, in_part))
+    Ok((meant.into_values().collect(), in_part))
 }
 
 /// Some definitions of a class definition have become the disk's; the rest stays pending. What they were stays in the log.
