@@ -194,7 +194,8 @@ fn left_behind() -> Place {
     place
 }
 
-const SENTENCE: &str = "2 changes of the last run were not flushed (:restore installs them, :discard forgets them)";
+const SENTENCE: &str =
+    "2 changes of the last run were not flushed (:restore installs them, :discard forgets them)";
 
 #[test]
 fn changes_that_wait_are_asked_about_once() {
@@ -210,7 +211,10 @@ fn changes_that_wait_are_asked_about_once() {
     screen.evaluate("Lamp watt", "> Lamp watt\n4\n");
     screen.evaluate(":changes", SENTENCE);
     screen.evaluate(":reconnect", "\nReconnected (session resumed).\n");
-    screen.evaluate(":restore Lamp", "\nInstalled Lamp class>>watt (pending, :flush writes src/Lamp.bt)\n");
+    screen.evaluate(
+        ":restore Lamp",
+        "\nInstalled Lamp class>>watt (pending, :flush writes src/Lamp.bt)\n",
+    );
     screen.evaluate("Lamp watt + Lamp volt", "\n52\n");
     assert_eq!(screen.shown().matches("install, later, discard?").count(), 2);
     screen.line(":exit");

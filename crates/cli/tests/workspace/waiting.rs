@@ -9,8 +9,16 @@ use crate::home::{Home, block_on, eval, kill, kind, request};
 use crate::project::write;
 
 fn orbit(home: &Home) {
-    write(home, "beamtalk.toml", "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n");
-    write(home, "src/lamp.bt", "Object subclass: Lamp\n  class watt => 4\n\n  class color => \"red\"\n");
+    write(
+        home,
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n",
+    );
+    write(
+        home,
+        "src/lamp.bt",
+        "Object subclass: Lamp\n  class watt => 4\n\n  class color => \"red\"\n",
+    );
     write(home, "src/fan.bt", "Object subclass: Fan\n  class speed => 1\n");
 }
 
@@ -48,7 +56,10 @@ async fn changes(connection: &Connection) -> Map<String, Value> {
 
 async fn value(connection: &Connection, code: &str) -> Value {
     let answer = eval(connection, code).await;
-    answer.get("value").cloned().unwrap_or_else(|| json!(kind(&answer)))
+    answer
+        .get("value")
+        .cloned()
+        .unwrap_or_else(|| json!(kind(&answer)))
 }
 
 #[test]
@@ -70,20 +81,45 @@ fn after_the_node_died_changes_are_installed_again_and_if_it_dies_again_they_wai
         ] {
             assert_eq!(kind(&eval(&connection, code).await), "none", "{code}");
         }
-        request(&connection, "remove-method", json!({"class": "Lamp", "selector": "color", "side": "class"})).await;
-        request(&connection, "try-method", json!({"class": "Fan", "selector": "speed", "side": "class", "source": "speed => 99"})).await;
+        request(
+            &connection,
+            "remove-method",
+            json!({"class": "Lamp", "selector": "color", "side": "class"}),
+        )
+        .await;
+        request(
+            &connection,
+            "try-method",
+            json!({"class": "Fan", "selector": "speed", "side": "class", "source": "speed => 99"}),
+        )
+        .await;
         assert_eq!(value(&connection, "Fan speed").await, 99);
         let before = changes(&connection).await;
         // Somebody adds a method to the file meanwhile.
-        write(&home, "src/fan.bt", "Object subclass: Fan\n  class speed => 1\n\n  class blades => 3\n");
+        write(
+            &home,
+            "src/fan.bt",
+            "Object subclass: Fan\n  class speed => 1\n\n  class blades => 3\n",
+        );
         let told = kill_node(&home, &mut events).await;
-        assert_eq!((&told["failed"], &told["waiting"]), (&json!([]), &json!(0)), "{told}");
+        assert_eq!(
+            (&told["failed"], &told["waiting"]),
+            (&json!([]), &json!(0)),
+            "{told}"
+        );
         assert_eq!(told["reinstalled"], 7, "{told}");
         let image = "#(Kept y, Lamp watt, Lamp volt, Fan speed, Fan noise, Fan blades, 5 tripled)";
-        assert_eq!(eval(&connection, image).await["text"], "#(11, 40, 12, 5, 7, 3, 15)");
+        assert_eq!(
+            eval(&connection, image).await["text"],
+            "#(11, 40, 12, 5, 7, 3, 15)"
+        );
         assert_eq!(value(&connection, "Lamp color").await, "does_not_understand");
         let after = changes(&connection).await;
-        assert_eq!(subjects(&after, "entries").len(), subjects(&before, "entries").len() - 1, "the tried one is gone");
+        assert_eq!(
+            subjects(&after, "entries").len(),
+            subjects(&before, "entries").len() - 1,
+            "the tried one is gone"
+        );
         assert_eq!(subjects(&after, "waiting"), Vec::<String>::new());
 
         let told = kill_node(&home, &mut events).await;
@@ -97,7 +133,10 @@ fn after_the_node_died_changes_are_installed_again_and_if_it_dies_again_they_wai
 
         let restored = request(&connection, "restore", json!({"all": true})).await;
         assert_eq!(restored["failed"], json!([]), "{restored:?}");
-        assert_eq!(eval(&connection, image).await["text"], "#(11, 40, 12, 5, 7, 3, 15)");
+        assert_eq!(
+            eval(&connection, image).await["text"],
+            "#(11, 40, 12, 5, 7, 3, 15)"
+        );
         let flushed = request(&connection, "flush", json!({})).await;
         assert_eq!(flushed["conflicts"], json!([]), "{flushed:?}");
     });
@@ -123,7 +162,10 @@ fn what_no_longer_compiles_after_the_node_died_is_listed_and_stays_pending() {
         assert_eq!(value(&connection, "Lamp watt").await, 40);
         let listed = changes(&connection).await;
         assert_eq!(subjects(&listed, "entries"), ["Lamp>>watt", "Fan>>speed"]);
-        assert!(listed["entries"][1]["not_installed"]["message"].is_string(), "{listed:?}");
+        assert!(
+            listed["entries"][1]["not_installed"]["message"].is_string(),
+            "{listed:?}"
+        );
         // With the file back it can be had.
         write(&home, "src/fan.bt", "Object subclass: Fan\n  class speed => 1\n");
         request(&connection, "load-project", json!({})).await;
@@ -131,7 +173,11 @@ fn what_no_longer_compiles_after_the_node_died_is_listed_and_stays_pending() {
         let restored = request(&connection, "restore", json!({"seq": seq})).await;
         assert_eq!(restored["failed"], json!([]), "{restored:?}");
         assert_eq!(value(&connection, "Fan speed").await, 50);
-        assert!(changes(&connection).await["entries"][1].get("not_installed").is_none());
+        assert!(
+            changes(&connection).await["entries"][1]
+                .get("not_installed")
+                .is_none()
+        );
     });
 }
 
@@ -154,7 +200,8 @@ fn after_a_restart_of_the_daemon_changes_wait_until_somebody_decides() {
     });
     let started = home.run(&["workspace", "start"]);
     let told = String::from_utf8_lossy(&started.stderr).into_owned();
-    let sentence = "4 changes of the last run were not flushed (:restore installs them, :discard forgets them)";
+    let sentence =
+        "4 changes of the last run were not flushed (:restore installs them, :discard forgets them)";
     assert!(told.contains(sentence), "{told}");
     let said = home.run(&["eval", "Lamp watt"]);
     assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "4");
@@ -163,19 +210,31 @@ fn after_a_restart_of_the_daemon_changes_wait_until_somebody_decides() {
         let (connection, mut events) = home.try_connect("mcp").await.expect("a connection");
         let event = tokio::time::timeout(Duration::from_secs(10), events.recv()).await;
         let event = event.expect("in time").expect("an event");
-        assert_eq!((&event["event"], &event["data"]["count"]), (&json!("changes_waiting"), &json!(4)));
+        assert_eq!(
+            (&event["event"], &event["data"]["count"]),
+            (&json!("changes_waiting"), &json!(4))
+        );
         let listed = changes(&connection).await;
         assert_eq!(subjects(&listed, "entries"), Vec::<String>::new());
-        assert_eq!(subjects(&listed, "waiting"), ["Lamp>>watt", "Lamp>>volt", "Fan>>speed", "Kept"]);
+        assert_eq!(
+            subjects(&listed, "waiting"),
+            ["Lamp>>watt", "Lamp>>volt", "Fan>>speed", "Kept"]
+        );
         let seq = |at: usize| listed["waiting"][at]["seq"].clone();
 
         // Neither a flush nor an autoflush writes them.
         assert_eq!(request(&connection, "flush", json!({})).await["files"], json!([]));
         eval(&connection, "Workspace autoflush: true").await;
-        assert_eq!(kind(&eval(&connection, "Lamp class >> color => \"blue\"").await), "none");
+        assert_eq!(
+            kind(&eval(&connection, "Lamp class >> color => \"blue\"").await),
+            "none"
+        );
         eval(&connection, "Workspace autoflush: false").await;
         let lamp = std::fs::read_to_string(home.project().join("src/lamp.bt")).expect("a file");
-        assert!(lamp.contains("\"blue\"") && lamp.contains("watt => 4\n") && !lamp.contains("volt"), "{lamp}");
+        assert!(
+            lamp.contains("\"blue\"") && lamp.contains("watt => 4\n") && !lamp.contains("volt"),
+            "{lamp}"
+        );
 
         // What is pending for the same definition is not replaced unless that is said.
         eval(&connection, "Lamp class >> watt => 41").await;
@@ -186,7 +245,10 @@ fn after_a_restart_of_the_daemon_changes_wait_until_somebody_decides() {
         let restored = request(&connection, "restore", json!({"seq": seq(0)})).await;
         assert_eq!(subjects(&restored, "entries"), ["Lamp>>watt"]);
         assert_eq!(value(&connection, "Lamp watt").await, 40);
-        assert_eq!(subjects(&changes(&connection).await, "entries"), ["Lamp>>watt", "Lamp>>volt"]);
+        assert_eq!(
+            subjects(&changes(&connection).await, "entries"),
+            ["Lamp>>watt", "Lamp>>volt"]
+        );
 
         // Set aside, and brought back by its number.
         request(&connection, "discard", json!({"seq": seq(2)})).await;
@@ -195,11 +257,24 @@ fn after_a_restart_of_the_daemon_changes_wait_until_somebody_decides() {
         assert_eq!(subjects(&restored, "entries"), ["Fan>>speed"], "{restored:?}");
         assert_eq!(value(&connection, "Fan speed").await, 50);
 
-        assert_eq!(value(&connection, "(Workspace changes restore: #all) size").await, json!(1));
+        assert_eq!(
+            value(&connection, "(Workspace changes restore: #all) size").await,
+            json!(1)
+        );
         assert_eq!(value(&connection, "Kept x").await, 7);
-        assert_eq!(subjects(&changes(&connection).await, "waiting"), Vec::<String>::new());
-        for wrong in [json!({}), json!({"all": true, "class": "Lamp"}), json!({"seq": seq(0)})] {
-            assert_eq!(kind(&request(&connection, "restore", wrong).await), "invalid_parameter");
+        assert_eq!(
+            subjects(&changes(&connection).await, "waiting"),
+            Vec::<String>::new()
+        );
+        for wrong in [
+            json!({}),
+            json!({"all": true, "class": "Lamp"}),
+            json!({"seq": seq(0)}),
+        ] {
+            assert_eq!(
+                kind(&request(&connection, "restore", wrong).await),
+                "invalid_parameter"
+            );
         }
         // A conflict with the disk is one as ever.
         write(&home, "src/fan.bt", "Object subclass: Fan\n  class speed => 2\n");
