@@ -332,6 +332,13 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             nope(),
             "class_not_found",
         ),
+        row(
+            "restore",
+            json!({"all": true}),
+            vec!["entries", "failed", "conflicts"],
+            Some(none()),
+            "invalid_parameter",
+        ),
         row("clear-changes", none(), vec!["cleared"], None, ""),
         row(
             "recheck-image",
