@@ -66,6 +66,12 @@ test-rust:
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --workspace --no-fail-fast; else $(CARGO) test --workspace --quiet --no-fail-fast; fi
 
+# Random kills of daemon, node and compiler workers of a workspace: make kills-workspace KILLS=1000 SEED=7
+KILLS ?= 200
+.PHONY: kills-workspace
+kills-workspace:
+	BEAMTALK_KILLS=$(KILLS) $(if $(SEED),BEAMTALK_SEED=$(SEED)) $(CARGO) test -p beamtalk-cli --test workspace kills -- --nocapture
+
 # The runtime alone: no warnings, and EUnit for every module that has tests, each in a fresh node.
 test-runtime:
 	@rm -rf $(BUILD) && mkdir -p $(BUILD)

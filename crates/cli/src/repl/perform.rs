@@ -416,7 +416,11 @@ impl Session {
             };
             return match words {
                 "" | "later" | "l" => Ok(()),
-                "install" | "i" => self.restore("all", ask).map(drop),
+                "install" | "i" => {
+                    // Should they ever wait again, that is another question.
+                    self.asked.retain(|seq| !waiting.contains(seq));
+                    self.restore("all", ask).map(drop)
+                }
                 // One by one: what is pending by now is not meant.
                 "discard" | "d" => {
                     for seq in waiting {

@@ -361,6 +361,13 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             Some(none()),
             "missing_parameter",
         ),
+        row(
+            "restore",
+            json!({"all": true}),
+            vec!["entries", "failed", "conflicts"],
+            Some(none()),
+            "invalid_parameter",
+        ),
         row("clear-changes", none(), vec!["cleared"], None, ""),
         row(
             "recheck-image",
