@@ -262,7 +262,7 @@ fn a_node_that_actors_fill_is_restarted_and_everybody_told() {
         let class = "Actor subclass: Hoard\n  state: all = #()\n\
                        fill => self.all := (1 to: 40000000) collect: [:i | i]. nil";
         eval(&connection, class).await;
-        eval(&connection, "Hoard spawn ! fill").await;
+        eval(&connection, "h := Hoard spawn. h fill!").await;
         let told = exit_told(&mut events).await;
         assert!(told.contains("memory limit"), "{told}");
         wait_for_node(&connection).await;
@@ -295,7 +295,13 @@ fn deep_values_are_printed_at_once() {
     home.start(&[]);
     block_on(async {
         let connection = home.connect().await;
-        for grow in ["#(a)", "{a}", "#{#x => a}", "#[a]"] {
+        for grow in [
+            "#(a)",
+            "#{#x => a}",
+            "#[a]",
+            "Tuple withAll: #(a)",
+            "Result ok: a",
+        ] {
             let code = format!("a := 0. 1 to: 100000 do: [:i | a := {grow}]. a");
             let answer = request(&connection, "eval", json!({"code": code, "timeout_ms": 20000})).await;
             let text = answer["text"].as_str().unwrap_or_default();
