@@ -218,6 +218,32 @@ fn raw_processes_end_the_evaluation_that_starts_them() {
     });
 }
 
+/// Processes that start others, each as often as it is allowed.
+#[test]
+fn a_fork_bomb_is_ended() {
+    let home = Home::new("bomb");
+    home.start(&["--max-processes", "3000"]);
+    block_on(async {
+        let connection = home.connect().await;
+        let bomb = "f := nil. f := [:n | 1 to: 1000 do: [:i | Erlang erlang spawn: [f value: n]. Timer sleep: 1]]. f value: 1. \
+                    Timer sleep: 60000";
+        let answer = request(&connection, "eval", json!({"code": bomb, "timeout_ms": 30000})).await;
+        assert!(answer.contains_key("error"), "{answer:?}");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let count = eval(&connection, "Erlang erlang system_info: #process_count").await;
+            if count
+                .get("value")
+                .and_then(Value::as_u64)
+                .is_some_and(|count| count < 1_000)
+            {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{count:?}");
+        }
+    });
+}
+
 #[test]
 fn binaries_count_towards_the_heap_limit() {
     let home = Home::new("binaries");
