@@ -1,4 +1,4 @@
-"""A small client of the workspace protocol: WebSocket with the cookie of a local workspace."""
+"""A small client of the workspace protocol: WebSocket with the cookie of a local workspace, or with a token."""
 import base64
 import glob
 import json
@@ -8,7 +8,7 @@ import struct
 
 
 class Client:
-    def __init__(self, home):
+    def __init__(self, home, token=None):
         directory = os.path.dirname(glob.glob(home + "/workspaces/*/node.info")[0])
         with open(directory + "/node.info") as file:
             port = json.load(file)["port"]
@@ -24,7 +24,8 @@ class Client:
         while self.stream.readline().strip():
             pass
         self.receive()
-        self.send({"type": "auth", "cookie": cookie, "client": "repl", "protocol": "1.0"})
+        secret = {"token": token} if token else {"cookie": cookie}
+        self.send({"type": "auth", **secret, "client": "repl", "protocol": "1.0"})
         assert self.receive()["type"] == "auth_ok"
         self.session = self.receive()["session"]
         self.number = 0

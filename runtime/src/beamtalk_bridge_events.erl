@@ -3,6 +3,9 @@
 
 -export([announced/2, class_registered/2, class_removed/2, state_changed/3, watch_supervision/1, log/2]).
 
+%% The runtime's own supervisors are nobody's business.
+-define(OWN, [{local, beamtalk_sup}, {local, beamtalk_workspace_sup}, {local, beamtalk_session_sup}]).
+
 %% An announcement on the system's bus.
 -spec announced(atom(), map()) -> ok.
 announced('ActorSpawned', #{actorClass := Class, pid := Pid}) ->
@@ -80,7 +83,10 @@ watch_supervision(false) ->
 
 -spec log(logger:log_event(), logger:handler_config()) -> ok.
 log(#{msg := {report, #{label := {supervisor, Label}, report := Report}}}, _) when is_list(Report) ->
-    report(Label, Report);
+    case lists:member(proplists:get_value(supervisor, Report), ?OWN) of
+        true -> ok;
+        false -> report(Label, Report)
+    end;
 log(_, _) -> ok.
 
 %% Handlers run in the supervisor's own process, which so remembers the children that ended.

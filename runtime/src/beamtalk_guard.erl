@@ -22,6 +22,8 @@
 -define(SWEEP, 1000).
 %% How long a report of the VM is waited for.
 -define(REPORT, 1000).
+%% How many may wait to be passed on.
+-define(REPORTS, 1000).
 
 -define(RUNNING, beamtalk_running).
 -define(MEMORY, {?MODULE, memory}).
@@ -32,6 +34,8 @@
 -define(MAX_PROCESSES, 250000).
 %% Processes that code of Erlang starts are not asked before; so far above the limit somebody is stopped.
 -define(SLACK, 10).
+%% Looks after which the table is full for good.
+-define(FULL, 20).
 -define(MEGABYTE, 1048576).
 
 %% What one look leaves for the next.
@@ -40,15 +44,14 @@
                 over = none :: none | integer(),
                 %% Binaries of the node when evaluations were last looked at.
                 binaries = 0 :: non_neg_integer(),
+                %% How many looks in a row found about as many processes as there may be.
+                full = 0 :: integer(),
                 swept = none :: none | integer(),
                 suspects = [] :: [beamtalk_bridge:id()]}).
 
 -record(state, {heaps = [] :: [pid()],
                 %% Who wants to know of a process the VM has not reported.
-                waiting = #{} :: #{pid() => gen_server:from()},
-                %% The process that looks now, and what was seen last.
-                looker = none :: none | reference(),
-                seen = #seen{} :: #seen{}}).
+                waiting = #{} :: #{pid() => gen_server:from()}}).
 
 -spec start_link() -> {ok, pid()} | {error, term()}.
 start_link() -> gen_server:start_link({local, ?MODULE}, ?MODULE, [], []).
@@ -173,7 +176,8 @@ init([]) ->
     _ = erlang:system_flag(system_logger, self()),
     persistent_term:get(?BINARIES, none) =:= none
         andalso persistent_term:put(?BINARIES, atomics:new(1, [{signed, false}])),
-    schedule(),
+    %% Looking may wait for the processes looked at, and must not wait for reports.
+    _ = spawn_opt(fun() -> look(#seen{}) end, [link, {priority, high}]),
     {ok, #state{}}.
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {reply, boolean(), #state{}} | {noreply, #state{}}.
@@ -191,18 +195,6 @@ handle_call(_, _From, State) ->
 handle_cast(_, State) -> {noreply, State}.
 
 -spec handle_info(term(), #state{}) -> {noreply, #state{}}.
-%% Looking may wait for the processes looked at; this one never waits.
-handle_info(look, #state{looker = none, seen = Seen} = State) ->
-    {_, Looker} = spawn_opt(fun() -> exit({seen, sweep(memory(processes(Seen)))}) end,
-                            [monitor, {priority, high}]),
-    {noreply, State#state{looker = Looker}};
-handle_info({'DOWN', Looker, process, _, Reason}, #state{looker = Looker, seen = Last} = State) ->
-    schedule(),
-    Seen = case Reason of
-        {seen, Now} -> Now;
-        _ -> Last
-    end,
-    {noreply, State#state{looker = none, seen = Seen}};
 handle_info({log, _, Format, [Pid | _], _} = Report, #state{heaps = Heaps} = State) when is_pid(Pid) ->
     case is_list(Format) andalso string:find(Format, "maximum heap size reached") =/= nomatch of
         true -> {noreply, reported(Pid, true, State#state{heaps = lists:sublist([Pid | Heaps], 100)})};
@@ -226,16 +218,21 @@ reported(Pid, Outgrew, #state{waiting = Waiting} = State) ->
         error -> State
     end.
 
+%% A flood of reports is cut: who crashes ten thousand processes needs no ten thousand lines.
 pass_on(Report) ->
-    [Logger ! Report || Logger <- [whereis(logger_proxy)], is_pid(Logger)],
+    {_, Waiting} = process_info(self(), message_queue_len),
+    [Logger ! Report || Waiting < ?REPORTS, Logger <- [whereis(logger_proxy)], is_pid(Logger)],
     ok.
 
-schedule() ->
+-spec look(#seen{}) -> no_return().
+look(Seen) ->
+    Looked = sweep(memory(processes(Seen))),
     Pause = case ets:info(?RUNNING, size) of
         0 -> ?QUIET;
         _ -> ?BUSY
     end,
-    erlang:send_after(Pause, self(), look).
+    receive after Pause -> ok end,
+    look(Looked).
 
 %% Requests whose process was killed are answered.
 sweep(#seen{swept = Last, suspects = Suspects} = Seen) ->
@@ -308,29 +305,40 @@ give_up(Limit) ->
 
 %%% Processes that were started without asking
 
-processes(Seen) ->
+%% Far above the limit, or at it for a while: processes that start others as fast as they are refused.
+processes(#seen{full = Full} = Seen) ->
     Limit = max_processes(),
-    case erlang:system_info(process_count) > Limit + Limit div ?SLACK of
-        true -> stop_spawners();
-        false -> ok
-    end,
-    Seen.
+    Count = erlang:system_info(process_count),
+    if
+        Count > Limit + Limit div ?SLACK ->
+            stop_spawners(0),
+            Seen#seen{full = 0};
+        Count < Limit - Limit div ?SLACK -> Seen#seen{full = 0};
+        Full >= ?FULL ->
+            stop_spawners(Limit div 2),
+            %% Counting stops the world for a moment; where many processes are as it should be, it is rare.
+            Seen#seen{full = -10 * ?FULL};
+        true -> Seen#seen{full = Full + 1}
+    end.
 
 %% Nothing else runs while they are counted, so none is added meanwhile.
-stop_spawners() ->
+stop_spawners(Least) ->
     _ = erlang:system_flag(multi_scheduling, block_normal),
     try
         Leaders = lists:foldl(fun count_leader/2, #{}, processes()),
         Groups = [{length(Pids), Leader, Pids} || {Leader, Pids} <- maps:to_list(Leaders)],
-        {_, Leader, Pids} = lists:max(Groups),
-        case ets:match_object(?RUNNING, {'_', Leader, '_', '_'}) of
-            [{Id, Keeper, _, _}] -> exceed(Keeper, Id, no_process());
-            [] -> ok
-        end,
-        [exit(Pid, kill) || Pid <- Pids]
+        stop_group(lists:max(Groups), Least)
     after erlang:system_flag(multi_scheduling, unblock_normal)
+    end.
+
+stop_group({Count, Leader, Pids}, Least) when Count >= Least ->
+    case ets:match_object(?RUNNING, {'_', Leader, '_', '_'}) of
+        [{Id, Keeper, _, _}] -> exceed(Keeper, Id, no_process());
+        [] -> ok
     end,
-    ok.
+    [exit(Pid, kill) || Pid <- Pids],
+    ok;
+stop_group(_, _) -> ok.
 
 %% Actors and what the runtime needs were started through OTP; they are not who is looked for.
 count_leader(Pid, Leaders) ->

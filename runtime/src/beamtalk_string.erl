@@ -294,15 +294,24 @@ not_a_number(Self, Selector) ->
     beamtalk_error:raise(argument_error, 'String', Selector, Hint).
 
 -spec asAtom(binary()) -> atom().
+asAtom(<<>>) -> no_symbol(<<"A Symbol has 1 to 255 characters">>);
 asAtom(Self) ->
-    try
-        true = Self =/= <<>>,
-        binary_to_atom(Self)
-    catch
-        error:_ ->
-            beamtalk_error:raise(resource_error, 'String', asAtom,
-                                 <<"A Symbol has 1 to 255 characters">>)
+    try binary_to_existing_atom(Self)
+    catch error:_ -> new_symbol(Self)
     end.
+
+%% Symbols are never forgotten, and a node whose table of them is full ends.
+new_symbol(Self) ->
+    case erlang:system_info(atom_count) > erlang:system_info(atom_limit) div 10 * 9 of
+        true -> no_symbol(<<"There are too many Symbols already; keep such names as Strings">>);
+        false ->
+            try binary_to_atom(Self)
+            catch error:_ -> no_symbol(<<"A Symbol has 1 to 255 characters">>)
+            end
+    end.
+
+-spec no_symbol(binary()) -> no_return().
+no_symbol(Hint) -> beamtalk_error:raise(resource_error, 'String', asAtom, Hint).
 
 -spec asList(binary()) -> [binary()].
 asList(Self) ->

@@ -87,7 +87,10 @@ pub enum Reply {
 }
 
 /// What the workspace says without being asked.
-pub type Events = mpsc::UnboundedReceiver<Value>;
+pub type Events = mpsc::Receiver<Value>;
+
+/// Events that wait for a client that does not look; later ones are dropped.
+const WAITING_EVENTS: usize = 4_096;
 
 type Waiting = Arc<Mutex<Option<HashMap<String, mpsc::UnboundedSender<Reply>>>>>;
 
@@ -181,7 +184,7 @@ impl Connection {
         let started = expect(&mut socket, "op", "session-started").await?;
         let (sink, source) = socket.split();
         let (outgoing, requests) = mpsc::unbounded_channel();
-        let (events, received) = mpsc::unbounded_channel();
+        let (events, received) = mpsc::channel(WAITING_EVENTS);
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         tokio::spawn(send_all(sink, requests));
         tokio::spawn(receive_all(source, waiting.clone(), events, outgoing.downgrade()));
@@ -285,7 +288,7 @@ async fn send_all(
 async fn receive_all(
     mut source: SplitStream<WebSocketStream<Stream>>,
     waiting: Waiting,
-    events: mpsc::UnboundedSender<Value>,
+    events: mpsc::Sender<Value>,
     outgoing: mpsc::WeakUnboundedSender<String>,
 ) {
     while let Some(Ok(message)) = source.next().await {
@@ -308,9 +311,10 @@ async fn receive_all(
     waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
-fn route(message: Map<String, Value>, waiting: &Waiting, events: &mpsc::UnboundedSender<Value>) {
+fn route(message: Map<String, Value>, waiting: &Waiting, events: &mpsc::Sender<Value>) {
     let Some(id) = message.get("id").and_then(Value::as_str).map(str::to_owned) else {
-        drop(events.send(Value::Object(message)));
+        // Answers must not wait behind events that nobody takes.
+        drop(events.try_send(Value::Object(message)));
         return;
     };
     let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use beamtalk_wire::{Channel, ErrorBody, Request, Role, failure, limits, push};
 use serde_json::json;
@@ -12,6 +13,9 @@ use crate::gate::Admitted;
 use crate::ops::{self, Caller, Sink};
 use crate::sessions::{Newcomer, Session};
 use crate::workspace::{Guest, Watch, Workspace};
+
+/// How long a newcomer waits for the node; one that is slower makes the session later.
+const ENTRY: Duration = Duration::from_secs(1);
 
 /// Serve a connection until it ends.
 pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
@@ -40,7 +44,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
     };
     // A node that is down now makes the session later.
     let resumed = resumed && session.node_start.get() == workspace.image.start_number();
-    drop(workspace.enter_node(&session).await);
+    drop(tokio::time::timeout(ENTRY, workspace.enter_node(&session)).await);
     let greeting = json!({"op": "session-started", "session": session.id, "resumed": resumed});
     workspace.connections.borrow_mut().insert(
         connection,

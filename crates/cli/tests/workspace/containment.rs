@@ -218,6 +218,32 @@ fn raw_processes_end_the_evaluation_that_starts_them() {
     });
 }
 
+/// Processes that start others, each as often as it is allowed.
+#[test]
+fn a_fork_bomb_is_ended() {
+    let home = Home::new("bomb");
+    home.start(&["--max-processes", "3000"]);
+    block_on(async {
+        let connection = home.connect().await;
+        let bomb = "f := nil. f := [:n | 1 to: 1000 do: [:i | Erlang erlang spawn: [f value: n]. Timer sleep: 1]]. f value: 1. \
+                    Timer sleep: 60000";
+        let answer = request(&connection, "eval", json!({"code": bomb, "timeout_ms": 30000})).await;
+        assert!(answer.contains_key("error"), "{answer:?}");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let count = eval(&connection, "Erlang erlang system_info: #process_count").await;
+            if count
+                .get("value")
+                .and_then(Value::as_u64)
+                .is_some_and(|count| count < 1_000)
+            {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{count:?}");
+        }
+    });
+}
+
 #[test]
 fn binaries_count_towards_the_heap_limit() {
     let home = Home::new("binaries");
@@ -262,7 +288,7 @@ fn a_node_that_actors_fill_is_restarted_and_everybody_told() {
         let class = "Actor subclass: Hoard\n  state: all = #()\n\
                        fill => self.all := (1 to: 40000000) collect: [:i | i]. nil";
         eval(&connection, class).await;
-        eval(&connection, "Hoard spawn ! fill").await;
+        eval(&connection, "h := Hoard spawn. h fill!").await;
         let told = exit_told(&mut events).await;
         assert!(told.contains("memory limit"), "{told}");
         wait_for_node(&connection).await;
@@ -295,7 +321,13 @@ fn deep_values_are_printed_at_once() {
     home.start(&[]);
     block_on(async {
         let connection = home.connect().await;
-        for grow in ["#(a)", "{a}", "#{#x => a}", "#[a]"] {
+        for grow in [
+            "#(a)",
+            "#{#x => a}",
+            "#[a]",
+            "Tuple withAll: #(a)",
+            "Result ok: a",
+        ] {
             let code = format!("a := 0. 1 to: 100000 do: [:i | a := {grow}]. a");
             let answer = request(&connection, "eval", json!({"code": code, "timeout_ms": 20000})).await;
             let text = answer["text"].as_str().unwrap_or_default();

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 pub(crate) struct Image {
     pub(crate) link: NodeLink,
-    pub(crate) messages: mpsc::UnboundedReceiver<NodeMessage>,
+    pub(crate) messages: mpsc::Receiver<NodeMessage>,
     pub(crate) directory: tempfile::TempDir,
     pub(crate) limits: Vec<(Term, Term)>,
     table: ClassTable,
