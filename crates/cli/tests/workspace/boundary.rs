@@ -337,7 +337,8 @@ fn observer_token(home: &Home) -> String {
     let created = home.run(&["workspace", "token", "create", "viewer", "--role", "observer"]);
     let text = String::from_utf8_lossy(&created.stdout).into_owned();
     let mut words = text.split_whitespace();
-    words.find(|word| word.starts_with("btk_")).unwrap().to_owned()
+    let token = words.find(|word| word.starts_with("btk_"));
+    token.expect("a token is printed").to_owned()
 }
 
 #[test]

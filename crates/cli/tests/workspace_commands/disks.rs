@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::desk::{Desk, done, kill};
 
-/// A small disk under a directory; `None`, with a word, where mounting one takes rights we lack.
+/// A small disk under a directory; `None` where mounting one takes rights we lack.
 struct Disk {
     path: PathBuf,
 }
@@ -20,7 +20,6 @@ impl Disk {
             .args(["-t", "tmpfs", "-o", "size=48m,mode=700", "tmpfs"])
             .arg(&path);
         if done(&mut mount).code != 0 {
-            eprintln!("skipped: mounting a small disk needs root");
             return None;
         }
         Some(Self { path })
@@ -92,6 +91,7 @@ fn runs(desk: &Desk, name: &str) -> bool {
 #[test]
 fn nothing_runs_whose_record_cannot_be_written() {
     let Some(Small { desk, disk }) = &Small::new("fulldisk") else {
+        println!("skipped: mounting a small disk needs root");
         return;
     };
     desk.run(&["workspace", "start", "--audit-required"]).expect(0);
@@ -143,6 +143,7 @@ fn nothing_runs_whose_record_cannot_be_written() {
 #[test]
 fn what_ran_is_never_called_refused_and_losses_survive_a_kill() {
     let Some(Small { desk, disk }) = &Small::new("fillsup") else {
+        println!("skipped: mounting a small disk needs root");
         return;
     };
     // Records with texts longer than a page: no room is left for one by chance.
@@ -176,6 +177,7 @@ fn what_ran_is_never_called_refused_and_losses_survive_a_kill() {
 #[test]
 fn a_home_that_cannot_be_written_is_named_with_its_cause() {
     let Some(Small { desk, disk }) = &Small::new("nohome") else {
+        println!("skipped: mounting a small disk needs root");
         return;
     };
     let home = desk.state().display().to_string();

@@ -87,7 +87,7 @@ fn the_owner_comes_in_under_tls_and_without_a_certificate_of_theirs() {
     }
 }
 
-/// A network of its own with one address that is not loopback; `None`, with a word, where that takes rights we lack.
+/// A network of its own with one address that is not loopback; `None` where that takes rights we lack.
 struct Network {
     name: String,
 }
@@ -105,7 +105,6 @@ impl Network {
             && ip(&["-n", name, "link", "set", "lo", "up"])
             && ip(&["-n", name, "addr", "add", &format!("{ADDRESS}/32"), "dev", "lo"]);
         if !is_made {
-            eprintln!("skipped: a network namespace needs root and iproute2");
             return None;
         }
         Some(network)
@@ -141,6 +140,7 @@ impl Drop for Network {
 #[test]
 fn a_repl_on_the_overlay_lets_its_owner_in() {
     let Some(network) = Network::new("overlay") else {
+        println!("skipped: a network namespace needs root and iproute2");
         return;
     };
     let desk = Desk::new("overlay");
@@ -388,7 +388,7 @@ fn own_name() -> Option<String> {
 #[test]
 fn a_name_the_workspace_does_not_have_is_told_with_what_to_do() {
     let Some(name) = own_name() else {
-        eprintln!("skipped: this machine has no name of its own");
+        println!("skipped: this machine has no name of its own");
         return;
     };
     let desk = Desk::new("unnamed");

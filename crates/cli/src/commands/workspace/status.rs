@@ -69,6 +69,9 @@ fn text(status: &Value) -> String {
     line("Capabilities", capabilities_text(capabilities));
     line("", CAPABILITY_LINE.to_owned());
     line("Limits", limits(&status["limits"]));
+    if status["observers_see_bindings"] == true {
+        line("Observers", "may read the variables of other sessions".to_owned());
+    }
     let memory = memory(&status["memory"]);
     line(
         "Memory",
@@ -210,7 +213,8 @@ mod tests {
     fn status_names_everything_and_claims_no_sandbox() {
         let status = json!({
             "workspace_id": "orbit", "project_path": "/p", "state": "running", "node": "up", "pid": 7,
-            "node_pid": 8, "bind": "127.0.0.1", "port": 4000, "tls": false, "version": "0.1.0",
+            "node_pid": 8, "bind": "10.0.0.7", "port": 4000, "tls": true, "version": "0.1.0",
+            "home": "/h", "local": "127.0.0.1:4000", "observers_see_bindings": true,
             "protocol": "1.0", "uptime_s": 3700, "restarts": 0, "connections": 1, "sessions": 1,
             "capabilities": {"subprocess": false, "ffi": true, "http": true, "fs": "ro"},
             "limits": {"eval_max_heap_mb": 512, "eval_timeout_s": 0, "idle_timeout_s": null,
