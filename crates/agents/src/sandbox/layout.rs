@@ -89,9 +89,12 @@ pub(crate) fn layout(grants: &[Grant], hidden: &[Hidden]) -> Result<Vec<Step>, P
             }
         }
     }
-    let step = |(path, show): (&Path, bool)| match show {
-        true => Step::Show(path.to_owned()),
-        false => Step::Hide(path.to_owned()),
+    let step = |(path, show): (&Path, bool)| {
+        if show {
+            Step::Show(path.to_owned())
+        } else {
+            Step::Hide(path.to_owned())
+        }
     };
     Ok(steps.into_iter().map(step).collect())
 }
