@@ -199,10 +199,7 @@ mod tests {
 
     /// Whether a file at `path` can be reached after the steps.
     fn reachable(steps: &[Step], path: &Path) -> bool {
-        let last = steps
-            .iter()
-            .filter(|step| path.starts_with(step.path()))
-            .next_back();
+        let last = steps.iter().rfind(|step| path.starts_with(step.path()));
         matches!(last, Some(Step::Show(_)))
     }
 
