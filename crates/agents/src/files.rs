@@ -141,7 +141,7 @@ mod tests {
         }
         symlink(&other, tree.join("link")).unwrap();
         std::fs::create_dir_all(tree.join("locked/in")).unwrap();
-        std::fs::set_permissions(tree.join("locked"), std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(tree.join("locked"), std::fs::Permissions::from_mode(0o000)).unwrap();
         remove_tree(&tree).unwrap();
         assert!(!tree.exists() && other.join("kept").exists());
     }

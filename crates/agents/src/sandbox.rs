@@ -53,9 +53,9 @@ impl Started {
     }
 }
 
-fn tell_started(directory: Option<&OwnedFd>, started: &Started) -> std::io::Result<()> {
+fn tell_started(directory: Option<&OwnedFd>, started: Started) -> std::io::Result<()> {
     let directory = directory.ok_or(std::io::ErrorKind::NotFound)?;
-    root::leave_in(directory, STARTED, &serde_json::to_string(started)?)
+    root::leave_in(directory, STARTED, &serde_json::to_string(&started)?)
 }
 
 /// Become the backend of session `id`; returns only with an error, or with the status of a
@@ -125,7 +125,7 @@ fn enter(launch: &Launch, held: &mut Option<OwnedFd>) -> Result<watch::Role, Str
             let started = Started {
                 pid: rustix::process::getpid().as_raw_pid(),
             };
-            tell_started(held.as_ref(), &started).map_err(|error| format!("start: {error}"))?;
+            tell_started(held.as_ref(), started).map_err(|error| format!("start: {error}"))?;
         }
     }
     apply::restrict(launch, terminal.as_deref())?;

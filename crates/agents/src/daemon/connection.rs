@@ -12,6 +12,7 @@ use crate::audit::Entry;
 use crate::config::AuthMode;
 use crate::error::refusal;
 use crate::ids::random_hex;
+use crate::session::record::Record;
 use crate::tree::{self, Caller};
 
 const FAILURES: u32 = 3;
@@ -101,12 +102,10 @@ impl Connection {
     fn asks_for_token(&self) -> bool {
         match &self.entrance {
             Entrance::Owner => false,
-            Entrance::Session(id) => self.hub.session(id).map_or(true, |session| {
-                session.with_record(|record| {
-                    let used = &record.sandbox_report.namespaces;
-                    !used.iter().any(|name| name == "mount")
-                })
-            }),
+            Entrance::Session(id) => match self.hub.session(id) {
+                Ok(session) => session.with_record(Record::lacks_mounts),
+                Err(_) => true,
+            },
         }
     }
 

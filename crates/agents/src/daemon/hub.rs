@@ -102,8 +102,10 @@ impl Hub {
         files::make_directory(&places.state.join("sessions"))?;
         files::make_directory(&places.exited())?;
         files::make_directory(&places.state.join("mail"))?;
-        // A session that could make it would choose its own sandbox.
-        files::make_directory(&places.config)?;
+        // A session that could make it would choose its own sandbox; where we cannot, it cannot either.
+        if let Err(error) = files::make_directory(&places.config) {
+            tracing::warn!(%error, path = %places.config.display(), "no place for configuration");
+        }
         // Other daemons of this user keep their sessions out of ours by this.
         let path = places.namespace.as_os_str().as_encoded_bytes();
         files::replace(&places.state.join(NAMESPACE), path)?;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Hub;
-use crate::files;
 use crate::ids::unix_seconds;
 use crate::mail::USER;
 use crate::places::Places;
@@ -15,6 +14,7 @@ use crate::session::launch::Launch;
 use crate::session::record::Record;
 use crate::session::task::{Start, Task};
 use crate::tmux::Window;
+use crate::{files, sys};
 
 const DAY: u64 = 24 * 3600;
 /// What a session left behind, and what is known about it.
@@ -108,6 +108,9 @@ fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
             return false;
         }
     };
+    if record.lacks_mounts() && sys::is_confined(std::process::id()) == Some(true) {
+        hub.ask_everybody();
+    }
     // The token of the running process stays valid.
     if let Some(token) = files::read_limited(&hub.places.session(&id).join("launch.json"), 1 << 20)
         .ok()

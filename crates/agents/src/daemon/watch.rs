@@ -85,10 +85,10 @@ fn drain(descriptor: &OwnedFd, watched: &mut HashMap<i32, Watched>) {
                         .file_name()
                         .is_some_and(|name| name.to_bytes() == wanted.as_bytes())
                 };
-                let command = match () {
-                    () if is(TICK) => Some(Command::Tick),
-                    () if is(STARTED) => Some(Command::Started),
-                    () => None,
+                let command = if is(TICK) {
+                    Some(Command::Tick)
+                } else {
+                    is(STARTED).then_some(Command::Started)
                 };
                 if let (Some(command), Some(session)) = (command, session.upgrade()) {
                     session.tell(command);

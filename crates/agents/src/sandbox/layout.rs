@@ -89,9 +89,12 @@ pub(crate) fn layout(grants: &[Grant], hidden: &[Hidden]) -> Result<Vec<Step>, P
             }
         }
     }
-    let step = |(path, show): (&Path, bool)| match show {
-        true => Step::Show(path.to_owned()),
-        false => Step::Hide(path.to_owned()),
+    let step = |(path, show): (&Path, bool)| {
+        if show {
+            Step::Show(path.to_owned())
+        } else {
+            Step::Hide(path.to_owned())
+        }
     };
     Ok(steps.into_iter().map(step).collect())
 }
@@ -196,10 +199,7 @@ mod tests {
 
     /// Whether a file at `path` can be reached after the steps.
     fn reachable(steps: &[Step], path: &Path) -> bool {
-        let last = steps
-            .iter()
-            .filter(|step| path.starts_with(step.path()))
-            .next_back();
+        let last = steps.iter().rfind(|step| path.starts_with(step.path()));
         matches!(last, Some(Step::Show(_)))
     }
 

@@ -90,10 +90,10 @@ pub(crate) fn view(launch: &Launch, terminal: Option<&Path>) -> Result<View, Str
         let text = path.display().to_string();
         let in_place = launch.in_place.contains(&text);
         // Who writes in a directory must not be able to choose what lies behind it.
-        let planted = links.keys().filter_map(|link| link.parent());
-        let planted = planted
-            .into_iter()
-            .any(|dir| writable.iter().any(|path| dir.starts_with(path)));
+        let planted = links
+            .keys()
+            .filter_map(|link| link.parent())
+            .any(|directory| writable.iter().any(|path| directory.starts_with(path)));
         if (in_place || planted) && !real.starts_with(&launch.place) {
             return Err(format!(
                 "path {text} leads out of the working directory {}",

@@ -79,7 +79,7 @@ pub(super) fn over_a_namespace(root: &Root, directory: &mut Option<OwnedFd>) -> 
     rustix::termios::tcsetpgrp(io::stdin(), backend).ok();
     let told = tell_started(
         directory.as_ref(),
-        &Started {
+        Started {
             pid: backend.as_raw_pid(),
         },
     );

@@ -130,6 +130,11 @@ impl Record {
         self.place.clone().unwrap_or_else(real)
     }
 
+    /// Whether its door can be seen by others, since nothing is mounted for it alone.
+    pub(crate) fn lacks_mounts(&self) -> bool {
+        !self.sandbox_report.namespaces.iter().any(|name| name == "mount")
+    }
+
     /// The backend and the process in the pane, as far as they are known.
     pub(crate) fn processes(&self) -> Vec<Process> {
         let start = self.pid_start;

@@ -289,7 +289,7 @@ fn whatever_is_killed_at_random_nothing_answered_is_lost() {
         scope.spawn(|| run.read_events());
         let mut dice = dice(0);
         for _ in 0..kills {
-            std::thread::sleep(Duration::from_millis(50 + dice.roll(500)));
+            std::thread::sleep(Duration::from_millis(100 + dice.roll(900)));
             *killed.entry(kill_something(&world, &run, &mut dice)).or_default() += 1;
         }
         run.stop.store(true, Ordering::Relaxed);

@@ -104,7 +104,7 @@ impl Task {
     }
 
     fn processes(&self) -> Vec<Process> {
-        self.shared.with_record(|record| record.processes())
+        self.shared.with_record(Record::processes)
     }
 
     pub(super) fn has_children(&self) -> bool {

@@ -273,16 +273,34 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
     })?;
     if kill_sessions {
         // Without sessions the private tmux server has nothing left to hold.
-        Command::new("tmux")
-            .arg("-S")
-            .arg(Places::of(&namespace).tmux_socket())
-            .arg("kill-server")
-            .stderr(Stdio::null())
-            .status()?;
+        let tmux = |words: &[&str]| {
+            Command::new("tmux")
+                .arg("-S")
+                .arg(Places::of(&namespace).tmux_socket())
+                .args(words)
+                .stderr(Stdio::null())
+                .output()
+        };
+        let server = tmux(&["display-message", "-p", "#{pid}"])?.stdout;
+        tmux(&["kill-server"])?;
+        // It answers before it ends.
+        let server = String::from_utf8_lossy(&server).trim().to_owned();
+        let limit = Instant::now() + STOP_LIMIT;
+        while !server.is_empty() && runs(&server) && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         // tmux leaves it behind.
         std::fs::remove_file(Places::of(&namespace).tmux_socket()).ok();
     }
     client.done()
+}
+
+/// Whether a process runs; one that only waits to be collected does not.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name may contain anything; the state follows its last bracket.
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
 /// Stop the daemon without a word, if it runs.
