@@ -345,7 +345,7 @@ mod tests {
         struct Stuck(std::sync::mpsc::Receiver<()>, Arc<std::sync::Mutex<Vec<u8>>>);
         impl Write for Stuck {
             fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-                drop(self.0.recv());
+                let _ = self.0.recv();
                 self.1.lock().unwrap().extend_from_slice(bytes);
                 Ok(bytes.len())
             }

@@ -106,6 +106,8 @@ pub(crate) struct Entry {
     group: u32,
     /// When it started, in ticks since boot: with it a number names one process for ever.
     pub(crate) started: u64,
+    /// A hash of its name, which is another when it became another program.
+    pub(crate) name: u64,
     /// Ended and not yet collected. A process whose first thread has ended looks the same.
     pub(crate) is_zombie: bool,
 }
@@ -139,6 +141,7 @@ pub(crate) fn entry_of(id: u32) -> Option<Entry> {
 fn parse_stat(text: &[u8]) -> Option<Entry> {
     // The name in brackets may itself hold brackets and blanks.
     let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
+    let name = hash(text.get(..after_name)?);
     let text = std::str::from_utf8(text.get(after_name..)?).ok()?;
     let mut fields = text.split_whitespace();
     let is_zombie = matches!(fields.next()?, "Z" | "X" | "x");
@@ -149,7 +152,15 @@ fn parse_stat(text: &[u8]) -> Option<Entry> {
         parent,
         group,
         started,
+        name,
         is_zombie,
+    })
+}
+
+/// FNV-1a: enough to tell two names apart.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 

@@ -16,11 +16,14 @@ use crate::group::{Entry, descendants, entry_of, whole_table};
 /// How long after `SIGKILL` a member may linger before it is given up.
 pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// A process, named for ever by its number and its start.
+/// A process, named for ever by its number and its start, and the program it runs: one that
+/// became another program since it was signalled may have taken the signal with it, as a shell
+/// does that has just forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Member {
     pub(crate) id: u32,
     started: u64,
+    program: u64,
 }
 
 /// What became of a signal.
@@ -46,6 +49,7 @@ pub(crate) fn members(besides: &BTreeSet<u32>) -> Vec<Member> {
             table.get(&id).map(|entry| Member {
                 id,
                 started: entry.started,
+                program: entry.name,
             })
         })
         .collect()

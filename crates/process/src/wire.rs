@@ -77,16 +77,17 @@ impl Word {
 }
 
 pub(crate) fn encode_stop(stop: Stop) -> Command {
-    let [a, b, c, d] = stop.signal.as_raw().to_le_bytes();
     let grace = u32::try_from(stop.grace.as_millis()).unwrap_or(u32::MAX);
-    let [e, f, g, h] = grace.to_le_bytes();
-    [a, b, c, d, e, f, g, h]
+    let signal = stop.signal.as_raw().unsigned_abs();
+    (u64::from(signal) << 32 | u64::from(grace)).to_le_bytes()
 }
 
-pub(crate) fn decode_stop([a, b, c, d, e, f, g, h]: Command) -> Stop {
+pub(crate) fn decode_stop(command: Command) -> Stop {
+    let number = u64::from_le_bytes(command);
+    let signal = i32::try_from(number >> 32).ok().and_then(Signal::from_named_raw);
     Stop {
-        signal: Signal::from_named_raw(i32::from_le_bytes([a, b, c, d])).unwrap_or(Signal::TERM),
-        grace: Duration::from_millis(u32::from_le_bytes([e, f, g, h]).into()),
+        signal: signal.unwrap_or(Signal::TERM),
+        grace: Duration::from_millis(number & u64::from(u32::MAX)),
     }
 }
 

@@ -8,7 +8,7 @@ const TWO: &str = "debounce_ms = 20\nwatch.go.paths = [\"go\"]\n\
     workflow.go = { steps = [{ action = \"run_workflow\", workflow = \"inner\" }], triggers = [\"then\"] }\n\
     workflow.inner.steps = [{ action = \"log\", message = \"inner\" }]\n\
     workflow.then.steps = [{ action = \"log\", message = \"then\" }]\n\
-    process.web.command = [\"sh\", \"-c\", \"echo x >> web.starts; n=0; while [ $n -lt 5 ]; do n=$((n+1)); echo line $n; done; sleep 1000\"]\n\
+    process.web.command = [\"sh\", \"-c\", \"echo x >> web.starts; n=0; while [ $n -lt 5 ]; do n=$((n+1)); echo line-$n; done; sleep 1000\"]\n\
     process.db.command = [\"sleep\", \"1000\"]\n";
 
 fn text(bytes: &[u8]) -> String {
@@ -60,17 +60,17 @@ fn the_output_of_one_process_can_be_read_and_followed() {
     let run = place.start();
     wait_for("the lines", || {
         text(&place.cli(&["logs", "web"]).stdout)
-            .contains("line 5")
+            .contains("line-5")
             .then_some(())
     });
     let output = place.cli(&["logs", "web", "--tail", "2"]);
-    assert_eq!(text(&output.stdout), "line 4\nline 5\n");
+    assert_eq!(text(&output.stdout), "line-4\nline-5\n");
     assert_eq!(place.cli(&["logs", "nobody"]).status.code(), Some(1));
     let mut follower = place.spawn_cli(&["logs", "web", "-f", "--tail", "1"]);
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(follower.stdout.take().unwrap()));
-    assert_eq!(lines.next().unwrap().unwrap(), "line 5");
+    assert_eq!(lines.next().unwrap().unwrap(), "line-5");
     assert_eq!(place.cli(&["restart", "web"]).status.code(), Some(0));
-    assert_eq!(lines.next().unwrap().unwrap(), "line 1");
+    assert_eq!(lines.next().unwrap().unwrap(), "line-1");
     run.stop();
     // It ends with the loop.
     assert!(follower.wait().unwrap().success());
@@ -190,7 +190,7 @@ fn the_terminal_view_shows_and_steers() {
     let run = place.start();
     wait_for("the lines", || {
         text(&place.cli(&["logs", "web"]).stdout)
-            .contains("line 5")
+            .contains("line-5")
             .then_some(())
     });
     let mut view = place.terminal(&["ui"]);
@@ -199,7 +199,7 @@ fn the_terminal_view_shows_and_steers() {
     view.wait_for("workflows");
     // The second process is `web`: choose it, see what it said, stop it.
     view.type_keys("j");
-    view.wait_for("line 5");
+    view.wait_for("line-5");
     view.type_keys("x");
     wait_for("web to be stopped", || {
         (process(&place, "web")["state"] == "stopped").then_some(())

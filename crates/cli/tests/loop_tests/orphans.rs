@@ -295,3 +295,22 @@ fn a_forced_end_leaves_nobody() {
     wait_for("nobody to be left", || members(&seconds).is_empty().then_some(()));
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
+
+/// A signal that a program takes before it becomes another one is not lost: the other one is told
+/// too, long before the grace is over.
+#[test]
+fn a_program_that_becomes_another_is_told_again() {
+    let place = Place::new(
+        "watch.go.paths = [\"go\"]\nworkflow.go.steps = [{ action = \"log\", message = \"go\" }]\n\
+         process.p = { command = [\"./changing\"], stop_grace_ms = 20000 }\n",
+    );
+    place.write_program(
+        "changing",
+        "#!/bin/sh\ntrap 'exec sleep 1000' TERM\necho up > up\nwhile :; do sleep 0.05; done\n",
+    );
+    let run = place.start();
+    place.wait_lines("up", 1);
+    let began = Instant::now();
+    run.stop();
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}

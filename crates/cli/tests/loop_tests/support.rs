@@ -47,7 +47,8 @@ impl Random {
             now.as_nanos() as u64 ^ u64::from(std::process::id())
         };
         let seed: u64 = given.unwrap_or_else(fresh);
-        println!("BEAMTALK_SEED={seed}");
+        // Shown even when the test is silent: it is what a failure is found again by.
+        writeln!(std::io::stdout(), "BEAMTALK_SEED={seed}").unwrap();
         Self(seed | 1)
     }
 

@@ -86,6 +86,16 @@ impl<'a> Table<'a> {
         self.entries.get(key).map(|(value, _)| *value)
     }
 
+    /// Whether a key that is otherwise a table holds the word `change`, which is then taken.
+    fn take_change(&mut self, key: &'static str) -> bool {
+        let value = self.entries.get(key).map(|(value, _)| value.get_ref());
+        let found = matches!(value, Some(DeValue::String(word)) if word.as_ref() == "change");
+        if found {
+            self.known.push(key);
+        }
+        found
+    }
+
     fn key_path(&self, key: &str) -> String {
         join(&self.path, key)
     }
@@ -535,7 +545,7 @@ impl Decoder<'_> {
         ];
         let has_timeout = table.entries.contains_key("timeout_ms");
         let timeout = self.ranged(table, "timeout_ms", 1, 1..u64::MAX, "greater than zero");
-        let quiet_polls = self.take_change(table, "output");
+        let quiet_polls = table.take_change("output");
         Hook {
             command: self.required_strings(table, "command"),
             cwd: self.text(table, "cwd").map(PathBuf::from),
@@ -555,16 +565,6 @@ impl Decoder<'_> {
             quiet_polls,
             detached: self.boolean(table, "detached", false),
         }
-    }
-
-    /// Whether a key that is otherwise a table holds the word `change`.
-    fn take_change(&mut self, table: &mut Table<'_>, key: &'static str) -> bool {
-        let value = table.entries.get(key).map(|(value, _)| value.get_ref());
-        let found = matches!(value, Some(DeValue::String(word)) if word.as_ref() == "change");
-        if found {
-            table.known.push(key);
-        }
-        found
     }
 
     fn observe(&mut self, table: &mut Table<'_>) -> Option<Observe> {

@@ -26,6 +26,8 @@ impl Core {
             return;
         };
         let old = std::mem::replace(&mut self.config, Arc::clone(&config));
+        // Before anything is started by it.
+        out.push(Effect::Applied(Arc::clone(&config)));
         self.groups = Groups::new(&config);
         self.patterns = patterns_of(&config);
         self.window.reconfigure(config.debounce_ms, config.debounce_mode);
@@ -69,7 +71,6 @@ impl Core {
             }
         }
         self.revision += 1;
-        out.push(Effect::Applied(config));
         out.push(log(Level::Info, Part::Engine, "the edited config is in force"));
     }
 

@@ -197,15 +197,17 @@ async fn logs(
         say(write, &Answer::Log(said)).await?;
     }
     say(write, &Answer::Lines).await?;
-    while follow {
+    if !follow {
+        return Ok(());
+    }
+    loop {
         let answer = match news.recv().await {
             Ok(said) => Answer::Log(said),
             Err(broadcast::error::RecvError::Lagged(count)) => Answer::Skipped(count),
-            Err(broadcast::error::RecvError::Closed) => break,
+            Err(broadcast::error::RecvError::Closed) => return Ok(()),
         };
         say(write, &answer).await?;
     }
-    Ok(())
 }
 
 async fn why(desk: &Desk, workflow: Option<String>, write: &mut OwnedWriteHalf) -> std::io::Result<()> {

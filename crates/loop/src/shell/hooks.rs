@@ -150,7 +150,7 @@ async fn perform(
     let (ended, mut is_gone) = tokio::select! {
         happened = kept.next() => match happened {
             Some(Happened::Exited { status, alone }) => (Ended::Itself(status.into()), alone),
-            Some(Happened::Gone) | Some(Happened::Stuck(_)) | None => (Ended::Lost, true),
+            Some(Happened::Gone | Happened::Stuck(_)) | None => (Ended::Lost, true),
         },
         _ = asked => (Ended::Asked, false),
         Some(()) = overflowed.recv() => (Ended::TooMuch, false),
