@@ -2,13 +2,6 @@
 
 use beamtalk_syntax::{FormatError, format_input, is_incomplete, parse_file, parse_method};
 
-/// The same for bytes that may be text.
-pub fn check_bytes(bytes: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        check(text);
-    }
-}
-
 /// A method, or an input to wait for more of, is no longer; all of them are lexed and parsed alike.
 const SHORT: usize = 200;
 

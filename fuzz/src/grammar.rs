@@ -28,7 +28,7 @@ pub struct Grammar(pub &'static [(&'static str, &'static [&'static str])]);
 /// Deeper rules take their first alternative.
 const DEPTH: usize = 24;
 /// Longer texts reach nothing new.
-const LENGTH: usize = 4096;
+const LENGTH: usize = 1024;
 
 impl Grammar {
     /// The text that the choices lead to from the first rule.

@@ -10,10 +10,16 @@ use std::process::ExitCode;
 
 use beamtalk_fuzz::{Target, drive};
 
+fn check(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        source::check(text);
+    }
+}
+
 fn main() -> ExitCode {
     drive(&Target {
         name: "source",
-        check: source::check_bytes,
+        check: check,
         seeds: &["seeds/source", "../lib", "../tests/lang"],
         words: &[
             "=>",
