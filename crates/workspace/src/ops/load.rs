@@ -169,32 +169,7 @@ pub(crate) async fn load_image(
     let is_merged = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text);
     known.load(image.sources.iter().filter(is_merged).cloned().collect());
     drop(known);
-    let mut errors = Vec::new();
-    for (disk, text) in merged {
-        let Some(text) = text else { continue };
-        let has_it = |known: &Known| {
-            known
-                .file(disk.package.as_deref(), &disk.path)
-                .is_some_and(|one| one.text == text)
-        };
-        if has_it(&workspace.compiler.known.borrow()) {
-            loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-            continue;
-        }
-        let image = SourceText { text, ..disk.clone() };
-        match install_text(workspace, image).await {
-            Ok(answer) => {
-                fields = with_classes(fields, answer);
-                loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-            }
-            Err(error) => {
-                notes.conflicts.retain(|conflict| conflict.file != disk.path);
-                errors.push(json!({
-                    "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
-                }));
-            }
-        }
-    }
+    let errors = install_merged(workspace, merged, &mut fields, &mut notes).await?;
     loaded(workspace, &[], &notes)?;
     let total = image.modules.len();
     let unchanged = total - count;
@@ -219,18 +194,51 @@ pub(crate) async fn load_image(
     Ok(fields)
 }
 
-/// Two answers of loading in one.
-fn with_classes(mut fields: Map<String, Value>, more: Map<String, Value>) -> Map<String, Value> {
+/// Load the files that have pending changes; what does not compile stays as it is and is answered.
+async fn install_merged(
+    workspace: &Rc<Workspace>,
+    merged: Vec<(SourceText, Option<String>)>,
+    fields: &mut Map<String, Value>,
+    notes: &mut Notes,
+) -> Result<Vec<Value>, ErrorBody> {
+    let mut errors = Vec::new();
+    for (disk, text) in merged {
+        let Some(text) = text else { continue };
+        let has_it = |known: &Known| {
+            known
+                .file(disk.package.as_deref(), &disk.path)
+                .is_some_and(|one| one.text == text)
+        };
+        if has_it(&workspace.compiler.known.borrow()) {
+            loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            continue;
+        }
+        let image = SourceText { text, ..disk.clone() };
+        match install_text(workspace, image).await {
+            Ok(answer) => {
+                add_classes(fields, answer);
+                loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            }
+            Err(error) => {
+                notes.conflicts.retain(|conflict| conflict.file != disk.path);
+                errors.push(json!({
+                    "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
+                }));
+            }
+        }
+    }
+    Ok(errors)
+}
+
+/// Add the answer of loading more to the answer of loading something.
+fn add_classes(fields: &mut Map<String, Value>, more: Map<String, Value>) {
     for (name, value) in more {
         match (fields.get_mut(&name), value) {
             (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
-            (None, value) => {
-                fields.insert(name, value);
-            }
+            (None, value) => drop(fields.insert(name, value)),
             (Some(_), _) => {}
         }
     }
-    fields
 }
 
 fn path_term(path: &Path) -> Term {
