@@ -156,10 +156,10 @@ impl ClassTable {
         if file.origin != Origin::Session {
             // A file that is declared again stands for all it had.
             let is_same = |entry: &ExtensionEntry| entry.path == file.path && entry.package == file.package;
-            for entries in tables.extensions.values_mut() {
+            tables.extensions.retain(|_, entries| {
                 entries.retain(|entry| !is_same(entry));
-            }
-            tables.extensions.retain(|_, entries| !entries.is_empty());
+                !entries.is_empty()
+            });
         }
         for item in &file.unit.items {
             match item {

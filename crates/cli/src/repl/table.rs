@@ -71,7 +71,7 @@ commands! {
     Dirty ["dirty"] None "" "methods that differ from their file";
     Diff ["diff"] OptionalClass "[Class]" "image against disk; in a conflict base, image and disk";
     Take ["take"] Word "image|disk [Class [selector]]" "settle a conflict in favour of one side";
-    Discard ["discard"] Word "SEQ | Class | all" "set changes aside and load what is on disk for them (asks)";
+    Discard ["discard"] Class "SEQ | Class | all" "set changes aside and load what is on disk for them (asks)";
     Flush ["flush"] Filter "[FILTER]" "write changes to files: all, Class, #'new-class', #{#file => \"p\"}";
     FlushDestructive ["flush-destructive"] Filter "[FILTER]" "the same, deleting files too (asks)";
     Revert ["revert"] Word "SEQ" "undo one change, or bring it back";

@@ -303,7 +303,7 @@ fn commit(item: &Item) -> io::Result<bool> {
         return Ok(is_new(&current));
     }
     if is_new(&current) && !is_new(&aside) {
-        return exchanged(item, &aside);
+        return exchanged(item, aside.as_ref());
     }
     if current != item.old_hash || !is_new(&aside) {
         return Ok(false);
@@ -319,7 +319,7 @@ fn commit(item: &Item) -> io::Result<bool> {
     match exchange(item) {
         Ok(()) => {
             let aside = hash_of(&item.aside)?;
-            exchanged(item, &aside)
+            exchanged(item, aside.as_ref())
         }
         // The file system cannot exchange: a save in this instant would be lost.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
@@ -336,8 +336,8 @@ fn exchange(item: &Item) -> Result<(), Errno> {
 }
 
 /// The new content is in place; what came out must be what was read, or it goes back.
-fn exchanged(item: &Item, came_out: &Option<String>) -> io::Result<bool> {
-    if *came_out == item.old_hash {
+fn exchanged(item: &Item, came_out: Option<&String>) -> io::Result<bool> {
+    if came_out == item.old_hash.as_ref() {
         return leave(item);
     }
     exchange(item)?;

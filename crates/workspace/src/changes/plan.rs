@@ -482,8 +482,7 @@ impl TargetFile<'_> {
             .filter(|wanted| disk.text_of(&wanted.key) != wanted.base)
             .collect();
         if !others.is_empty() {
-            let is_gone = |wanted: &&&Wanted| disk.text_of(&wanted.key).is_none();
-            let reason = if others.iter().all(|wanted| is_gone(&wanted)) {
+            let reason = if others.iter().all(|wanted| disk.text_of(&wanted.key).is_none()) {
                 ConflictReason::SpanOutOfRange
             } else {
                 ConflictReason::ExternalEdit

@@ -187,7 +187,7 @@ fn places(workspace: &Workspace, file: Option<&str>, wanted: &[Wanted]) -> Resul
 /// Base, image and disk of a file and of what is pending in it.
 pub(super) fn sides(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
     let selection = Selection::of(workspace, request)?;
-    let file = selection.file(workspace)?;
+    let file = selection.file(workspace);
     let log = workspace.changes.borrow();
     let wanted = match (&file, selection.entries.as_slice()) {
         (_, [one]) => log.wanted_of(one),
@@ -314,19 +314,19 @@ impl Selection {
     }
 
     /// The one file it is about.
-    fn file(&self, workspace: &Workspace) -> Result<Option<String>, ErrorBody> {
+    fn file(&self, workspace: &Workspace) -> Option<String> {
         if let Some(file) = &self.whole_file {
-            return Ok(Some(file.clone()));
+            return Some(file.clone());
         }
         if let Some(file) = self.entries.iter().find_map(|entry| entry.source_file.clone()) {
-            return Ok(Some(file));
+            return Some(file);
         }
         let known = workspace.compiler.known.borrow();
         let of_class = |text: &SourceText| {
             let class = self.class.as_deref().unwrap_or_default();
             Outline::of_file(&text.text).class(class).is_some()
         };
-        Ok(known.files(of_class).first().map(|text| text.path.clone()))
+        known.files(of_class).first().map(|text| text.path.clone())
     }
 
     /// Its entries by file; those without one are under the empty name.

@@ -193,31 +193,7 @@ pub(crate) async fn load_image(
     let is_plain = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text) && !is_refused(text);
     known.load(image.sources.iter().filter(is_plain).cloned().collect());
     drop(known);
-    for (disk, text) in merged {
-        let Some(text) = text else { continue };
-        let has_it = |known: &Known| {
-            known
-                .file(disk.package.as_deref(), &disk.path)
-                .is_some_and(|one| one.text == text)
-        };
-        if has_it(&workspace.compiler.known.borrow()) {
-            loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-            continue;
-        }
-        let image = SourceText { text, ..disk.clone() };
-        match install_text(workspace, image).await {
-            Ok(answer) => {
-                fields = together(fields, answer);
-                loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-            }
-            Err(error) => {
-                notes.conflicts.retain(|conflict| conflict.file != disk.path);
-                errors.push(json!({
-                    "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
-                }));
-            }
-        }
-    }
+    errors.extend(install_merged(workspace, merged, &mut fields, &mut notes).await?);
     loaded(workspace, &[], &notes)?;
     let total = image.modules.len() + image.broken.len();
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
@@ -246,6 +222,42 @@ pub(crate) async fn load_image(
     fields.insert("unchanged_count".to_owned(), unchanged.into());
     fields.insert("deleted_count".to_owned(), deleted.into());
     Ok(fields)
+}
+
+/// Load the files that have pending changes; what does not compile stays as it is and is answered.
+async fn install_merged(
+    workspace: &Rc<Workspace>,
+    merged: Vec<(SourceText, Option<String>)>,
+    fields: &mut Map<String, Value>,
+    notes: &mut Notes,
+) -> Result<Vec<Value>, ErrorBody> {
+    let mut errors = Vec::new();
+    for (disk, text) in merged {
+        let Some(text) = text else { continue };
+        let has_it = |known: &Known| {
+            known
+                .file(disk.package.as_deref(), &disk.path)
+                .is_some_and(|one| one.text == text)
+        };
+        if has_it(&workspace.compiler.known.borrow()) {
+            loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            continue;
+        }
+        let image = SourceText { text, ..disk.clone() };
+        match install_text(workspace, image).await {
+            Ok(answer) => {
+                *fields = together(std::mem::take(fields), answer);
+                loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+            }
+            Err(error) => {
+                notes.conflicts.retain(|conflict| conflict.file != disk.path);
+                errors.push(json!({
+                    "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
+                }));
+            }
+        }
+    }
+    Ok(errors)
 }
 
 /// Code for the image, and the file it comes from as people know it.
