@@ -28,6 +28,7 @@ struct Field {
 
 impl Field {
     /// `None`, with the reason printed, where such a field cannot be made.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     fn new(run_by: &As) -> Option<Self> {
         let world = World::new();
         world.config("backends/hostile.yaml", HOSTILE);
@@ -64,10 +65,10 @@ impl Field {
         };
         let (victim, attacker) = (new("victim"), new("work"));
         Some(Field {
+            world,
             prefix,
             attacker,
             victim,
-            world,
         })
     }
 
