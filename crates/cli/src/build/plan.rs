@@ -343,7 +343,7 @@ fn plan_one(
         return Ok(plan);
     }
     let parsed = parsed(&texts);
-    compile_changed(package, parsed, &old, scope, environment, tables, &mut plan)?;
+    compile_changed(package, parsed, &old, scope, environment, tables, &mut plan);
     native::plan(package, &mut plan, scope, erlang)?;
     Ok(plan)
 }
@@ -356,7 +356,7 @@ fn compile_changed(
     environment: String,
     tables: &mut Tables,
     plan: &mut Plan,
-) -> anyhow::Result<()> {
+) {
     let table = tables.get();
     if package.dialect == Dialect::Primitives {
         table.allow_primitives();
@@ -451,7 +451,6 @@ fn compile_changed(
     plan.module_names = names.into_iter().map(str::to_owned).collect();
     plan.classes = index.classes();
     plan.index = Some(index);
-    Ok(())
 }
 
 /// Two files giving one module name cannot live together: the later one is left out.

@@ -27,7 +27,7 @@ const WAYS: [&str; 8] = [
 enum End {
     Crash,
     RestartStep,
-    HookEnd,
+    HookDone,
     StopStep,
     Shutdown,
     KillSupervisor,
@@ -38,7 +38,7 @@ enum End {
 const ENDS: [End; 8] = [
     End::Crash,
     End::RestartStep,
-    End::HookEnd,
+    End::HookDone,
     End::StopStep,
     End::Shutdown,
     End::KillSupervisor,
@@ -115,7 +115,7 @@ fn scenario(ways: &[&str], end: End) {
         ),
     );
     let mut run = place.start();
-    if end == End::HookEnd {
+    if end == End::HookDone {
         place.write("brief", "");
         touch(&place.path("once"));
     } else {
@@ -145,7 +145,7 @@ fn scenario(ways: &[&str], end: End) {
             touch(&place.path("again"));
             place.wait_lines("starts", 2);
         }
-        End::HookEnd => {
+        End::HookDone => {
             run.wait_count("hook is over", 1);
             assert_eq!(members(&seconds), [0; 0], "{ways:?}");
         }
@@ -204,7 +204,7 @@ fn a_restarted_process_comes_back_alone() {
 
 #[test]
 fn a_hook_leaves_nobody() {
-    scenario(&WAYS, End::HookEnd);
+    scenario(&WAYS, End::HookDone);
 }
 
 #[test]

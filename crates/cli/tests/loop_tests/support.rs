@@ -38,6 +38,7 @@ pub(crate) struct Random(u64);
 
 impl Random {
     /// Seeded by `BEAMTALK_SEED`, or anew.
+    #[expect(clippy::print_stdout, reason = "a failure is found again by its seed")]
     pub(crate) fn from_environment() -> Self {
         let given = std::env::var("BEAMTALK_SEED")
             .ok()
@@ -47,8 +48,7 @@ impl Random {
             now.as_nanos() as u64 ^ u64::from(std::process::id())
         };
         let seed: u64 = given.unwrap_or_else(fresh);
-        // Shown even when the test is silent: it is what a failure is found again by.
-        writeln!(std::io::stdout(), "BEAMTALK_SEED={seed}").unwrap();
+        println!("BEAMTALK_SEED={seed}");
         Self(seed | 1)
     }
 

@@ -29,10 +29,10 @@ fn bridge_is_replaced(name: &str, code: &str, reason: &str) {
     let home = Home::new(name);
     home.start(&[]);
     block_on(async {
-        let (connection, mut events) = home.try_connect("repl").await.unwrap();
+        let (connection, mut events) = home.try_connect("repl").await.expect("the owner comes in");
         let attack = connection
             .request("eval", fields(json!({ "code": code })))
-            .unwrap();
+            .expect("sent");
         let told = exit_told(&mut events).await;
         assert!(told.contains(reason), "{told}");
         // Whether it was answered before the end or by the end.
@@ -152,7 +152,7 @@ async fn wait_until_busy(connection: &Connection, session: &str) {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let answer = request(connection, "sessions", json!({})).await;
-        let sessions = answer["sessions"].as_array().unwrap().clone();
+        let sessions = answer["sessions"].as_array().expect("a list").clone();
         if sessions
             .iter()
             .any(|row| row["id"] == session && row["busy"] == true)

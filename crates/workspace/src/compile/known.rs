@@ -7,13 +7,12 @@
 use std::collections::BTreeMap;
 
 use beamtalk_syntax::definitions::{self, Key, Member, Outline, Subject};
-use rustc_hash::FxHashMap;
 
 use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
 
 #[derive(Debug, Default)]
 pub struct Known {
-    files: FxHashMap<String, KnownFile>,
+    files: BTreeMap<String, KnownFile>,
     /// Definitions of sessions that are in no file, each with the moment it was told.
     session: BTreeMap<Subject, (u64, SourceText)>,
     packages: Vec<PackageUse>,

@@ -187,12 +187,14 @@ pub(crate) async fn load_image(
         fields = loaded.fields;
     }
     workspace.loaded.borrow_mut().extend(hashes);
-    let mut known = workspace.compiler.known.borrow_mut();
-    known.set_packages(&image.uses);
     let is_refused = |text: &SourceText| errors.iter().any(|error| error["path"] == text.path.as_str());
     let is_plain = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text) && !is_refused(text);
-    known.load(image.sources.iter().filter(is_plain).cloned().collect());
-    drop(known);
+    let plain: Vec<SourceText> = image.sources.iter().filter(is_plain).cloned().collect();
+    {
+        let mut known = workspace.compiler.known.borrow_mut();
+        known.set_packages(&image.uses);
+        known.load(plain);
+    }
     errors.extend(install_merged(workspace, merged, &mut fields, &mut notes).await?);
     loaded(workspace, &[], &notes)?;
     let total = image.modules.len() + image.broken.len();

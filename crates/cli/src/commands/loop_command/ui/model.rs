@@ -47,7 +47,7 @@ impl Model {
                 self.status = Some(*status);
             }
             Answer::State(values) => self.state = values,
-            Answer::Done => self.message = "done".to_owned(),
+            Answer::Done => "done".clone_into(&mut self.message),
             Answer::Error(text) => self.message = text,
             _ => {}
         }
@@ -110,7 +110,7 @@ impl Model {
 
     fn operate(&mut self, operation: Operation) -> Action {
         let Some(name) = self.chosen().map(str::to_owned) else {
-            self.message = "there is no process".to_owned();
+            "there is no process".clone_into(&mut self.message);
             return Action::None;
         };
         let word = match operation {
