@@ -13,14 +13,14 @@ CHECKED = $(CARGO) run --quiet --package beamtalk-cli --
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl jq tmux
 
-.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs properties loop-rounds bench fuzz clean
+.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs properties campaign bench fuzz clean
 
 help:
 	@echo "make repl       install Erlang if it is missing, build, start a session"
 	@echo "make test       everything that is checked before a change is accepted"
 	@echo "make test-v9fs  the agents' tree mounted by a Linux kernel, in an emulated machine"
 	@echo "make properties every property test with fifty times the cases"
-	@echo "make loop-rounds 200 rounds of programs that try to outlive the loop, 200 random kills"
+	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
 	@echo "make setup      install what is missing"
@@ -66,12 +66,6 @@ test-rust:
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --workspace --no-fail-fast; else $(CARGO) test --workspace --quiet --no-fail-fast; fi
 
-# Random kills of daemon, node and compiler workers of a workspace: make kills-workspace KILLS=1000 SEED=7
-KILLS ?= 200
-.PHONY: kills-workspace
-kills-workspace:
-	BEAMTALK_KILLS=$(KILLS) $(if $(SEED),BEAMTALK_SEED=$(SEED)) $(CARGO) test -p beamtalk-cli --test workspace kills -- --nocapture
-
 # The runtime alone: no warnings, and EUnit for every module that has tests, each in a fresh node.
 test-runtime:
 	@rm -rf $(BUILD) && mkdir -p $(BUILD)
@@ -106,12 +100,15 @@ PROPERTY_CASES ?= 12800
 properties:
 	PROPTEST_CASES=$(PROPERTY_CASES) $(CARGO) test --workspace --quiet --no-fail-fast --lib --bins --test properties --test codec --test lint
 
-# Programs that try to get away from the loop, and kills at random. The seed is printed; BEAMTALK_SEED repeats it.
-BEAMTALK_ROUNDS ?= 200
-BEAMTALK_KILLS ?= 200
-loop-rounds:
-	BEAMTALK_ROUNDS=$(BEAMTALK_ROUNDS) BEAMTALK_KILLS=$(BEAMTALK_KILLS) $(CARGO) test --package beamtalk-cli --test loop_tests \
-	  -- --nocapture random_rounds random_kills
+# Random kills of daemon, node, bridge, worker, agents daemon, tmux, backends and supervisor, KILLS in all, and rounds of
+# programs that try to outlive the loop. The seed is printed; SEED repeats it.
+KILLS ?= 1000
+SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+campaign: setup
+	@echo "SEED=$(SEED)"
+	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 2) $(CARGO) test --package beamtalk-cli --test workspace kills -- --nocapture
+	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) $(CARGO) test --package beamtalk-cli --test agents kills -- --nocapture
+	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) BEAMTALK_ROUNDS=200 $(CARGO) test --package beamtalk-cli --test loop_tests -- --nocapture random_rounds random_kills
 
 bench: build
 	python3 bench/lang/run.py target/release/beamtalk
