@@ -1,0 +1,94 @@
+//! Changes set aside: the disk's version is loaded for them.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use beamtalk_syntax::definitions::Key;
+use beamtalk_wire::{ErrorBody, Request};
+use serde_json::{Value, json};
+
+use super::take::adopt;
+use super::{Selection, disk_text, failed, key_of, shown, with_shadowed};
+use crate::changes::{Entry, Settled};
+use crate::ops::Answer;
+use crate::workspace::Workspace;
+
+/// Set changes aside, and load what is on disk for them.
+pub(in crate::ops) async fn discard(
+    workspace: &Rc<Workspace>,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    let mut selection = Selection::of(workspace, request)?;
+    selection.entries.retain(Entry::is_open);
+    let by_number = request.number("seq")?;
+    if let (Some(seq), true) = (by_number, selection.entries.is_empty()) {
+        return Err(ErrorBody::new(
+            "invalid_parameter",
+            format!("change {seq} is neither pending nor waiting"),
+        ));
+    }
+    let (mut seqs, mut classes) = (Vec::new(), Vec::new());
+    for (file, entries) in selection.by_file() {
+        let (waiting, pending): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(Entry::is_waiting);
+        let waiting: Vec<u64> = waiting.iter().map(|entry| entry.seq).collect();
+        workspace
+            .changes
+            .borrow_mut()
+            .settle(&waiting, Settled::Discarded)
+            .map_err(failed)?;
+        seqs.extend(waiting);
+        if pending.is_empty() {
+            continue;
+        }
+        // Together with a definition go the earlier entries for it.
+        let pending = with_shadowed(workspace, &pending);
+        let disk = if file.is_empty() {
+            None
+        } else {
+            disk_text(workspace, &file)?
+        };
+        let (own, loaded) = match disk {
+            Some(disk) => adopt(workspace, &selection, &file, &disk, &pending, Settled::Discarded).await?,
+            None => undo_without_file(workspace, &pending, Settled::Discarded).await?,
+        };
+        seqs.extend(own);
+        classes.extend(loaded);
+    }
+    Ok(json!({"entries": shown(workspace, &seqs), "classes": classes}).into())
+}
+
+/// What is in no file goes back to what it was before the first of the entries.
+async fn undo_without_file(
+    workspace: &Rc<Workspace>,
+    entries: &[Entry],
+    how: Settled,
+) -> Result<(Vec<u64>, Vec<Value>), ErrorBody> {
+    let mut first: BTreeMap<Key, &Entry> = BTreeMap::new();
+    for entry in entries {
+        first.entry(key_of(entry)).or_insert(entry);
+    }
+    let mut classes = Vec::new();
+    let is_class_gone = |key: &Key| {
+        let header = first.get(&Key::header(&key.class));
+        header.is_some_and(|entry| entry.prev_source_ref.is_none())
+    };
+    for (key, entry) in &first {
+        if is_class_gone(key) && entry.selector.is_some() {
+            continue;
+        }
+        let previous = workspace
+            .changes
+            .borrow()
+            .previous_source(entry)
+            .map_err(failed)?;
+        crate::ops::edit::put_back(workspace, entry, previous).await?;
+        classes.push(json!(entry.class));
+    }
+    let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
+    workspace
+        .changes
+        .borrow_mut()
+        .settle(&seqs, how)
+        .map_err(failed)?;
+    Ok((seqs, classes))
+}

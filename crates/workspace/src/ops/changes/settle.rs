@@ -1,0 +1,84 @@
+//! A conflict decided by a merged text.
+
+use std::rc::Rc;
+
+use beamtalk_wire::{ErrorBody, Request};
+use serde_json::{Value, json};
+
+use super::flush::told;
+use super::{check_shown, disk_text, failed, image_text, list, may_write, set_base, shown};
+use crate::changes::{ConflictReason, Settled, hash};
+use crate::compile::job::SourceText;
+use crate::ops::Answer;
+use crate::ops::load::install_text;
+use crate::workspace::Workspace;
+
+/// Write a text that somebody made of all sides, load it, and settle what is pending in its file.
+pub(in crate::ops) async fn settle(
+    workspace: &Rc<Workspace>,
+    request: &Request,
+) -> Result<Answer, ErrorBody> {
+    may_write(workspace, "Workspace>>settle")?;
+    let file = workspace.changes.borrow().normal(request.text("file")?);
+    let text = request.text("text")?;
+    request.text("disk_sha256")?;
+    let disk = disk_text(workspace, &file)?;
+    check_shown(request, disk.as_deref(), &file)?;
+    let entries = workspace
+        .changes
+        .borrow()
+        .select(|entry| entry.is_open() && entry.source_file.as_deref() == Some(file.as_str()));
+    if let Some(Value::Object(expected)) = request.fields.get("expect") {
+        let log = workspace.changes.borrow();
+        for entry in entries.iter().filter(|entry| entry.is_pending()) {
+            let source = log.source(entry).map_err(failed)?.unwrap_or_default();
+            let wanted = expected.get(&entry.seq.to_string()).and_then(Value::as_str);
+            if wanted != Some(&hash(source.as_bytes())) {
+                let message = format!("change {} is not what it was when it was shown", entry.seq);
+                return Err(ErrorBody::new("version_conflict", message).hint("look at it again, then choose"));
+            }
+        }
+    }
+    // First the image: a text that does not compile changes nothing anywhere.
+    let path = workspace.root.join(&file);
+    let image = image_text(workspace, &file);
+    let new = match &image {
+        Some(image) => SourceText {
+            text: text.to_owned(),
+            ..image.clone()
+        },
+        None => crate::ops::load::new_source(workspace, &file, text),
+    };
+    let answer = install_text(workspace, new).await?;
+    let old_hash = disk.as_ref().map(|disk| hash(disk.as_bytes()));
+    let conflicts = workspace
+        .changes
+        .borrow_mut()
+        .write_file(&file, text, old_hash)
+        .map_err(failed)?;
+    if let Some(conflict) = conflicts.first() {
+        if let Some(image) = image {
+            install_text(workspace, image).await?;
+        }
+        let detail = conflict.detail.clone().unwrap_or_default();
+        return Err(match conflict.reason {
+            ConflictReason::WriteFailed => {
+                ErrorBody::new("write_failed", format!("{}: {detail}", path.display()))
+            }
+            _ => ErrorBody::new(
+                "file_changed",
+                format!("{file} is not what it was when it was shown"),
+            )
+            .hint("look at it again, then choose"),
+        });
+    }
+    set_base(workspace, &file, Some(text.to_owned()));
+    let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
+    workspace
+        .changes
+        .borrow_mut()
+        .settle(&seqs, Settled::Flushed)
+        .map_err(failed)?;
+    told(workspace, &json!([{"file": file, "kind": "changed"}]));
+    Ok(json!({"entries": shown(workspace, &seqs), "classes": list(&answer, "classes")}).into())
+}

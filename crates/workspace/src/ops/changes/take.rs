@@ -1,0 +1,284 @@
+//! A conflict decided for one side.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use beamtalk_syntax::definitions::{Key, Member, Outline};
+use beamtalk_wire::{ErrorBody, Request};
+use serde_json::{Value, json};
+
+use super::{
+    Selection, bases, change_image, check_shown, disk_text, failed, image_text, key_of, list, set_base,
+    shown, with_shadowed,
+};
+use crate::changes::{Entry, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
+use crate::ops::Answer;
+use crate::ops::load::{load_texts, source_text};
+use crate::workspace::Workspace;
+
+/// Settle conflicts in favour of one side.
+pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+    let selection = Selection::of(workspace, request)?;
+    let from_disk = match request.text("from")? {
+        "image" => false,
+        "disk" => true,
+        _ => return Err(request.invalid("from", "image or disk")),
+    };
+    if selection.entries.is_empty() {
+        return Err(ErrorBody::new("not_found", "there is no pending change of that")
+            .hint(":changes lists what is pending"));
+    }
+    let mut seqs = Vec::new();
+    for (file, entries) in selection.by_file() {
+        let entries: Vec<Entry> = entries.into_iter().filter(Entry::is_pending).collect();
+        if file.is_empty() || entries.is_empty() {
+            continue;
+        }
+        let entries = with_shadowed(workspace, &entries);
+        let disk = disk_text(workspace, &file)?;
+        check_shown(request, disk.as_deref(), &file)?;
+        if let Some(error) = disk.as_deref().and_then(first_error) {
+            return Err(
+                ErrorBody::new("parse_error", format!("{file}: {error}")).hint("repair the file first")
+            );
+        }
+        if from_disk {
+            let Some(disk) = disk else {
+                return Err(
+                    ErrorBody::new("file_not_found", format!("{file} is not there any more"))
+                        .hint("put it back, or :take image"),
+                );
+            };
+            seqs.extend(
+                adopt(workspace, &selection, &file, &disk, &entries, Settled::Replaced)
+                    .await?
+                    .0,
+            );
+        } else {
+            seqs.extend(keep_image(
+                workspace,
+                &selection,
+                &file,
+                disk.as_deref(),
+                &entries,
+            )?);
+        }
+    }
+    let left = workspace
+        .changes
+        .borrow()
+        .conflicts(&bases(workspace))
+        .map_err(failed)?;
+    Ok(json!({"entries": shown(workspace, &seqs), "conflicts": left}).into())
+}
+
+/// The image's version is wanted: the disk's version of now becomes the base. Answers the entries changed.
+pub(super) fn keep_image(
+    workspace: &Rc<Workspace>,
+    selection: &Selection,
+    file: &str,
+    disk: Option<&str>,
+    entries: &[Entry],
+) -> Result<Vec<u64>, ErrorBody> {
+    let Some(disk) = disk else {
+        return written_anew(workspace, file, entries);
+    };
+    let now = Outline::of_file(disk);
+    let mut log = workspace.changes.borrow_mut();
+    let mut seqs = Vec::new();
+    for entry in entries {
+        let base = match (&entry.selector, entry.kind) {
+            (Some(_), _) => now.text_of(&key_of(entry)),
+            _ if entry.is_whole_file => Some(disk.to_owned()),
+            (None, Kind::RemoveClass) => Some(disk.to_owned()),
+            _ => {
+                let base = log.base(entry).map_err(failed)?.unwrap_or_default();
+                let wanted = log.wanted_of(entry).map_err(failed)?;
+                let meant: Vec<Wanted> = wanted
+                    .into_iter()
+                    .filter(|one| selection.means(&one.key))
+                    .collect();
+                let class = now.class(&entry.class);
+                // Without the class on disk there is nothing that could be replaced.
+                class.is_some().then(|| moved_base(&base, disk, &meant))
+            }
+        };
+        log.rebase(entry.seq, base.as_deref()).map_err(failed)?;
+        seqs.push(entry.seq);
+    }
+    Ok(seqs)
+}
+
+/// The file is gone: the next flush writes it as the image has it.
+fn written_anew(workspace: &Rc<Workspace>, file: &str, entries: &[Entry]) -> Result<Vec<u64>, ErrorBody> {
+    let Some(image) = image_text(workspace, file) else {
+        return Ok(Vec::new());
+    };
+    let Some(last) = entries.last() else {
+        return Ok(Vec::new());
+    };
+    let class = Outline::of_file(&image.text)
+        .classes()
+        .next()
+        .map(|class| class.name.text.to_string());
+    let mut log = workspace.changes.borrow_mut();
+    let of_file: Vec<u64> = log
+        .select(|entry| entry.is_pending() && entry.source_file.as_deref() == Some(file))
+        .iter()
+        .map(|entry| entry.seq)
+        .collect();
+    let entry = log
+        .record(NewEntry {
+            kind: Kind::NewClass,
+            class: class.unwrap_or_else(|| last.class.clone()),
+            selector: None,
+            side: None,
+            intent: last.intent,
+            source: Some(image.text),
+            prev_source: None,
+            base: None,
+            is_whole_file: true,
+            source_file: Some(file.to_owned()),
+            author: last.author.clone(),
+            author_kind: last.author_kind,
+            not_flushable_reason: None,
+        })
+        .map_err(failed)?;
+    log.settle(&of_file, Settled::Replaced).map_err(failed)?;
+    Ok(of_file.into_iter().chain([entry.seq]).collect())
+}
+
+/// The disk's version of what entries of a file changed goes into the image, and they are settled. Answers their numbers
+/// and the classes loaded.
+pub(super) async fn adopt(
+    workspace: &Rc<Workspace>,
+    selection: &Selection,
+    file: &str,
+    disk: &str,
+    entries: &[Entry],
+    how: Settled,
+) -> Result<(Vec<u64>, Vec<Value>), ErrorBody> {
+    let mut settled: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
+    let is_whole = entries
+        .iter()
+        .any(|entry| entry.is_whole_file || entry.kind == Kind::RemoveClass);
+    let mut classes = Vec::new();
+    if entries.iter().any(Entry::is_pending) {
+        if is_whole || image_text(workspace, file).is_none() {
+            // The file as a whole: what is settled here must not come back from the log while it is loaded.
+            let pending: Vec<u64> = entries
+                .iter()
+                .filter(|one| one.is_pending())
+                .map(|one| one.seq)
+                .collect();
+            workspace
+                .changes
+                .borrow_mut()
+                .settle(&pending, how)
+                .map_err(failed)?;
+            let text = source_text(workspace, &workspace.root.join(file))?;
+            match load_texts(workspace, vec![text]).await {
+                Ok(answer) => classes = list(&answer, "classes"),
+                Err(error) => {
+                    let mut log = workspace.changes.borrow_mut();
+                    log.reopen(&pending, State::Pending).map_err(failed)?;
+                    return Err(error);
+                }
+            }
+        } else {
+            let (wanted, in_part) = wanted_of(workspace, selection, entries)?;
+            let now = Outline::of_file(disk);
+            let changes: Vec<(Key, Option<String>)> = wanted
+                .iter()
+                .map(|wanted| (wanted.key.clone(), now.source_of(&wanted.key)))
+                .collect();
+            classes = change_image(workspace, file, &changes).await?;
+            let base = bases(workspace).remove(file).unwrap_or_default();
+            set_base(workspace, file, Some(moved_base(&base, disk, &wanted)));
+            for (entry, own) in &in_part {
+                narrow(workspace, entry, disk, own)?;
+            }
+            // What a narrowed entry made irrelevant must not come back by its end.
+            let stays = |entry: &Entry| {
+                in_part
+                    .iter()
+                    .any(|(one, _)| one.seq == entry.seq || one.shadows(entry))
+            };
+            settled.retain(|seq| !entries.iter().any(|entry| entry.seq == *seq && stays(entry)));
+        }
+    }
+    workspace
+        .changes
+        .borrow_mut()
+        .settle(&settled, how)
+        .map_err(failed)?;
+    Ok((entries.iter().map(|entry| entry.seq).collect(), classes))
+}
+
+/// An entry with those of its definitions that are meant.
+type InPart = (Entry, Vec<Wanted>);
+
+/// The definitions that are meant, and the class definitions of which only a part is.
+fn wanted_of(
+    workspace: &Workspace,
+    selection: &Selection,
+    entries: &[Entry],
+) -> Result<(Vec<Wanted>, Vec<InPart>), ErrorBody> {
+    let log = workspace.changes.borrow();
+    // A method may be in a definition of its class and in an entry of its own.
+    let (mut meant, mut in_part) = (BTreeMap::new(), Vec::new());
+    for entry in entries.iter().filter(|entry| entry.is_pending()) {
+        if entries
+            .iter()
+            .any(|later| later.is_pending() && later.shadows(entry))
+        {
+            continue;
+        }
+        let (own, others): (Vec<Wanted>, Vec<Wanted>) = log
+            .wanted_of(entry)
+            .map_err(failed)?
+            .into_iter()
+            .partition(|wanted| selection.means(&wanted.key));
+        if !others.is_empty() {
+            in_part.push((entry.clone(), own.clone()));
+        }
+        meant.extend(own.into_iter().map(|wanted| (wanted.key.clone(), wanted)));
+    }
+    Ok((meant.into_values().collect(), in_part))
+}
+
+/// Some definitions of a class definition have become the disk's; the rest stays pending. What they were stays in the log.
+fn narrow(workspace: &Workspace, entry: &Entry, disk: &str, own: &[Wanted]) -> Result<(), ErrorBody> {
+    let mut log = workspace.changes.borrow_mut();
+    for wanted in own {
+        let Member::Method { is_class, selector } = &wanted.key.member else {
+            continue;
+        };
+        let copy = log
+            .record(NewEntry {
+                kind: match (&wanted.source, is_class) {
+                    (None, _) => Kind::RemoveMethod,
+                    (Some(_), true) => Kind::Class,
+                    (Some(_), false) => Kind::Instance,
+                },
+                class: entry.class.clone(),
+                selector: Some(selector.to_string()),
+                side: Some(if *is_class { Side::Class } else { Side::Instance }),
+                intent: entry.intent,
+                source: wanted.source.clone(),
+                prev_source: wanted.base.clone(),
+                base: wanted.base.clone(),
+                is_whole_file: false,
+                source_file: entry.source_file.clone(),
+                author: entry.author.clone(),
+                author_kind: entry.author_kind,
+                not_flushable_reason: None,
+            })
+            .map_err(failed)?;
+        log.settle(&[copy.seq], Settled::Replaced).map_err(failed)?;
+    }
+    let source = log.source(entry).map_err(failed)?.unwrap_or_default();
+    let base = log.base(entry).map_err(failed)?.unwrap_or_default();
+    let (source, base) = (moved_base(&source, disk, own), moved_base(&base, disk, own));
+    log.narrow(entry.seq, &source, &base).map_err(failed)
+}
