@@ -49,13 +49,18 @@ pub(crate) fn run(
     let exit = loop {
         if session.is_down() {
             console.keep_draft()?;
+            // Said here and not as a notice: an editor that is about to return prints no more of those.
+            terminal.error("The workspace cannot be reached.");
             break Exit::NotRunning;
         }
         session.ask_about_waiting(&mut console)?;
         match console.read()? {
             Typed::Input(input) => {
-                if let Outcome::Leave(exit) = session.handle(&input, &mut console)? {
-                    break exit;
+                match session.handle(&input, &mut console)? {
+                    // Told at the top.
+                    Outcome::Leave(_) if session.is_down() => {}
+                    Outcome::Leave(exit) => break exit,
+                    Outcome::Done | Outcome::Failed(_) => {}
                 }
             }
             // The loop looks what is the matter.

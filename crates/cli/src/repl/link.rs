@@ -307,7 +307,6 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
             State::Retrying | State::Down => String::new(),
         };
         let Some((connection, received, arrival)) = redial(dial, &session, notices).await else {
-            notices.say("The workspace cannot be reached.");
             shared.state.send_replace(State::Down);
             return wake(notices, || true).await;
         };
