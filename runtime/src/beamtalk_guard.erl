@@ -9,7 +9,7 @@
 
 -export([start_link/0, configure/1]).
 -export([check_process/2, no_process/0, max_processes/0]).
--export([outgrew_heap/1, heap_limit/1, heap_flag/1, binaries/0, check_binaries/3]).
+-export([outgrew_heap/1, heap_error/1, heap_flag/1, binaries/0, check_binaries/3]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 %% How often to look: while evaluations run, and otherwise.
@@ -17,6 +17,8 @@
 -define(QUIET, 250).
 %% How long the memory may stay above its limit once nothing is left to end.
 -define(PATIENCE, 2000).
+%% The same while the evaluation that was ended last is still there.
+-define(LONG_PATIENCE, 10000).
 %% How long the memory of an evaluation that was ended takes to come back.
 -define(RELEASE, 500).
 -define(SWEEP, 1000).
@@ -42,6 +44,8 @@
 -record(seen, {
                 %% When something was last done about memory above its limit.
                 over = none :: none | integer(),
+                %% Whom that ended: in the middle of a long step a process has its memory until that is done.
+                ended = none :: none | pid(),
                 %% Binaries of the node when evaluations were last looked at.
                 binaries = 0 :: non_neg_integer(),
                 %% How many looks in a row found about as many processes as there may be.
@@ -99,8 +103,21 @@ no_process() ->
 
 %% The limit of an evaluation's memory as the VM keeps it. The report tells a kill by the VM from any other.
 -spec heap_flag(non_neg_integer()) -> 0 | map().
-heap_flag(0) -> 0;
 heap_flag(Words) ->
+    case bounded(Words) of
+        0 -> 0;
+        Bounded -> limit_flag(Bounded)
+    end.
+
+%% No evaluation is given more than the node as a whole may have: ended by the VM while it grows, it never has it.
+bounded(Words) ->
+    case persistent_term:get(?MEMORY, 0) div erlang:system_info(wordsize) of
+        0 -> Words;
+        Node when Words =:= 0; Words > Node -> Node;
+        _ -> Words
+    end.
+
+limit_flag(Words) ->
     Limit = #{size => Words, kill => true, error_logger => true},
     case list_to_integer(erlang:system_info(otp_release)) >= 27 of
         true -> Limit#{include_shared_binaries => true};
@@ -112,6 +129,14 @@ heap_flag(Words) ->
 outgrew_heap(Pid) ->
     try gen_server:call(?MODULE, {outgrew_heap, Pid}, 5000)
     catch exit:_ -> false
+    end.
+
+%% What an evaluation with this limit is told that the VM has ended.
+-spec heap_error(non_neg_integer()) -> map().
+heap_error(Words) ->
+    case bounded(Words) of
+        Words -> heap_limit(Words * erlang:system_info(wordsize));
+        _ -> node_limit(persistent_term:get(?MEMORY))
     end.
 
 -spec heap_limit(non_neg_integer()) -> map().
@@ -275,13 +300,17 @@ over(Limit, #seen{over = Since} = Seen) ->
     case {ets:tab2list(?RUNNING), Since} of
         {_, _} when Since =/= none, Now - Since < ?RELEASE -> Seen;
         {[_ | _] = Rows, _} ->
-            {_, Id, Keeper} = lists:max([{memory_of(Pid), Id, Keeper} || {Id, Keeper, Pid, _} <- Rows]),
+            {_, Id, Keeper, Pid} = lists:max([{memory_of(Pid), Id, Keeper, Pid} || {Id, Keeper, Pid, _} <- Rows]),
             exceed(Keeper, Id, node_limit(Limit)),
-            Seen#seen{over = Now};
+            Seen#seen{over = Now, ended = Pid};
         {[], none} ->
             collect_largest(),
             Seen#seen{over = Now};
         {[], _} when Now - Since < ?PATIENCE -> Seen;
+        {[], _} when Now - Since < ?LONG_PATIENCE ->
+            %% Asking the process itself would wait for it.
+            lists:member(Seen#seen.ended, erlang:processes()) orelse give_up(Limit),
+            Seen;
         {[], _} -> give_up(Limit)
     end.
 

@@ -348,7 +348,7 @@ fault(_, _, #state{killed = {time, Limit}}) ->
                               <<"raise it with --eval-timeout">>, #{<<"limit">> => <<"time">>});
 fault(killed, Pid, #state{heap = Words}) ->
     case beamtalk_guard:outgrew_heap(Pid) of
-        true -> beamtalk_guard:heap_limit(Words * erlang:system_info(wordsize));
+        true -> beamtalk_guard:heap_error(Words);
         false -> failed_exit(killed)
     end;
 fault(Reason, _, _) -> failed_exit(Reason).
