@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_wire::ErrorBody;
+use serde_json::Value;
 
 use super::load::path_term;
 use crate::project;
@@ -33,8 +34,13 @@ pub(super) async fn load(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result
     }
     for root in roots {
         let built = project::build(&workspace.program, root, false).await;
-        let image = built.map_err(|failure| refused(root, &failure))?;
+        let image = built.map_err(|failure| refused(root, &failure.error.message))?;
         let image = image.unwrap_or_default();
+        // Classes with errors are told when they are loaded; without its native code nothing of a package works.
+        let is_class = |error: &&Value| error["file"].as_str().is_some_and(|file| file.ends_with(".bt"));
+        if let Some(error) = image.errors.iter().find(|error| !is_class(error)) {
+            return Err(refused(root, error["message"].as_str().unwrap_or_default()));
+        }
         let arguments = terms::map([
             ("modules", Term::list([])),
             (
@@ -51,11 +57,10 @@ pub(super) async fn load(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result
     Ok(())
 }
 
-fn refused(root: &Path, failure: &project::BuildFailure) -> ErrorBody {
+fn refused(root: &Path, reason: &str) -> ErrorBody {
     let message = format!(
-        "the package in {}, whose native code this needs, does not build: {}",
-        root.display(),
-        failure.error.message
+        "the package in {}, whose native code this needs, does not build: {reason}",
+        root.display()
     );
     ErrorBody::new("native_compile_failed", message)
         .hint(format!("run beamtalk build in {} to see why", root.display()))
