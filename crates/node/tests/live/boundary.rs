@@ -37,7 +37,7 @@ async fn node_without_flags() {
         std::env::var_os("ERL_FLAGS").is_some(),
         "the flags are in this environment"
     );
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     assert_eq!(image.eval("Erlang erlang is_alive").await.shown(), "false");
     let environment = fs::read(format!("/proc/{}/environ", image.link.pid())).unwrap();
     let environment = String::from_utf8_lossy(&environment);
@@ -69,7 +69,7 @@ async fn node_without_secrets() {
         std::env::var_os("BEAMTALK_COOKIE").is_some(),
         "the secrets are in this environment"
     );
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     assert_eq!(
         image.eval("System getEnv: \"BEAMTALK_PLAIN\"").await.shown(),
         "\"heard\""
@@ -99,7 +99,7 @@ fn internet_sockets() -> BTreeSet<String> {
 
 #[tokio::test]
 async fn node_opens_no_port() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("Timer sleep: 50").await;
     let open: BTreeSet<String> = fs::read_dir(format!("/proc/{}/fd", image.link.pid()))
         .unwrap()
@@ -122,14 +122,14 @@ fn processes_named(name: &str) -> BTreeSet<String> {
 #[tokio::test]
 async fn no_epmd_started() {
     let before = processes_named("epmd");
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("1").await.outcome.unwrap();
     assert_eq!(processes_named("epmd"), before);
 }
 
 #[tokio::test]
 async fn files_of_the_node_are_the_users_own() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("1").await.outcome.unwrap();
     let status = fs::read_to_string(format!("/proc/{}/status", image.link.pid())).unwrap();
     assert!(status.lines().any(|line| line == "Umask:\t0077"), "{status}");
@@ -137,7 +137,7 @@ async fn files_of_the_node_are_the_users_own() {
 
 #[tokio::test]
 async fn the_command_line_tells_nothing() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("1").await.outcome.unwrap();
     let line = fs::read(format!("/proc/{}/cmdline", image.link.pid())).unwrap();
     let line = String::from_utf8_lossy(&line);

@@ -35,11 +35,11 @@ impl Evaluated {
 }
 
 impl Image {
-    pub(crate) fn start() -> Self {
-        Self::start_without(&[])
+    pub(crate) async fn start() -> Self {
+        Self::start_without(&[]).await
     }
 
-    pub(crate) fn start_without(capabilities: &[&str]) -> Self {
+    pub(crate) async fn start_without(capabilities: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let log = File::create(directory.path().join("node.log")).unwrap();
         let options = NodeOptions {
@@ -51,7 +51,8 @@ impl Image {
         };
         let runtime = Runtime::prepare().unwrap();
         let (link, messages) = NodeLink::start(&Erlang::find().unwrap(), &runtime, options).unwrap();
-        drop(link.request(Some("s-1"), "session-start", Term::Map(Vec::new())));
+        let session = link.request(Some("s-1"), "session-start", Term::Map(Vec::new()));
+        session.outcome().await.unwrap();
         Self {
             link,
             messages,

@@ -18,7 +18,7 @@ fn limit(image: &mut Image, name: &str, value: i64) {
 
 #[tokio::test]
 async fn heap_limit() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     limit(&mut image, "heap_words", 64 * MEGABYTE_IN_WORDS);
     image
         .eval("kept := 7. counter := 0. count := [counter := counter + 1]")
@@ -44,7 +44,7 @@ async fn heap_limit() {
 
 #[tokio::test]
 async fn time_limit() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     limit(&mut image, "time_ms", 300);
     let error = image.eval("[true] whileTrue: []").await.outcome.unwrap_err();
     assert_eq!(text(&field(&error, "kind").unwrap()), "eval_limit");
@@ -54,7 +54,7 @@ async fn time_limit() {
 
 #[tokio::test]
 async fn interrupt_stops_an_endless_loop() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("x := 1").await.outcome.unwrap();
     let running = image.send("x := 2. [true] whileTrue: []");
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -78,7 +78,7 @@ async fn interrupt_stops_an_endless_loop() {
 
 #[tokio::test]
 async fn output_cap() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let flood = image
         .eval("1 to: 300000 do: [:i | Transcript show: \"0123456789\"]. 7")
         .await;
@@ -93,7 +93,7 @@ async fn output_cap() {
 
 #[tokio::test]
 async fn a_writer_waits_for_credit_and_loses_nothing() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("1").await.outcome.unwrap();
     let mut reply = image.send("1 to: 60000 do: [:i | Console print: \"0123456789\"]. 7");
     let mut taken = 0;
@@ -113,7 +113,7 @@ async fn a_writer_waits_for_credit_and_loses_nothing() {
 
 #[tokio::test]
 async fn printed_values_are_cut() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let long = image.eval("\"x\" repeat: 100000").await;
     let shown = long.shown();
     assert!(shown.len() <= 65_536 && shown.ends_with('…'), "{}", shown.len());
@@ -125,7 +125,7 @@ async fn printed_values_are_cut() {
 
 #[tokio::test]
 async fn input_is_asked_for_and_delivered() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let mut reply = image.send("Console readLine: \"Name: \"");
     assert_eq!(reply.next().await, Some(Answer::NeedInput("Name: ".to_owned())));
     let args = Term::Map(vec![(Term::binary("value"), Term::binary("Ada\n"))]);
@@ -145,7 +145,7 @@ async fn input_is_asked_for_and_delivered() {
 
 #[tokio::test]
 async fn program_exit_ends_the_evaluation_and_nothing_else() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let ended = image.eval("Program exit: 3").await.outcome.unwrap();
     assert_eq!(field(&ended, "exit_code"), Some(Term::Integer(3)));
     assert_eq!(image.eval("System halt: 1").await.kind(), "unsupported");
@@ -154,7 +154,7 @@ async fn program_exit_ends_the_evaluation_and_nothing_else() {
 
 #[tokio::test]
 async fn actors_outlive_the_evaluation_that_made_them() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image
         .eval(
             "Actor subclass: Bell\n  ring => Transcript show: \"ding\". 1\n  loop => [true] whileTrue: []\n",
@@ -165,19 +165,18 @@ async fn actors_outlive_the_evaluation_that_made_them() {
     image.eval("bell := Bell spawn").await.outcome.unwrap();
     let mut hanging = image.send("Bell spawn loop. [true] whileTrue: []");
     tokio::time::sleep(Duration::from_millis(100)).await;
-    drop(
-        image
-            .link
-            .request(Some("s-1"), "interrupt", Term::Map(Vec::new())),
-    );
+    let interrupt = image
+        .link
+        .request(Some("s-1"), "interrupt", Term::Map(Vec::new()));
     assert!(matches!(hanging.next().await, Some(Answer::Failed(_))));
+    interrupt.outcome().await.unwrap();
     // What an actor prints while it answers belongs to the evaluation that asked.
     assert_eq!(image.eval("bell ring").await.output, "ding");
 }
 
 #[tokio::test]
 async fn loops_leave_no_atoms_and_no_code() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let measure = "Erlang erlang system_info: #atom_count";
     for number in 0..100 {
         image.eval(&looping(number)).await.outcome.unwrap();

@@ -8,7 +8,7 @@ use beamtalk_node::{Answer, NodeMessage};
 
 #[tokio::test]
 async fn evaluates_with_variables_that_stay() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     assert_eq!(image.eval("1 + 2").await.shown(), "3");
     assert_eq!(image.eval("x := 40").await.shown(), "40");
     assert_eq!(image.eval("x + 2").await.shown(), "42");
@@ -19,7 +19,7 @@ async fn evaluates_with_variables_that_stay() {
 
 #[tokio::test]
 async fn output_comes_before_the_value() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let done = image
         .eval("3 timesRepeat: [Transcript show: \"tick\"; cr]. 42")
         .await;
@@ -29,7 +29,7 @@ async fn output_comes_before_the_value() {
 
 #[tokio::test]
 async fn classes_and_actors_live_in_the_image() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let source = "Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n";
     let defined = image.eval(source).await;
     assert_eq!(
@@ -43,7 +43,7 @@ async fn classes_and_actors_live_in_the_image() {
 
 #[tokio::test]
 async fn a_killed_node_fails_what_is_open() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("1").await.outcome.unwrap();
     let mut open = image.send("[true] whileTrue: []");
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -72,7 +72,7 @@ async fn a_killed_node_fails_what_is_open() {
 
 #[tokio::test]
 async fn the_end_of_the_pipe_ends_the_node() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("1").await.outcome.unwrap();
     let started = Instant::now();
     let status = image.link.stop(Duration::from_secs(10)).await;
@@ -82,7 +82,7 @@ async fn the_end_of_the_pipe_ends_the_node() {
 
 #[tokio::test]
 async fn unknown_requests_are_refused() {
-    let image = Image::start();
+    let image = Image::start().await;
     let outcome = image
         .link
         .request(None, "no-such-op", Term::Map(Vec::new()))

@@ -17,7 +17,7 @@ fn map<const N: usize>(pairs: [(&str, Term); N]) -> Term {
 
 #[tokio::test]
 async fn bindings_are_a_live_view() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("x := 7").await.outcome.unwrap();
     assert_eq!(
         image.eval("Session current bindings at: #x put: 8").await.shown(),
@@ -46,7 +46,7 @@ async fn bindings_are_a_live_view() {
 
 #[tokio::test]
 async fn names_are_shared_and_guarded() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     assert_eq!(image.eval("Workspace bind: 42 as: #answer").await.shown(), "nil");
     let told = image.event("globals").await;
     assert_eq!(field(&told, "names"), Some(Term::list([Term::binary("answer")])));
@@ -70,7 +70,7 @@ async fn names_are_shared_and_guarded() {
 
 #[tokio::test]
 async fn another_session_is_read_only() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let other = image
         .link
         .request(Some("s-2"), "session-start", map([("kind", Term::binary("mcp"))]));
@@ -92,7 +92,7 @@ async fn another_session_is_read_only() {
 
 #[tokio::test]
 async fn the_image_asks_and_is_answered() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image
         .eval("Actor subclass: Lamp\n  state: on = false\n")
         .await
@@ -122,7 +122,7 @@ async fn the_image_asks_and_is_answered() {
 
 #[tokio::test]
 async fn living_actors_take_the_new_shape() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let lamp = |state: &str| format!("Actor subclass: Lamp\n{state}  toggle => self.on := self.on not\n");
     image
         .eval(&lamp("  state: on = false\n  state: old = 1\n"))
@@ -161,7 +161,7 @@ async fn living_actors_take_the_new_shape() {
 
 #[tokio::test]
 async fn methods_and_classes_are_taken_out() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image
         .eval("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
         .await
@@ -201,7 +201,7 @@ async fn methods_and_classes_are_taken_out() {
 
 #[tokio::test]
 async fn events_come_for_channels_that_are_watched() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image
         .eval("Actor subclass: Lamp\n  state: on = false\n  toggle => self.on := self.on not\n")
         .await
@@ -251,7 +251,7 @@ async fn events_come_for_channels_that_are_watched() {
 
 #[tokio::test]
 async fn log_lines_hide_secrets() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image
         .eval("Logger info: \"login\" metadata: #{#password => \"hunter2\", #who => \"ada\"}")
         .await
@@ -276,7 +276,7 @@ async fn log_lines_hide_secrets() {
 
 #[tokio::test]
 async fn capabilities_that_are_off_are_refused_and_told() {
-    let mut image = Image::start_without(&["ffi", "subprocess"]);
+    let mut image = Image::start_without(&["ffi", "subprocess"]).await;
     assert_eq!(
         image.eval("Erlang lists reverse: #(1, 2)").await.kind(),
         "capability_disabled"
@@ -289,7 +289,7 @@ async fn capabilities_that_are_off_are_refused_and_told() {
 
 #[tokio::test]
 async fn values_have_a_json_form() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     let mut value = async |input: &str| field(&image.eval(input).await.outcome.unwrap(), "value").unwrap();
     assert_eq!(
         value("9007199254740991").await,
@@ -310,7 +310,7 @@ async fn values_have_a_json_form() {
 
 #[tokio::test]
 async fn sessions_are_cloned_and_closed() {
-    let mut image = Image::start();
+    let mut image = Image::start().await;
     image.eval("x := 7").await.outcome.unwrap();
     let clone = image
         .link
