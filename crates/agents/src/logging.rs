@@ -17,6 +17,8 @@ pub fn start_logging(file: Option<&Path>) -> std::io::Result<()> {
             }
             let writer = Mutex::new(files::appender(path)?);
             let log = tracing_subscriber::fmt()
+                // A line that a full disk does not take is lost; complaining on standard error could panic.
+                .log_internal_errors(false)
                 .json()
                 .with_env_filter(filter)
                 .with_writer(writer);

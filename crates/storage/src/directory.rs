@@ -40,6 +40,16 @@ impl AsFd for Directory {
     }
 }
 
+/// By what a state directory is known.
+const HOME_NAMES: [&str; 6] = [
+    "cache",
+    "config.toml",
+    "loops",
+    "runtime",
+    "sessions",
+    "workspaces",
+];
+
 impl Directory {
     /// Open the root of a tree by its path, which may be a symbolic link and is resolved once, creating what is
     /// missing.
@@ -58,7 +68,7 @@ impl Directory {
         let path = resolved.as_path();
         let descriptor = fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty());
         let descriptor = descriptor.map_err(|error| match error {
-            Errno::NOTDIR => StorageError::NotADirectory {
+            Errno::NOTDIR => StorageError::NotAHome {
                 path: path.to_owned(),
             },
             other => StorageError::file("open", path)(other),
@@ -67,6 +77,9 @@ impl Directory {
             descriptor: Arc::new(File::from(descriptor)),
             path: path.to_owned(),
         };
+        if !created {
+            directory.expect_home()?;
+        }
         let notice = directory.make_private(created)?;
         Ok((directory, notice))
     }
@@ -148,6 +161,25 @@ impl Directory {
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(self.refusal("open", name, error)),
         }
+    }
+
+    /// A directory that others can look into and that holds nothing of ours is somebody's for another purpose, such as
+    /// `/etc`: closing it would do harm.
+    fn expect_home(&self) -> Result<(), StorageError> {
+        let metadata = self
+            .descriptor
+            .metadata()
+            .map_err(StorageError::file("examine", &self.path))?;
+        if !is_open_to_others(permissions(&metadata)) {
+            return Ok(());
+        }
+        let names = self.all_names()?;
+        if names.is_empty() || names.iter().any(|name| HOME_NAMES.contains(&name.as_str())) {
+            return Ok(());
+        }
+        Err(StorageError::NotAHome {
+            path: self.path.clone(),
+        })
     }
 
     /// Refuse a directory of somebody else's or open for writing; close it for reading.

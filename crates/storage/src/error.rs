@@ -44,6 +44,8 @@ pub enum StorageError {
     NoHome,
     #[error("BEAMTALK_HOME must be an absolute path, not {}", path.display())]
     RelativeHome { path: PathBuf },
+    #[error("{} is not a state directory of Beamtalk; nothing was changed", path.display())]
+    NotAHome { path: PathBuf },
     #[error("the path of the project is not valid UTF-8: {}", path.display())]
     NotUtf8 { path: PathBuf },
     #[error("Workspace name must contain only letters, numbers, '-' or '_'")]
@@ -113,7 +115,7 @@ impl StorageError {
     /// A stable name for tools.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::NoHome | Self::RelativeHome { .. } => "bad_home",
+            Self::NoHome | Self::RelativeHome { .. } | Self::NotAHome { .. } => "bad_home",
             Self::NotUtf8 { .. } => "bad_path",
             Self::InvalidName { .. }
             | Self::NameLength { .. }
@@ -129,6 +131,9 @@ impl StorageError {
     /// What the user can do about it.
     pub fn repair(&self) -> Option<String> {
         match self {
+            Self::NotAHome { .. } => {
+                Some("set BEAMTALK_HOME to a directory that is empty or does not exist yet".to_owned())
+            }
             Self::WritableByOthers { path, .. } => Some(format!("chmod 700 {}", path.display())),
             Self::Symlink { path } | Self::NotADirectory { path } | Self::NotRegular { path } => {
                 Some(format!("rm {}", path.display()))

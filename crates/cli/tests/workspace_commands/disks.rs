@@ -89,6 +89,28 @@ fn runs(desk: &Desk, name: &str) -> bool {
 }
 
 #[test]
+fn a_full_disk_does_not_end_the_workspace() {
+    let Some(Small { desk, disk }) = &Small::new("fullhome") else {
+        println!("skipped: mounting a small disk needs root");
+        return;
+    };
+    desk.run(&["workspace", "start"]).expect(0);
+    desk.run(&["eval", "Workspace bind: 42 as: #keep"]).expect(0);
+    disk.fill();
+    for number in 0..30 {
+        let answer = desk.run(&["eval", &format!("{number} + 1")]).expect(0);
+        assert_eq!(answer.out, format!("{}\n", number + 1));
+    }
+    disk.free();
+    assert_eq!(
+        desk.run(&["eval", "keep"]).expect(0).out,
+        "42\n",
+        "the image is the same"
+    );
+    desk.run(&["workspace", "stop"]).expect(0);
+}
+
+#[test]
 fn nothing_runs_whose_record_cannot_be_written() {
     let Some(Small { desk, disk }) = &Small::new("fulldisk") else {
         println!("skipped: mounting a small disk needs root");

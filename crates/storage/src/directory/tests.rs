@@ -369,6 +369,28 @@ fn writable_directories_are_refused_and_readable_ones_tightened() {
 }
 
 #[test]
+fn a_directory_for_another_purpose_is_left_as_it_is() {
+    let parent = tempfile::tempdir().unwrap();
+    let other = parent.path().join("etc");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("passwd"), "root").unwrap();
+    for wide in [0o755, 0o777, 0o1777] {
+        set_mode(&other, wide);
+        let error = StateDirectory::open(Some(other.clone())).unwrap_err();
+        assert!(matches!(error, StorageError::NotAHome { .. }), "{error}");
+        assert_eq!(mode(&other), wide);
+    }
+    let file = other.join("passwd");
+    let error = StateDirectory::open(Some(file)).unwrap_err();
+    assert!(!error.repair().unwrap().contains("rm "), "{error}");
+    // One that is empty, or ours, is made private.
+    std::fs::remove_file(other.join("passwd")).unwrap();
+    set_mode(&other, 0o755);
+    StateDirectory::open(Some(other.clone())).unwrap();
+    assert_eq!(mode(&other), 0o700);
+}
+
+#[test]
 fn names_that_lead_elsewhere_are_refused() {
     let (_home, state) = state();
     for name in ["", ".", "..", "a/b", "../x", "a\\b", "a\0b", "a..b"] {

@@ -46,7 +46,9 @@ impl DaemonLog {
 impl io::Write for DaemonLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        log.write_whole(bytes)?;
+        // A line that a full disk does not take is lost, and the daemon goes on: told of it, the subscriber would write
+        // to standard error, which is a file on the same disk, and panic.
+        drop(log.write_whole(bytes));
         Ok(bytes.len())
     }
 
