@@ -227,6 +227,7 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         inbox,
         inbound,
         keepers: Some(keepers),
+        leaving: None,
         _lock: lock,
         found: watching
             .as_ref()
@@ -300,6 +301,8 @@ pub(crate) struct Shell {
     inbox: mpsc::Sender<Inbound>,
     inbound: mpsc::Receiver<Inbound>,
     keepers: Option<Keepers>,
+    /// Those whose guard was killed: nothing is started by them, but they are not gone yet.
+    leaving: Option<Keepers>,
     _lock: std::fs::File,
     watching: Option<Watching>,
     found: Found,
@@ -428,8 +431,8 @@ impl Shell {
                     stopping = true;
                     self.feed(Event::TimedOut { limit: self.timeout_ms.unwrap_or_default() });
                 }
-                () = guard_ended(&mut self.keepers) => {
-                    self.keepers = None;
+                () = guard_ended(self.keepers.as_ref()) => {
+                    self.leaving = self.keepers.take();
                     let text = "the guard process ended; without it nothing can be left running".to_owned();
                     self.feed(Event::Fatal { part: Part::Process, text });
                 }
@@ -579,7 +582,7 @@ impl Shell {
         }
         drop(self.watching.take());
         self.unbind();
-        if let Some(keepers) = self.keepers.take() {
+        if let Some(keepers) = self.keepers.take().or(self.leaving.take()) {
             keepers.dismiss().await;
         }
         Outcome::Ended(self.ended.unwrap_or(1))
@@ -619,7 +622,7 @@ async fn sleep_until(deadline: Option<tokio::time::Instant>) {
     }
 }
 
-async fn guard_ended(keepers: &mut Option<Keepers>) {
+async fn guard_ended(keepers: Option<&Keepers>) {
     match keepers {
         Some(keepers) => keepers.ended().await,
         None => std::future::pending().await,

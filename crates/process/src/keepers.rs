@@ -3,7 +3,8 @@
 //! The guard is a second, tiny process. For every start it makes a keeper, a process below which
 //! everything stays that the start ever makes (see `members`), and which ends it all when it is
 //! told to, when the supervisor dies and when the guard dies. When a keeper dies, what it kept
-//! falls to the guard, which ends it. The guard may hold a lock file, which thereby stays locked
+//! falls to the guard, which ends it. Above the guard stands a sentry, to which everything falls
+//! when the guard dies (see `sentry`). They may hold a lock file, which thereby stays locked
 //! until everything is gone.
 
 use std::fs::File;
@@ -32,7 +33,9 @@ pub const KEEPERS_ARGUMENT: &str = "__keepers";
 /// The running guard. Dropping it ends everything that was started through it.
 #[derive(Debug)]
 pub struct Keepers {
-    socket: OwnedFd,
+    /// Leads to the guard, which never says anything on it.
+    socket: UnixStream,
+    /// The sentry, the last to go.
     process: tokio::process::Child,
 }
 
@@ -84,20 +87,25 @@ impl Keepers {
             .stderr(held)
             .spawn()?;
         hello.read_exact(&mut [0])?;
-        Ok(Self { socket, process })
+        Ok(Self {
+            socket: asynchronous(socket)?,
+            process,
+        })
     }
 
-    /// The process id of the guard.
+    /// The process id of the sentry, below which all of them are.
     pub fn id(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// Resolves when the guard has ended, which it should not do before it is dismissed.
-    pub async fn ended(&mut self) {
-        drop(self.process.wait().await);
+    /// Resolves when guard or sentry have ended, which they should not do before they are
+    /// dismissed. What was started may be there until [`Keepers::dismiss`] returns.
+    pub async fn ended(&self) {
+        // All there ever is to read is the end.
+        drop(self.socket.readable().await);
     }
 
-    /// End what is still there, and wait until the guard and its lock are gone.
+    /// End what is still there, and wait until guard, sentry and their lock are gone.
     pub async fn dismiss(self) {
         let Self { socket, mut process } = self;
         drop(socket);
@@ -138,10 +146,8 @@ impl Keepers {
         // A guard that takes nothing any more must not stop the supervisor.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         sendmsg(&self.socket, &[IoSlice::new(&[START])], &mut ancillary, flags)?;
-        let control = std::os::unix::net::UnixStream::from(control);
-        control.set_nonblocking(true)?;
         Ok(Kept {
-            control: UnixStream::from_std(control)?,
+            control: asynchronous(control)?,
             received: Vec::new(),
             spec: Some(spec),
             stdin,
@@ -160,6 +166,12 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         SocketFlags::CLOEXEC,
         None,
     )?)
+}
+
+fn asynchronous(socket: OwnedFd) -> io::Result<UnixStream> {
+    let socket = std::os::unix::net::UnixStream::from(socket);
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
 }
 
 impl Kept {

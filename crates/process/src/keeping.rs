@@ -1,5 +1,6 @@
 //! The guard and its keepers, from the inside: what runs in those processes.
 //!
+//! The sentry forks the guard and outlasts it (see `sentry`).
 //! The guard has one thread and never runs a program: it forks keepers. A keeper runs the program
 //! and ends everything below it. Nobody below a keeper can leave it, since the kernel gives the
 //! children of the dead to the nearest subreaper above them; so a keeper without children keeps
@@ -54,6 +55,25 @@ struct Keeper {
     control: OwnedFd,
 }
 
+/// Those without whom the guard ends everything.
+struct Above {
+    /// Leads to the supervisor.
+    socket: OwnedFd,
+    /// Closes when the sentry dies.
+    sentry: PipeReader,
+}
+
+/// What the guard has to look at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum News {
+    /// The supervisor has something to say.
+    Request,
+    /// The sentry is dead.
+    NoSentry,
+    /// Keepers, or nothing.
+    Other,
+}
+
 /// What keepers left when they died, and who has to hear that it is gone.
 struct Orphans {
     ending: Ending,
@@ -68,8 +88,25 @@ enum Loop {
     Keep(Handed),
 }
 
-/// Be the guard, or one of the keepers it forks, to the end. `socket` leads to the supervisor.
+/// Be the sentry, the guard it forks, or one of the keepers that one forks, to the end. `socket`
+/// leads to the supervisor.
 pub(crate) fn run(socket: OwnedFd, mut ready: impl Write) -> ExitCode {
+    become_subreaper();
+    let Ok((sentry, held)) = io::pipe() else {
+        return ExitCode::FAILURE;
+    };
+    match fork() {
+        Ok(None) => drop(held),
+        Ok(Some(guard)) => {
+            // The supervisor sees the guard end by the line that only the guard holds.
+            drop((socket, sentry));
+            let_go_of_streams();
+            crate::sentry::stand(guard, GRACE);
+            return ExitCode::SUCCESS;
+        }
+        Err(_) => return ExitCode::FAILURE,
+    }
+    // A copy is none.
     become_subreaper();
     let Ok((alive, lifeline)) = io::pipe() else {
         return ExitCode::FAILURE;
@@ -78,14 +115,19 @@ pub(crate) fn run(socket: OwnedFd, mut ready: impl Write) -> ExitCode {
         return ExitCode::FAILURE;
     }
     drop(ready);
-    // Keepers have no business with what the guard was started with; the lock they hold as well.
+    let_go_of_streams();
+    match watch(Above { socket, sentry }, lifeline) {
+        Loop::Done => ExitCode::SUCCESS,
+        Loop::Keep(handed) => keep(handed, &alive),
+    }
+}
+
+/// Nobody here has business with what the first of them was started with; the lock all of them
+/// hold.
+fn let_go_of_streams() {
     if let Ok(nothing) = std::fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&nothing);
         let _ = rustix::stdio::dup2_stdout(&nothing);
-    }
-    match watch(socket, lifeline) {
-        Loop::Done => ExitCode::SUCCESS,
-        Loop::Keep(handed) => keep(handed, &alive),
     }
 }
 
@@ -96,8 +138,8 @@ fn become_subreaper() {
 }
 
 /// The guard. `lifeline` is held by nobody else, so that keepers see it close.
-fn watch(socket: OwnedFd, lifeline: PipeWriter) -> Loop {
-    let mut socket = Some(socket);
+fn watch(above: Above, lifeline: PipeWriter) -> Loop {
+    let mut above = Some(above);
     let mut lifeline = Some(lifeline);
     let mut keepers: BTreeMap<u32, Keeper> = BTreeMap::new();
     let mut orphans: Option<Orphans> = None;
@@ -121,20 +163,22 @@ fn watch(socket: OwnedFd, lifeline: PipeWriter) -> Loop {
         {
             orphans = None;
         }
-        if socket.is_none() && keepers.is_empty() && orphans.is_none() {
+        if above.is_none() && keepers.is_empty() && orphans.is_none() {
             return Loop::Done;
         }
-        let readable = wait_for_news(socket.as_ref(), &keepers, orphans.is_some() || is_killing);
-        if !readable {
-            continue;
+        let news = wait_for_news(above.as_ref(), &keepers, orphans.is_some() || is_killing);
+        if news == News::NoSentry {
+            (above, lifeline) = (None, None);
         }
-        let Some(open) = &socket else { continue };
-        match receive(open.as_fd()) {
+        let Some(open) = above.as_ref().filter(|_| news == News::Request) else {
+            continue;
+        };
+        match receive(open.socket.as_fd()) {
             Ok(Some(Request::Kill)) => is_killing = true,
             Ok(Some(Request::Start(handed))) => match fork() {
                 Ok(None) => {
                     // From here on a keeper: nothing of the guard's stays open in it.
-                    drop((socket, keepers, orphans, lifeline));
+                    drop((above, keepers, orphans, lifeline));
                     return Loop::Keep(handed);
                 }
                 Ok(Some(id)) => {
@@ -154,16 +198,17 @@ fn watch(socket: OwnedFd, lifeline: PipeWriter) -> Loop {
             },
             Ok(None) => {}
             // The supervisor has ended: so does every keeper, whoever still holds its line.
-            Err(_) => (socket, lifeline) = (None, None),
+            Err(_) => (above, lifeline) = (None, None),
         }
     }
 }
 
-/// Wait until something happened; true when the supervisor has something to say.
-fn wait_for_news(socket: Option<&OwnedFd>, keepers: &BTreeMap<u32, Keeper>, is_ending: bool) -> bool {
-    let mut all: Vec<PollFd<'_>> = socket
-        .map(AsFd::as_fd)
+/// Wait until something happened.
+fn wait_for_news(above: Option<&Above>, keepers: &BTreeMap<u32, Keeper>, is_ending: bool) -> News {
+    let mut all: Vec<PollFd<'_>> = above
+        .map(|above| [above.sentry.as_fd(), above.socket.as_fd()])
         .into_iter()
+        .flatten()
         .chain(
             keepers
                 .values()
@@ -180,7 +225,15 @@ fn wait_for_news(socket: Option<&OwnedFd>, keepers: &BTreeMap<u32, Keeper>, is_e
     };
     // Interrupted or not: everything is looked at again.
     let _ = poll_for(&mut all, limit);
-    socket.is_some() && all.first().is_some_and(|first| !first.revents().is_empty())
+    let has_news =
+        |index: usize| above.is_some() && all.get(index).is_some_and(|one| !one.revents().is_empty());
+    if has_news(0) {
+        News::NoSentry
+    } else if has_news(1) {
+        News::Request
+    } else {
+        News::Other
+    }
 }
 
 fn poll_for(all: &mut [PollFd<'_>], limit: Option<Duration>) -> Result<usize, Errno> {
@@ -286,7 +339,7 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Request>> {
     reason = "a keeper is a copy of the guard; starting the binary anew for each would cost more than the program it keeps"
 )]
 fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: the guard has a single thread, so the copy is complete: no lock is held by a thread
+    // SAFETY: sentry and guard have a single thread, so the copy is complete: no lock is held by a thread
     // that does not exist in it.
     match unsafe { libc::fork() } {
         0 => Ok(None),

@@ -18,6 +18,7 @@ mod keepers;
 mod keeping;
 mod lines;
 mod members;
+mod sentry;
 mod wire;
 
 pub use child::{Child, Spec, Stdin, Stop, announce_before_exec, find_program, spawn};

@@ -118,7 +118,7 @@ fn signal(member: Member, signal: Signal) -> Sent {
     }
 }
 
-fn pid_of(member: Member) -> Option<Pid> {
+pub(crate) fn pid_of(member: Member) -> Option<Pid> {
     i32::try_from(member.id)
         .ok()
         .filter(|&id| id > 1)
@@ -149,9 +149,14 @@ impl Ending {
         self.deadline = self.deadline.min(Instant::now() + grace);
     }
 
+    /// Whether the time for the gentle signal is over.
+    pub(crate) fn is_due(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
     /// Signal whoever has to be signalled now.
     pub(crate) fn step(&mut self, members: &[Member]) {
-        let kill = Instant::now() >= self.deadline;
+        let kill = self.is_due();
         for &member in members {
             let sent = if kill {
                 signal(member, Signal::KILL)

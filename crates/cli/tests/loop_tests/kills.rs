@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Loop, Place, Random, touch, wait_for};
+use crate::support::{Loop, Place, Random, touch};
 
 const BUSY: &str = "debounce_ms = 10\nstartup_workflows = [\"go\"]\nwatch.go.paths = [\"go\"]\n\
     process.a = { command = [\"./child\"], restart = \"always\", backoff = { initial_ms = 10, max_ms = 50 }, output = { inherit = false, rules = [{ state_key = \"seen\", pattern = \"n=(.*)\" }] } }\n\
@@ -45,31 +45,29 @@ fn check_state(place: &Place) {
     }
 }
 
-/// Kill one of those who belong to the loop; true when the loop itself ends by it.
-fn strike(run: &Loop, random: &mut Random) -> bool {
-    let guard = children(run.id()).first().copied();
+/// Kill one of those who belong to the loop. Gives who it was, and true when the loop ends by it.
+///
+/// Any number of keepers and programs are killed, a moment after each other, and then one of the
+/// three above them. That is the promise: nobody is lost as long as, of a keeper and its guard and
+/// sentry, one lives long enough to act.
+fn strike(run: &Loop, random: &mut Random) -> (String, bool) {
+    let sentry = children(run.id()).first().copied();
+    let guard = sentry.and_then(|sentry| children(sentry).first().copied());
     let keepers = guard.map(children).unwrap_or_default();
-    match (random.below(4), guard) {
-        (0, _) | (_, None) => {
-            kill(run.id());
-            true
-        }
-        (1, Some(guard)) => {
-            kill(guard);
-            true
-        }
-        (2, Some(_)) if !keepers.is_empty() => {
-            kill(*random.pick(&keepers));
-            false
-        }
-        (_, Some(_)) => {
-            let programs: Vec<u32> = keepers.into_iter().flat_map(children).collect();
-            if !programs.is_empty() {
-                kill(*random.pick(&programs));
-            }
-            false
-        }
+    let programs: Vec<u32> = keepers.iter().copied().flat_map(children).collect();
+    let (who, victims, is_end) = match (random.below(5), sentry, guard) {
+        (1, Some(sentry), _) => ("sentry", vec![sentry], true),
+        (2, _, Some(guard)) => ("guard", vec![guard], true),
+        (3, _, Some(_)) if !keepers.is_empty() => ("keeper", keepers, false),
+        (3 | 4, _, Some(_)) => ("program", programs, false),
+        _ => ("supervisor", vec![run.id()], true),
+    };
+    if victims.is_empty() {
+        return (format!("no {who}"), is_end);
     }
+    let victim = *random.pick(&victims);
+    kill(victim);
+    (format!("{who} {victim}"), is_end)
 }
 
 /// About twenty kills here, `BEAMTALK_KILLS` of them in a campaign: no orphan, no torn file, and
@@ -84,6 +82,8 @@ fn random_kills_leave_nobody_and_nothing_torn() {
     while done < kills {
         let mut run = place.begin(&[]);
         run.wait_log("watching");
+        let began = Instant::now();
+        let mut history = Vec::new();
         loop {
             std::thread::sleep(Duration::from_millis(random.below(120)));
             if random.below(2) == 0 {
@@ -91,7 +91,9 @@ fn random_kills_leave_nobody_and_nothing_torn() {
             }
             check_state(&place);
             done += 1;
-            if strike(&run, &mut random) {
+            let (who, is_end) = strike(&run, &mut random);
+            history.push(format!("{:?}: {who}", began.elapsed()));
+            if is_end {
                 break;
             }
             assert!(run.is_running(), "kill {done}: {}", run.log());
@@ -99,9 +101,7 @@ fn random_kills_leave_nobody_and_nothing_torn() {
         let began = Instant::now();
         let _ = run.wait();
         check_state(&place);
-        wait_for("nobody to be left", || {
-            place.inhabitants().is_empty().then_some(())
-        });
+        place.wait_empty(&history);
         assert!(
             began.elapsed() < Duration::from_secs(15),
             "kill {done}: {:?}",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Loop, Place, Random, is_alive, touch, wait_for};
+use crate::support::{Loop, Place, Random, describe, is_alive, touch, wait_for, wait_or_explain};
 
 /// The ways to leave, each a line of shell that leaves a `sleep $S` behind.
 const WAYS: [&str; 8] = [
@@ -31,19 +31,26 @@ enum End {
     StopStep,
     Shutdown,
     KillSupervisor,
+    KillSentry,
     KillGuard,
     KillKeeper,
+    /// The guard has no moment to act on the death of the keeper.
+    KillKeeperAndGuard,
+    KillKeeperAndSentry,
 }
 
-const ENDS: [End; 8] = [
+const ENDS: [End; 11] = [
     End::Crash,
     End::RestartStep,
     End::HookDone,
     End::StopStep,
     End::Shutdown,
     End::KillSupervisor,
+    End::KillSentry,
     End::KillGuard,
     End::KillKeeper,
+    End::KillKeeperAndGuard,
+    End::KillKeeperAndSentry,
 ];
 
 /// A number of seconds that no other process sleeps.
@@ -82,14 +89,30 @@ fn children(of: u32) -> Vec<u32> {
 }
 
 fn kill(id: u32) {
-    let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
-    // Somebody may have been quicker.
-    let _ = kill_process(pid, Signal::KILL);
+    send(id, Signal::KILL);
 }
 
-/// The guard of a loop: its only child.
+fn send(id: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
+    // Somebody may have been quicker.
+    let _ = kill_process(pid, signal);
+}
+
+/// The sentry of a loop: its only child.
+fn sentry(run: &Loop) -> u32 {
+    wait_for("the sentry", || children(run.id()).first().copied())
+}
+
+/// The guard of a loop: the only child of its sentry.
 fn guard(run: &Loop) -> u32 {
-    wait_for("the guard", || children(run.id()).first().copied())
+    let sentry = sentry(run);
+    wait_for("the guard", || children(sentry).first().copied())
+}
+
+/// The keeper of the only start.
+fn keeper(run: &Loop) -> u32 {
+    let guard = guard(run);
+    wait_for("the keeper", || children(guard).first().copied())
 }
 
 fn scenario(ways: &[&str], end: End) {
@@ -128,7 +151,11 @@ fn scenario(ways: &[&str], end: End) {
     place.wait_lines("starts", 1);
     let nobody = |limit: Duration| {
         let began = Instant::now();
-        wait_for("nobody to be left", || members(&seconds).is_empty().then_some(()));
+        let gone = || members(&seconds).is_empty().then_some(());
+        wait_or_explain("nobody to be left", gone, || {
+            let left: Vec<String> = members(&seconds).into_iter().map(describe).collect();
+            format!("{end:?}:\n{}", left.join("\n"))
+        });
         assert!(
             began.elapsed() < limit,
             "{end:?} {ways:?}: took {:?}",
@@ -160,14 +187,31 @@ fn scenario(ways: &[&str], end: End) {
             nobody(Duration::from_secs(5));
             expected_exit = None;
         }
+        End::KillSentry => {
+            kill(sentry(&run));
+            nobody(Duration::from_secs(5));
+            expected_exit = Some(1);
+        }
+        End::KillKeeperAndGuard | End::KillKeeperAndSentry => {
+            let (sentry, guard, keeper) = (sentry(&run), guard(&run), keeper(&run));
+            send(guard, Signal::STOP);
+            kill(keeper);
+            if end == End::KillKeeperAndGuard {
+                kill(guard);
+            } else {
+                kill(sentry);
+                send(guard, Signal::CONT);
+            }
+            nobody(Duration::from_secs(5));
+            expected_exit = Some(1);
+        }
         End::KillGuard => {
             kill(guard(&run));
             nobody(Duration::from_secs(5));
             expected_exit = Some(1);
         }
         End::KillKeeper => {
-            let keeper = wait_for("the keeper", || children(guard(&run)).first().copied());
-            kill(keeper);
+            kill(keeper(&run));
             // Its orphans are ended, the start counts as crashed, and comes back.
             place.wait_lines("starts", 2);
         }
@@ -230,6 +274,22 @@ fn a_killed_guard_leaves_nobody() {
 #[test]
 fn what_a_killed_keeper_kept_is_ended() {
     scenario(&WAYS, End::KillKeeper);
+}
+
+#[test]
+fn a_killed_sentry_leaves_nobody() {
+    scenario(&WAYS, End::KillSentry);
+}
+
+/// What the keeper kept fell to the guard, and what the guard had falls to the sentry.
+#[test]
+fn a_keeper_and_its_guard_killed_together_leave_nobody() {
+    scenario(&WAYS, End::KillKeeperAndGuard);
+}
+
+#[test]
+fn a_keeper_and_the_sentry_killed_together_leave_nobody() {
+    scenario(&WAYS, End::KillKeeperAndSentry);
 }
 
 /// Any ways, any end: a few rounds here, `BEAMTALK_ROUNDS` of them in a campaign.

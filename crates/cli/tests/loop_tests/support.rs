@@ -13,15 +13,47 @@ use rustix::process::{Pid, Signal};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Wait until `ready` gives something.
-pub(crate) fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, ready: impl FnMut() -> Option<T>) -> T {
+    wait_or_explain(what, ready, String::new)
+}
+
+/// Wait until `ready` gives something; when it does not, say what `explain` knows of it.
+pub(crate) fn wait_or_explain<T>(
+    what: &str,
+    mut ready: impl FnMut() -> Option<T>,
+    explain: impl Fn() -> String,
+) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = ready() {
             return found;
         }
-        assert!(Instant::now() < deadline, "gave up waiting for {what}");
+        assert!(
+            Instant::now() < deadline,
+            "gave up waiting for {what}\n{}",
+            explain()
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Who a process is: its number, line, parent, group and session, state, and the marks it carries.
+pub(crate) fn describe(id: u32) -> String {
+    let read = |name: &str| std::fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\0', " ");
+    let stat = words(&read("stat"));
+    let place = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let place: Vec<&str> = place.split(' ').take(4).collect();
+    let environment = read("environ");
+    let marks: Vec<String> = environment
+        .split(|&byte| byte == 0)
+        .map(words)
+        .filter(|entry| ["BEAMTALK", "DEVLOOP"].iter().any(|mark| entry.starts_with(mark)))
+        .collect();
+    format!(
+        "{id} `{}`, state, parent, group, session: {place:?}, marks: {marks:?}",
+        words(&read("cmdline"))
+    )
 }
 
 /// Check that something stays true for a while.
@@ -209,6 +241,17 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Wait until nobody stands here; when somebody stays, say who, and what was done before.
+    pub(crate) fn wait_empty(&self, history: &[String]) {
+        let nobody = || self.inhabitants().is_empty().then_some(());
+        wait_or_explain("nobody to be left", nobody, || {
+            let left: Vec<String> = self.inhabitants().into_iter().map(describe).collect();
+            format!("left:\n{}\nafter:\n{}", left.join("\n"), history.join("\n"))
+        });
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -219,7 +262,7 @@ impl Drop for Place {
             assert!(
                 Instant::now() < deadline,
                 "processes were left behind: {:?}",
-                self.inhabitants()
+                self.inhabitants().into_iter().map(describe).collect::<Vec<_>>()
             );
             std::thread::sleep(Duration::from_millis(20));
         }
