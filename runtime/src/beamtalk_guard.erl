@@ -109,9 +109,9 @@ heap_flag(Words) ->
         Bounded -> limit_flag(Bounded)
     end.
 
-%% No evaluation is given more than the node as a whole may have: ended by the VM while it grows, it never has it.
+%% No evaluation is given nearly as much as the node as a whole may have: ended by the VM while it grows, it never has it.
 bounded(Words) ->
-    case persistent_term:get(?MEMORY, 0) div erlang:system_info(wordsize) of
+    case persistent_term:get(?MEMORY, 0) div 4 * 3 div erlang:system_info(wordsize) of
         0 -> Words;
         Node when Words =:= 0; Words > Node -> Node;
         _ -> Words

@@ -29,6 +29,8 @@ const PULSE: Duration = Duration::from_secs(2);
 const MISSED: u32 = 3;
 /// How often the memory the system has given to the node is looked at.
 const MEMORY_CHECK: Duration = Duration::from_millis(500);
+/// How often in a row it is too much; the node needs a few seconds to act by itself.
+const MEMORY_CHECKS: u32 = 12;
 /// Questions of the image that are worked on at a time; more are refused.
 const OPEN_QUESTIONS: usize = 256;
 
@@ -202,8 +204,8 @@ async fn silence(link: &NodeLink) {
     }
 }
 
-/// Until the system has given the node clearly more than its limit, twice in a row. The node ends evaluations, and then
-/// itself, before; this is for what it does not see.
+/// Until the system has given the node clearly more than its limit for a while, or twice as much. The node ends
+/// evaluations, and then itself, before; this is for what it does not see.
 async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
     let Some(limit) = workspace.image.memory_limit() else {
         return std::future::pending().await;
@@ -212,9 +214,9 @@ async fn outgrown(workspace: &Workspace, link: &NodeLink) -> u64 {
     let mut exceeded = 0;
     loop {
         sleep(MEMORY_CHECK).await;
-        let is_over = memory::resident(link.pid()).is_some_and(|resident| resident > bearable);
-        exceeded = if is_over { exceeded + 1 } else { 0 };
-        if exceeded == 2 {
+        let resident = memory::resident(link.pid()).unwrap_or(0);
+        exceeded = if resident > bearable { exceeded + 1 } else { 0 };
+        if exceeded == MEMORY_CHECKS || resident > 2 * limit {
             return limit;
         }
     }
