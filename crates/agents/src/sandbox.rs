@@ -128,6 +128,7 @@ fn enter(launch: &Launch, held: &mut Option<OwnedFd>) -> Result<watch::Role, Str
             tell_started(held.as_ref(), started).map_err(|error| format!("start: {error}"))?;
         }
     }
+    apply::without_keys(launch)?;
     apply::restrict(launch, terminal.as_deref())?;
     Ok(watch::Role::Backend)
 }

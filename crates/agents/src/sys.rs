@@ -221,3 +221,101 @@ pub(crate) fn wait_on(
     // SAFETY: an `OwnedFd` keeps the same descriptor open until it is dropped.
     unsafe { tokio::io::unix::AsyncFd::register(descriptor) }.map_err(io::Error::from)
 }
+
+/// The mount a descriptor stands for, and those below it, cannot be changed from now on.
+#[expect(unsafe_code, reason = "rustix does not know mount_setattr")]
+pub(crate) fn fix_mounts(mount: impl AsFd) -> io::Result<()> {
+    // The fields of `struct mount_attr`: set, clear, propagation, user namespace.
+    let attributes: [u64; 4] = [MOUNT_ATTR_RDONLY, 0, 0, 0];
+    // SAFETY: the path is a constant string, and the kernel reads `size_of_val` bytes of the array.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            attributes.as_ptr(),
+            size_of_val(&attributes),
+        )
+    };
+    if outcome == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+const MOUNT_ATTR_RDONLY: u64 = 1;
+
+/// Go on with an empty session keyring. Where the kernel has no keyrings there is nothing to leave.
+#[expect(unsafe_code, reason = "no safe wrapper knows keyrings")]
+pub(crate) fn leave_keyring() {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: without a name the call reads no memory.
+    unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<u8>()) };
+}
+
+/// How the kernel names the architecture this program was built for.
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// The program that refuses the calls of keyrings, and every call of another architecture, whose
+/// numbers mean something else.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn key_filter() -> Vec<libc::sock_filter> {
+    const LOAD: u16 = 0x20;
+    const IF_EQUAL: u16 = 0x15;
+    const IF_AT_LEAST: u16 = 0x35;
+    const ANSWER: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    // Numbers from here on are those of another way to call, with 32-bit pointers.
+    const OTHER_WAY: u32 = 0x4000_0000;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let refuse = |errno: libc::c_int| libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
+    let number = |call: libc::c_long| u32::try_from(call).unwrap_or(u32::MAX);
+    vec![
+        step(LOAD, 0, 0, 4),
+        step(IF_EQUAL, 0, 5, ARCHITECTURE),
+        step(LOAD, 0, 0, 0),
+        step(IF_AT_LEAST, 3, 0, OTHER_WAY),
+        step(IF_EQUAL, 4, 0, number(libc::SYS_add_key)),
+        step(IF_EQUAL, 3, 0, number(libc::SYS_request_key)),
+        step(IF_EQUAL, 2, 1, number(libc::SYS_keyctl)),
+        step(ANSWER, 0, 0, refuse(libc::ENOSYS)),
+        step(ANSWER, 0, 0, ALLOW),
+        step(ANSWER, 0, 0, refuse(libc::EPERM)),
+    ]
+}
+
+/// Refuse the calls of keyrings to this process and all it starts: the keys of a user are no
+/// matter of namespaces for root, and of none for a process that keeps its session.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[expect(unsafe_code, reason = "no safe wrapper installs a filter of system calls")]
+pub(crate) fn refuse_keys() -> io::Result<()> {
+    let mut steps = key_filter();
+    let program = libc::sock_fprog {
+        len: u16::try_from(steps.len()).map_err(io::Error::other)?,
+        filter: steps.as_mut_ptr(),
+    };
+    // SAFETY: the kernel copies `len` steps, which live until the call returns.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            0_u32,
+            std::ptr::from_ref(&program),
+        )
+    };
+    if outcome == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn refuse_keys() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

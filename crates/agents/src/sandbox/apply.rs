@@ -77,6 +77,15 @@ fn rights(access: Access) -> BitFlags<AccessFs> {
     }
 }
 
+/// Leave the owner's keys behind: a session keyring of its own, and no way to any other.
+pub(super) fn without_keys(launch: &Launch) -> Result<(), String> {
+    sys::leave_keyring();
+    match sys::refuse_keys() {
+        Err(error) if !launch.best_effort => Err(format!("keyrings: {error}")),
+        _ => Ok(()),
+    }
+}
+
 /// Restrict this process to what is granted, as it looks from inside.
 pub(super) fn restrict(launch: &Launch, terminal: Option<&Path>) -> Result<(), String> {
     if !launch.landlock {

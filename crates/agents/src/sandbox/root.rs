@@ -11,6 +11,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use super::layout::Step;
 use super::view::View;
 use crate::session::launch::Launch;
+use crate::sys;
 
 const EMPTY: &str = ".empty";
 
@@ -95,6 +96,10 @@ impl Root {
         if let Some(source) = sources.get(Path::new("/")) {
             rustix::mount::mount_bind_recursive(magic(source), &self.base)
                 .map_err(|error| format!("/: {error}"))?;
+            if view.fixed.contains(Path::new("/")) {
+                sys::fix_mounts(&hold(&self.base).map_err(named(&self.base))?)
+                    .map_err(|error| format!("/: {error}"))?;
+            }
         } else {
             let base = hold(&self.base).map_err(named(&self.base))?;
             touch(&base, Path::new(EMPTY)).map_err(named(Path::new(EMPTY)))?;
@@ -110,6 +115,13 @@ impl Root {
                         .get(path)
                         .ok_or_else(|| format!("{}: lost", path.display()))?;
                     self.show(source, path).map_err(named(path))?;
+                    // Landlock does not govern modes, owners, times and attributes. Done before
+                    // anything is mounted below, which may be writable.
+                    if view.fixed.contains(path) {
+                        hold(&self.at(path))
+                            .and_then(|shown| sys::fix_mounts(&shown))
+                            .map_err(named(path))?;
+                    }
                 }
                 Step::Hide(_) => {
                     if self.hide(path).map_err(named(path))? {

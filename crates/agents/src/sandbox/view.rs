@@ -1,6 +1,6 @@
 //! From a launch to the steps of its root: links are followed here, once, and nowhere else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::layout::{Claim, Grant, Hidden, Step, layout};
@@ -16,6 +16,8 @@ pub(crate) struct View {
     pub(crate) steps: Vec<Step>,
     /// Symbolic links on the way to granted paths, and where they point.
     pub(crate) links: BTreeMap<PathBuf, PathBuf>,
+    /// Those of the steps that show something which cannot be changed.
+    pub(crate) fixed: BTreeSet<PathBuf>,
     /// Where the door is put.
     pub(crate) door_at: PathBuf,
 }
@@ -69,6 +71,49 @@ fn hidden(launch: &Launch) -> Vec<Hidden> {
     stores.chain(state).collect()
 }
 
+/// The first symbolic link on the way to a hidden place that lies in one of the `writable`
+/// directories. Nothing can be mounted over a link: who may replace it chooses what the owner's
+/// programs find there, whatever covers the place it led to.
+fn loose_link(launch: &Launch, hidden: &[Hidden], writable: &[PathBuf]) -> Option<PathBuf> {
+    let mut links = BTreeMap::new();
+    for path in launch.hidden.iter().chain(&launch.stores) {
+        follow(path, &mut links);
+    }
+    links.into_keys().find(|link| {
+        link.parent().is_some_and(|directory| {
+            writable.iter().any(|path| directory.starts_with(path))
+                && !hidden.iter().any(|place| directory.starts_with(&place.path))
+        })
+    })
+}
+
+/// The granted paths below which something may be written, as they really lie.
+fn writable(launch: &Launch) -> Vec<PathBuf> {
+    let granted = launch.paths.iter().filter(|(_, access)| **access >= Access::Rw);
+    granted
+        .filter_map(|(path, _)| std::fs::canonicalize(path).ok())
+        .collect()
+}
+
+/// Writable paths become mounts of their own where what is around them is fixed; which steps are.
+fn fix(steps: &mut Vec<Step>, writable: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let is_writable = |path: &Path| writable.iter().any(|around| path.starts_with(around));
+    for path in writable {
+        let around = steps.iter().rfind(|step| path.starts_with(step.path()));
+        if let Some(Step::Show(around)) = around
+            && !is_writable(around)
+        {
+            steps.push(Step::Show(path.clone()));
+            steps.sort_by(|one, other| one.path().cmp(other.path()));
+        }
+    }
+    let shown = steps.iter().filter_map(|step| match step {
+        Step::Show(path) => Some(path),
+        Step::Hide(_) => None,
+    });
+    shown.filter(|path| !is_writable(path)).cloned().collect()
+}
+
 /// What `launch` shows; why it cannot be shown otherwise.
 pub(crate) fn view(launch: &Launch, terminal: Option<&Path>) -> Result<View, String> {
     let mut view = View::default();
@@ -118,14 +163,28 @@ pub(crate) fn view(launch: &Launch, terminal: Option<&Path>) -> Result<View, Str
     follow(Path::new(&launch.cwd), &mut view.links);
     let door_at = follow(&launch.namespace, &mut view.links);
     view.door_at = door_at.unwrap_or_else(|| launch.namespace.clone());
-    view.steps = layout(&grants, &hidden(launch))
+    let hidden = hidden(launch);
+    view.steps = layout(&grants, &hidden)
         .map_err(|path| format!("path {} is not shown to any session", path.display()))?;
+    let mut writable = self::writable(launch);
+    if let Some(link) = loose_link(launch, &hidden, &writable) {
+        return Err(format!(
+            "path {} would expose a protected place: it is a symbolic link the session could replace; \
+             put the directory itself there, or start the session in another directory",
+            link.display()
+        ));
+    }
+    writable.extend(terminal.and_then(|path| std::fs::canonicalize(path).ok()));
+    view.fixed = fix(&mut view.steps, &writable);
     Ok(view)
 }
 
 /// The granted path that lies around or in a hidden place.
 pub(crate) fn exposed(launch: &Launch) -> Option<String> {
     let hidden = hidden(launch);
+    if let Some(link) = loose_link(launch, &hidden, &writable(launch)) {
+        return Some(link.display().to_string());
+    }
     launch.paths.keys().find_map(|path| {
         let real = std::fs::canonicalize(path).ok()?;
         let named = !launch.in_place.contains(path);

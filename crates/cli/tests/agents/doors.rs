@@ -327,6 +327,119 @@ fn a_session_at_home_sees_neither_state_nor_secrets() {
     );
 }
 
+fn a_linked_protected_place_stops_a_session_around_it(run_by: &As) {
+    let Some(field) = Field::new(run_by) else {
+        return;
+    };
+    let (world, prefix) = (&field.world, &field.prefix);
+    let refused = |link: &str| {
+        world.check(
+            &format!("{prefix}beamtalk agents new hostile $HOME"),
+            &format!(
+                "beamtalk agents: sandbox: path …/home/{link} would expose a protected place: it is a symbolic \
+                 link the session could replace; put the directory itself there, or start the session in \
+                 another directory\n[1]\n"
+            ),
+        );
+    };
+    // As those who keep such directories elsewhere have it, and one that leads nowhere yet.
+    world.value(&format!(
+        "{prefix}mkdir -p $W/dots/ssh; {prefix}mv $HOME/.config $W/dots/config; \
+         {prefix}ln -s ../dots/config $HOME/.config"
+    ));
+    refused(".config");
+    world.value(&format!(
+        "{prefix}rm $HOME/.config; {prefix}mv $W/dots/config $HOME/.config; {prefix}ln -s $W/dots/ssh $HOME/.ssh"
+    ));
+    refused(".ssh");
+    world.value(&format!("{prefix}rmdir $W/dots/ssh"));
+    refused(".ssh");
+    world.value(&format!("{prefix}rm $HOME/.ssh"));
+    // A link outside of what is granted is nobody's to replace.
+    world.value(&format!("{prefix}mkdir $HOME/sub; {prefix}ln -s sub $HOME/.ssh"));
+    world.value(&format!("{prefix}beamtalk agents new hostile $W/victim --wait"));
+}
+
+#[test]
+fn a_linked_protected_place_stops_a_session_of_root_around_it() {
+    a_linked_protected_place_stops_a_session_around_it(&As::Root);
+}
+
+#[test]
+fn a_linked_protected_place_stops_a_session_of_another_user_around_it() {
+    a_linked_protected_place_stops_a_session_around_it(&As::User(1234));
+}
+
+/// What is granted for reading keeps its modes and times, and keys of the owner stay unreachable.
+fn neither_fixed_files_nor_keys(run_by: &As) {
+    let Some(field) = Field::new(run_by) else {
+        return;
+    };
+    let (world, prefix) = (&field.world, &field.prefix);
+    world.value(&format!(
+        "{prefix}mkdir -p $W/shared/open; {prefix}touch $W/shared/note"
+    ));
+    let shared = world.path("shared").display().to_string();
+    world.config(
+        "sandbox/fixed.yaml",
+        &format!("filesystem: {{ro: [\"{shared}\"], rwx: [\"{{CWD}}\", \"{shared}/open\"]}}\n"),
+    );
+    let id = world.value(&format!(
+        "{prefix}beamtalk agents new hostile $W/work --sandbox fixed --wait"
+    ));
+    let script = format!(
+        r#"
+for path in {shared} {shared}/note {BINARY} /usr /usr/bin/env /etc/passwd; do
+    chmod --reference=$path $path 2>/dev/null && echo "BROKEN chmod $path"
+    chown --reference=$path $path 2>/dev/null && echo "BROKEN chown $path"
+    touch -c -d 2001-01-01 $path 2>/dev/null && echo "BROKEN touch $path"
+    /usr/bin/python3 -c "import os; os.setxattr('$path', 'user.x', b'x')" 2>/dev/null && echo "BROKEN xattr $path"
+done
+touch {shared}/open/made && chmod 600 {shared}/open/made && echo x > {shared}/open/made || echo "BROKEN write"
+touch made && chmod 600 made || echo "BROKEN work"
+/usr/bin/python3 - <<'END'
+import ctypes, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+calls = {{'x86_64': (248, 249, 250), 'aarch64': (217, 218, 219)}}[platform.machine()]
+for call in calls:
+    got = libc.syscall(call, 0, -4, 0, 0, 0)
+    if got != -1 or ctypes.get_errno() != 1:
+        print('BROKEN keys', call, got, ctypes.get_errno())
+END
+echo end
+"#
+    );
+    std::fs::write(world.path("work/attack.sh"), script).unwrap();
+    let said = world.value(&format!(
+        "{prefix}beamtalk agents prompt {id} '. ./attack.sh' --wait"
+    ));
+    assert_eq!(said, "end");
+}
+
+#[test]
+fn a_session_of_root_changes_no_fixed_file_and_reads_no_keys() {
+    neither_fixed_files_nor_keys(&As::Root);
+}
+
+#[test]
+fn a_session_of_another_user_changes_no_fixed_file_and_reads_no_keys() {
+    neither_fixed_files_nor_keys(&As::User(1234));
+}
+
+#[test]
+fn a_message_cannot_steer_the_terminal_of_its_reader() {
+    let world = World::started();
+    world.value("printf 'a\\033]0;owned\\007b' | beamtalk agents mail send --to user --type PROMPT_RESPONSE --subject \"$(printf 's\\033[2J')\"");
+    let (seen, _) = world.run(
+        "script -qec 'beamtalk agents mail inbox; beamtalk agents mail read $(beamtalk agents mail inbox | cut -d\" \" -f1)' /dev/null",
+    );
+    assert!(!seen.contains('\u{1b}') && !seen.contains('\u{7}'), "{seen:?}");
+    assert!(
+        seen.contains("s\\x1b[2J") && seen.contains("a\\x1b]0;owned\\x07b"),
+        "{seen:?}"
+    );
+}
+
 /// Whether the daemon keeps a connection open: it says nothing, but does not hang up.
 fn stays(stream: &mut UnixStream) -> bool {
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();

@@ -209,16 +209,60 @@ impl Client {
     }
 }
 
-/// A line on standard output.
-pub(super) fn say(line: &str) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "{line}")?;
-    Ok(())
+/// What a terminal may be sent of a text nobody vouches for: a session that writes control
+/// sequences into a message or its output must not steer the terminal of who reads it.
+fn harmless(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        let mut letters = chunk.valid().chars().peekable();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\n' | '\t' => shown.push(letter),
+                // The end of a line as terminals write it.
+                '\r' if letters.peek() == Some(&'\n') => {}
+                letter if letter.is_control() => {
+                    shown.extend(format!("\\x{:02x}", u32::from(letter)).chars());
+                }
+                letter => shown.push(letter),
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.extend(format!("\\x{byte:02x}").chars());
+        }
+    }
+    shown
 }
 
-/// Text on standard output as it is.
+/// A line on standard output.
+pub(super) fn say(line: &str) -> Result<(), Failure> {
+    emit(format!("{line}\n").as_bytes())
+}
+
+/// Text on standard output: as it is, or harmless where that is a terminal.
 pub(super) fn emit(bytes: &[u8]) -> Result<(), Failure> {
+    if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        emit_raw(harmless(bytes).as_bytes())
+    } else {
+        emit_raw(bytes)
+    }
+}
+
+/// Bytes on standard output as they are, for who asks for exactly these.
+pub(super) fn emit_raw(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout();
     out.write_all(bytes)?;
     out.flush()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn control_characters_are_shown_and_not_sent() {
+        let text = "a\tb\r\n\x1b]0;x\x07\r\x7f\u{9b}ü".as_bytes();
+        assert_eq!(harmless(text), "a\tb\n\\x1b]0;x\\x07\\x0d\\x7f\\x9bü");
+        assert_eq!(harmless(b"\x9b1m"), "\\x9b1m");
+    }
 }

@@ -8,7 +8,7 @@ use beamtalk_ninep::{Attachment, File};
 use serde_json::{Value, json};
 
 use super::NewArguments;
-use super::context::{Client, Ending, Failure, emit, say};
+use super::context::{Client, Ending, Failure, emit, emit_raw, say};
 use super::daemon::ensure_started;
 use crate::exit::Exit;
 
@@ -321,6 +321,8 @@ pub(super) fn output(
         let bytes = if raw { bytes } else { clean(&bytes).into_bytes() };
         if client.json {
             client.print(&json!({"output": String::from_utf8_lossy(&bytes)}))?;
+        } else if raw {
+            emit_raw(&bytes)?;
         } else {
             emit(&bytes)?;
         }
@@ -338,7 +340,7 @@ pub(super) fn output(
             return Ok(Exit::Success);
         }
         if raw {
-            emit(piece.as_ref())?;
+            emit_raw(piece.as_ref())?;
             continue;
         }
         waiting.extend_from_slice(piece.as_ref());
