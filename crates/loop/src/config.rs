@@ -87,7 +87,7 @@ pub fn load(path: Option<&Path>, directory: &Path, remote: RemoteBind) -> Loaded
         )]);
     }
     let file = clean(&file);
-    match std::fs::read(&file) {
+    match crate::files::read(&file) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => check(&file, &text, remote),
             Err(error) => {

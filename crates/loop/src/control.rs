@@ -124,9 +124,17 @@ impl Client {
     pub fn ask(&mut self, ask: &Ask) -> std::io::Result<Answer> {
         let mut line = serde_json::to_vec(ask)?;
         line.push(b'\n');
-        self.stream.get_mut().write_all(&line)?;
-        self.receive()?
-            .ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+        let answer = self
+            .stream
+            .get_mut()
+            .write_all(&line)
+            .and_then(|()| self.receive());
+        match answer {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(unanswered()),
+            Err(error) if is_closed(&error) => Err(unanswered()),
+            Err(error) => Err(error),
+        }
     }
 
     /// The next answer; none when the loop has closed the connection.
@@ -137,6 +145,20 @@ impl Client {
         }
         Ok(Some(serde_json::from_str(&line)?))
     }
+}
+
+/// The loop has closed the connection. Never a broken pipe, which is how a reader of our own
+/// output says that it has read enough.
+pub fn unanswered() -> std::io::Error {
+    std::io::Error::new(
+        std::io::ErrorKind::ConnectionAborted,
+        "the loop closed the connection without an answer; see whether it still runs with `beamtalk loop status`",
+    )
+}
+
+fn is_closed(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobMatcher};
 
 /// Longer files are not read to their end: nobody writes such by hand.
-const FILE_LIMIT: usize = 1024 * 1024;
+const FILE_LIMIT: u64 = 1024 * 1024;
 
 struct Line {
     matcher: GlobMatcher,
@@ -71,7 +71,9 @@ impl<'a> IgnoreFiles<'a> {
         self.lines.entry(directory.to_owned()).or_insert_with(|| {
             [".gitignore", ".ignore"]
                 .iter()
-                .filter_map(|name| std::fs::read(root.join(directory).join(name)).ok())
+                .filter_map(|name| {
+                    crate::files::read_start(&root.join(directory).join(name), FILE_LIMIT).ok()
+                })
                 .flat_map(|bytes| parse(&bytes))
                 .collect()
         })
@@ -79,7 +81,6 @@ impl<'a> IgnoreFiles<'a> {
 }
 
 fn parse(bytes: &[u8]) -> Vec<Line> {
-    let bytes = bytes.get(..FILE_LIMIT).unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes);
     text.lines().filter_map(parse_line).collect()
 }

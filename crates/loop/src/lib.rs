@@ -11,6 +11,7 @@ pub mod core;
 mod dry_run;
 mod error;
 mod events;
+mod files;
 mod graph_text;
 mod http;
 mod ignore_files;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::error::Fatal;
+use crate::files;
 
 /// A run that was killed a moment ago lives until the kernel has taken it down.
 const DYING_PATIENCE: Duration = Duration::from_millis(200);
@@ -44,14 +45,9 @@ pub(crate) async fn lock(state: &Path) -> Result<File, Fatal> {
         cause,
     };
     make_directory(state).map_err(failed)?;
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = files::open(&path, options.mode(0o600)).map_err(failed)?;
     let began = Instant::now();
     loop {
         match file.try_lock() {
@@ -99,7 +95,7 @@ pub(crate) fn sweep(state: &Path) {
 
 /// Whether no run owns the state file.
 pub fn is_free(state: &Path) -> bool {
-    let Ok(file) = File::open(beside(state, ".lock")) else {
+    let Ok(file) = files::open(&beside(state, ".lock"), OpenOptions::new().read(true)) else {
         return true;
     };
     !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
@@ -137,7 +133,7 @@ fn start_of(pid: u32) -> Option<u64> {
 
 /// The values in a state file; none when there is no file.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Value>, Fatal> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match files::read(path) {
         Ok(bytes) => bytes,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(cause) => {

@@ -20,6 +20,9 @@ use clap::Subcommand;
 
 use crate::exit::Exit;
 
+/// A loop that ends quickly may be gone before its answer is read; one that lives longer was not asked.
+const LOST_ANSWER: Duration = Duration::from_secs(5);
+
 /// How long `loop stop` waits when it is not told.
 const STOP_LIMIT_MS: u64 = 30_000;
 
@@ -356,8 +359,15 @@ fn stop(place: &Located, limit: Duration) -> anyhow::Result<Exit> {
     let deadline = Instant::now() + limit;
     client.set_limit(Some(limit.max(Duration::from_millis(1))))?;
     // The answer may be lost when the loop ends quickly; the lock says when it has ended.
-    drop(client.ask(&Ask::Stop));
+    let asked = client.ask(&Ask::Stop);
+    let lost = Instant::now() + LOST_ANSWER;
     while !beamtalk_loop::is_free(state_file) {
+        if let Err(error) = &asked
+            && Instant::now() >= lost.min(deadline)
+        {
+            writeln!(std::io::stderr(), "error: {error}")?;
+            return Ok(Exit::Failure);
+        }
         if Instant::now() >= deadline {
             writeln!(
                 std::io::stderr(),

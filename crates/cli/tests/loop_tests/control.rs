@@ -211,3 +211,65 @@ fn the_terminal_view_shows_and_steers() {
     assert!(view.ended());
     run.stop();
 }
+
+#[test]
+fn idle_clients_keep_nobody_out() {
+    let place = Place::new(
+        "watch.go.paths = [\"go\"]\nworkflow.go.steps = [{ action = \"log\", message = \"go\" }]\n\
+         process.web.command = [\"sh\", \"-c\", \"echo up >> up; exec sleep 1000\"]\n",
+    );
+    let mut run = place.start();
+    place.wait_lines("up", 1);
+    let socket = place.path(".devloop/loop.sock");
+    let idle: Vec<_> = (0..300)
+        .map(|_| std::os::unix::net::UnixStream::connect(&socket).unwrap())
+        .collect();
+    for arguments in [
+        &["status"][..],
+        &["why"],
+        &["state"],
+        &["logs", "web"],
+        &["graph"],
+    ] {
+        let output = place.cli(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {output:?}");
+    }
+    assert!(!place.cli(&["status"]).stdout.is_empty());
+    assert_eq!(place.cli(&["restart", "web"]).status.code(), Some(0));
+    place.wait_lines("up", 2);
+    assert_eq!(place.cli(&["stop"]).status.code(), Some(0));
+    assert_eq!(run.wait().code(), Some(0));
+    drop(idle);
+}
+
+#[test]
+fn a_connection_closed_without_an_answer_is_no_success() {
+    let place = Place::new(
+        "watch.go.paths = [\"go\"]\nworkflow.go.steps = [{ action = \"log\", message = \"go\" }]\n\
+         event.e = { state_key = \"k\", workflow = \"go\" }\nprocess.web.command = [\"sleep\", \"1000\"]\n",
+    );
+    let run = place.start();
+    // Somebody else in the place of the socket, who takes every call and says nothing.
+    let socket = place.path(".devloop/loop.sock");
+    std::fs::remove_file(&socket).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    for arguments in [
+        &["status"][..],
+        &["why"],
+        &["state"],
+        &["start", "web"],
+        &["stop", "web"],
+        &["restart", "web"],
+        &["logs", "web"],
+        &["trigger", "e", "1"],
+        &["graph"],
+        &["stop"],
+    ] {
+        let output = place.cli(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("without an answer"), "{arguments:?}: {text}");
+    }
+    run.stop();
+}

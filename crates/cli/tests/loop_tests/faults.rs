@@ -323,3 +323,38 @@ fn held_changes_are_not_lost_when_many_come() {
     holds_for(Duration::from_millis(50), "alive", || is_alive(run.id()));
     run.stop();
 }
+
+/// Put a pipe that nobody serves in the place of a file.
+fn plant_pipe(place: &Place, relative: &str) {
+    let path = place.path(relative);
+    drop(std::fs::remove_file(&path));
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn pipes_in_the_place_of_files_hold_nobody_up() {
+    let place = Place::new(
+        "reload_config = true\nwatch.go = { paths = [\"src/\"], ignore_files = true }\n\
+         event.e = { state_key = \"k\", workflow = \"go\" }\n\
+         workflow.go.steps = [{ action = \"log\", message = \"went\" }]\n",
+    );
+    place.write("src/a", "");
+    let run = place.start();
+    plant_pipe(&place, ".devloop/events.log");
+    assert_eq!(place.cli(&["trigger", "e", "1", "--wait"]).status.code(), Some(0));
+    plant_pipe(&place, "src/.gitignore");
+    touch(&place.path("src/a"));
+    run.wait_count("went", 2);
+    plant_pipe(&place, "devloop.toml");
+    run.wait_log("not a regular file");
+    run.wait_log("the one before stays in force");
+    let output = place.cli(&["validate"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("not a regular file"), "{text}");
+    assert_eq!(place.cli(&["status"]).status.code(), Some(0));
+    run.stop();
+    plant_pipe(&place, ".devloop/state.json");
+    assert_eq!(place.cli(&["run"]).status.code(), Some(1));
+}

@@ -50,11 +50,8 @@ impl AuditLog {
     }
 
     fn open(&self) -> std::io::Result<File> {
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&self.path)
+        let mut options = OpenOptions::new();
+        crate::files::open_own(&self.path, options.append(true).create(true).mode(0o600))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -19,6 +21,27 @@ const LINE_LIMIT: u64 = (BODY_LIMIT as u64) * 6 + 4096;
 
 /// How many clients are served at once. All of them are the user's own.
 const CONNECTIONS: usize = 128;
+
+/// How long a client may take for its first question.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A client that is served.
+struct Served {
+    task: tokio::task::AbortHandle,
+    /// Whether it has asked something and is owed an answer.
+    is_owed: Arc<AtomicBool>,
+}
+
+/// Make room for one more: the oldest that waits for nothing goes, or else the oldest.
+fn make_room(served: &mut Vec<Served>) {
+    served.retain(|client| !client.task.is_finished());
+    if served.len() >= CONNECTIONS {
+        let idle = served
+            .iter()
+            .position(|client| !client.is_owed.load(Ordering::Relaxed));
+        served.remove(idle.unwrap_or(0)).task.abort();
+    }
+}
 
 /// Bind the control socket, private to the user. The lock is held, so an old socket is stale.
 pub(crate) fn bind(state_file: &Path) -> std::io::Result<UnixListener> {
@@ -50,29 +73,33 @@ pub(crate) fn unbind(state_file: &Path) {
 /// Serve until dropped. `revision` changes whenever the status does.
 pub(crate) async fn run(listener: UnixListener, desk: Desk, revision: watch::Receiver<u64>) {
     let mut open = tokio::task::JoinSet::new();
+    let mut served = Vec::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             continue;
         };
         while open.try_join_next().is_some() {}
-        if open.len() >= CONNECTIONS {
-            // Closing it tells the client; those that are served go on.
-            continue;
-        }
         let same_user = stream
             .peer_cred()
             .is_ok_and(|peer| peer.uid() == rustix::process::getuid().as_raw());
         if same_user {
-            open.spawn(converse(stream, desk.clone(), revision.clone()));
+            make_room(&mut served);
+            let is_owed = Arc::new(AtomicBool::new(false));
+            let talk = converse(stream, desk.clone(), revision.clone(), Arc::clone(&is_owed));
+            let task = open.spawn(talk);
+            served.push(Served { task, is_owed });
         }
     }
 }
 
-async fn converse(stream: UnixStream, desk: Desk, revision: watch::Receiver<u64>) {
+async fn converse(stream: UnixStream, desk: Desk, revision: watch::Receiver<u64>, is_owed: Arc<AtomicBool>) {
     let (read, mut write) = stream.into_split();
     let mut lines = BufReader::new(read);
-    while let Some(line) = read_line(&mut lines).await {
+    let first = tokio::time::timeout(PATIENCE, read_line(&mut lines)).await;
+    let mut next = first.ok().flatten();
+    while let Some(line) = next {
+        is_owed.store(true, Ordering::Relaxed);
         let answered = match serde_json::from_slice::<Ask>(&line) {
             Ok(ask) => {
                 let is_endless = matches!(ask, Ask::Follow | Ask::Logs { follow: true, .. });
@@ -87,6 +114,8 @@ async fn converse(stream: UnixStream, desk: Desk, revision: watch::Receiver<u64>
         if answered.is_err() {
             return;
         }
+        is_owed.store(false, Ordering::Relaxed);
+        next = read_line(&mut lines).await;
     }
 }
 

@@ -33,7 +33,7 @@ impl Register {
     /// Read what earlier runs wrote; what cannot be read is nobody.
     pub(crate) fn beside(state_file: &Path) -> Self {
         let file = state_file.with_file_name("detached.json");
-        let entries = std::fs::read(&file)
+        let entries = crate::files::read(&file)
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();

@@ -21,7 +21,7 @@ impl Shell {
         } else {
             RemoteBind::Refuse
         };
-        let text = std::fs::read(&old.file).ok();
+        let text = crate::files::read(&old.file).ok();
         if text.is_some() && text == self.config_text {
             return None;
         }

@@ -106,11 +106,8 @@ impl LogFile {
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| {
-                std::fs::OpenOptions::new()
-                    .append(true)
-                    .create(true)
-                    .mode(0o600)
-                    .open(&path)
+                let mut options = std::fs::OpenOptions::new();
+                crate::files::open(&path, options.append(true).create(true).mode(0o600))
             });
         opened.map_err(|error| format!("the log file {}: {error}", path.display()))
     }

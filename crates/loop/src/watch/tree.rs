@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hasher};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -489,6 +490,12 @@ fn hash_of(path: &Path) -> Option<u64> {
         return None;
     }
     let mut hasher = DefaultHasher::new();
-    hasher.write(&std::fs::read(path).ok()?);
-    Some(hasher.finish())
+    let mut file = crate::files::open(path, std::fs::OpenOptions::new().read(true)).ok()?;
+    let mut bytes = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut bytes).ok()? {
+            0 => return Some(hasher.finish()),
+            count => hasher.write(bytes.get(..count)?),
+        }
+    }
 }

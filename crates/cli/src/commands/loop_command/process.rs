@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use beamtalk_loop::control::{Answer, Ask};
+use beamtalk_loop::control::{Answer, Ask, unanswered};
 use beamtalk_loop::core::Operation;
 
 use super::{Located, no_loop};
@@ -71,6 +71,9 @@ pub(super) fn logs(
         }
         // A loop that ends closes the connection, maybe in the middle of a line.
         answer = client.receive().unwrap_or(None);
+        if answer.is_none() && !follow {
+            return Err(unanswered().into());
+        }
     }
     Ok(Exit::Success)
 }
