@@ -1,15 +1,52 @@
 //! The signals that end a run.
 
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// How long the run has for its own forced end.
+const FORCED_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The exit code of a forced end.
+const FORCED: i32 = 130;
+
 pub(crate) struct Signals {
+    /// Lives as long as the run cares for signals.
+    run: Arc<()>,
     interrupt: Signal,
     terminate: Signal,
     hangup: Option<Signal>,
 }
 
 impl Signals {
+    /// Take the signals from now on. A second one ends the program even when the run hangs.
     pub(crate) fn install() -> std::io::Result<Self> {
+        let signals = Self::listen()?;
+        let run = Arc::downgrade(&signals.run);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        // The listeners of all runtimes are told by whichever is awake.
+        let watcher = Self::listen()?;
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || runtime.block_on(watcher.force(run)))?;
+        Ok(signals)
+    }
+
+    /// Wait for the second signal and then for the run's own end. When that does not come, leave:
+    /// the guard sees it and ends everything that was started.
+    async fn force(mut self, run: Weak<()>) {
+        self.next().await;
+        self.next().await;
+        tokio::time::sleep(FORCED_PATIENCE).await;
+        if run.strong_count() > 0 {
+            std::process::exit(FORCED);
+        }
+    }
+
+    fn listen() -> std::io::Result<Self> {
         // Whoever started the loop with `nohup` wants it to outlive the terminal.
         let hangup = if is_hangup_ignored() {
             None
@@ -17,6 +54,7 @@ impl Signals {
             Some(signal(SignalKind::hangup())?)
         };
         Ok(Self {
+            run: Arc::new(()),
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup,
