@@ -37,7 +37,11 @@ pub(super) async fn load(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result
         let image = built.map_err(|failure| refused(root, &failure.error.message))?;
         let image = image.unwrap_or_default();
         // Classes with errors are told when they are loaded; without its native code nothing of a package works.
-        let is_class = |error: &&Value| error["file"].as_str().is_some_and(|file| file.ends_with(".bt"));
+        let is_class = |error: &&Value| {
+            error["file"]
+                .as_str()
+                .is_some_and(|file| Path::new(file).extension().is_some_and(|kind| kind == "bt"))
+        };
         if let Some(error) = image.errors.iter().find(|error| !is_class(error)) {
             return Err(refused(root, error["message"].as_str().unwrap_or_default()));
         }
