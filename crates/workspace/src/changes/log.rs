@@ -486,6 +486,32 @@ impl ChangeLog {
         Ok(())
     }
 
+    /// Set aside an entry that a later one has made irrelevant. What came before it comes before the next entry of the
+    /// same definition now, so that undoing that one does not bring back what was set aside.
+    pub(crate) fn discard_shadowed(&mut self, entry: &Entry) -> Result<(), ChangeError> {
+        let is_next = |one: &&Entry| {
+            one.state == entry.state
+                && one.seq > entry.seq
+                && one.class == entry.class
+                && one.selector == entry.selector
+                && one.side == entry.side
+        };
+        if let Some(next) = self.entries.iter().find(is_next).map(|next| next.seq) {
+            let previous = self.previous_source(entry)?;
+            let reference = previous
+                .map(|text| self.store.replace_source(next, "prev", &text))
+                .transpose()?;
+            self.transform(|one| {
+                let is_meant = one.seq == next;
+                if is_meant {
+                    one.prev_source_ref.clone_from(&reference);
+                }
+                is_meant
+            })?;
+        }
+        self.settle(&[entry.seq], Settled::Discarded)
+    }
+
     /// These are in the image again, or not any more.
     pub fn reopen(&mut self, seqs: &[u64], state: State) -> Result<(), ChangeError> {
         self.transform(|entry| {
