@@ -495,3 +495,28 @@ fn discarding_an_older_entry_leaves_the_newer_one() {
         assert_eq!(client.pending().await, NOTHING);
     });
 }
+
+#[test]
+fn changes_follow_a_class_to_its_new_file() {
+    let home = started("moved", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Fan >> one => 11").await;
+        std::fs::remove_file(home.project().join("src/Fan.bt")).expect("removed");
+        write(&home, "src/sub/Fan.bt", FAN);
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!(answer["errors"], json!([]), "{answer:?}");
+        assert_eq!(client.value("Fan new one").await, 11);
+        assert_eq!(client.value("Fan new two").await, 2);
+        assert_eq!(client.pending().await, ["Fan one"]);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(reason(&report), "none", "{report:?}");
+        assert_eq!(
+            read(&home, "src/sub/Fan.bt"),
+            FAN.replace("one => 1", "one => 11")
+        );
+        assert!(!exists(&home, "src/Fan.bt"));
+    });
+}

@@ -1,6 +1,6 @@
 //! The change log: what was changed, what of it is pending, what to write, how to undo it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use beamtalk_storage::{Directory, time};
@@ -538,6 +538,35 @@ impl ChangeLog {
         let pending: Vec<u64> = self.pending().map(|entry| entry.seq).collect();
         self.reopen(&pending, State::Waiting)?;
         Ok(pending)
+    }
+
+    /// Open entries of classes whose file is gone become entries of the file that has the class now, with the bases they
+    /// had. `is_moved` is asked with the class and its file before. Answers the classes.
+    pub(crate) fn follow_moved(
+        &mut self,
+        file: &str,
+        is_moved: impl Fn(&str, &str) -> bool,
+    ) -> Result<BTreeSet<String>, ChangeError> {
+        let project = self.project.clone();
+        let mut classes = BTreeSet::new();
+        if project.relative(file).is_none() {
+            return Ok(classes);
+        }
+        self.transform(|entry| {
+            let old = entry.source_file.as_deref().filter(|old| *old != file);
+            let is_meant = entry.is_open()
+                && entry.flushable
+                && !entry.is_whole_file
+                && old.is_some_and(|old| {
+                    matches!(project.state(old), FileState::Missing) && is_moved(&entry.class, old)
+                });
+            if is_meant {
+                entry.source_file = Some(file.to_owned());
+                classes.insert(entry.class.clone());
+            }
+            is_meant
+        })?;
+        Ok(classes)
     }
 
     /// Another base for an open entry.

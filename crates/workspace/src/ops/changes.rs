@@ -34,7 +34,7 @@ pub(super) fn failed(error: ChangeError) -> ErrorBody {
 }
 
 /// The package of the project itself.
-fn own_package(workspace: &Workspace) -> Option<String> {
+pub(super) fn own_package(workspace: &Workspace) -> Option<String> {
     let project = workspace.project.borrow();
     project.as_ref().and_then(|image| image.name.clone())
 }
