@@ -27,6 +27,7 @@ use serde_json::{Map, Value};
 
 use crate::audit::Event;
 use crate::gate::Outgoing;
+use crate::image::Phase;
 use crate::sessions::{ConnectionId, Session};
 use crate::terms;
 use crate::workspace::Workspace;
@@ -156,12 +157,32 @@ fn warn(answer: &mut Answer, message: &str) {
     }
 }
 
+/// Whether an operation decides what becomes of pending changes. While the node is on its way they are neither in the
+/// image nor given up, and what was decided then would be undone when they are installed again.
+fn decides_about_changes(op: Op) -> bool {
+    matches!(
+        op,
+        Op::LoadProject
+            | Op::Reload
+            | Op::Revert
+            | Op::Take
+            | Op::Settle
+            | Op::Discard
+            | Op::Restore
+            | Op::Flush
+            | Op::ClearChanges
+    )
+}
+
 async fn dispatch(
     workspace: &Rc<Workspace>,
     caller: &Caller,
     request: &Request,
     sink: &Sink,
 ) -> Result<Answer, ErrorBody> {
+    if decides_about_changes(request.op) && matches!(workspace.image.phase(), Phase::Starting | Phase::Down) {
+        return Err(workspace.image.down());
+    }
     match request.op {
         Op::Eval => evaluate::eval(workspace, caller, request, sink).await,
         Op::Stdin => evaluate::stdin(workspace, caller, request).await,

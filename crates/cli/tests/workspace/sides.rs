@@ -442,3 +442,81 @@ async fn campaign(home: &crate::home::Home, seed: u64) {
         }
     }
 }
+
+const FAN: &str = "Value subclass: Fan\n  field: x = 0\n  one => 1\n  two => 2\n";
+
+#[test]
+fn taking_the_disk_leaves_what_is_in_no_conflict() {
+    let home = started("onlyconflicts", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        for selection in [json!({"all": true}), json!({"class": "Fan"})] {
+            client.text("Fan >> one => 11").await;
+            client.text("Fan >> two => 22").await;
+            client.text("Fan >> brandNew => 33").await;
+            write(&home, "src/Fan.bt", &FAN.replace("one => 1", "one => 100"));
+            let mut fields = selection.as_object().cloned().expect("fields");
+            fields.insert("from".to_owned(), json!("disk"));
+            let taken = client.good("take", Value::Object(fields)).await;
+            let pending = client.pending().await;
+            assert_eq!(pending, ["Fan two", "Fan brandNew"], "{selection}");
+            for (selector, value) in [("one", 100), ("two", 22), ("brandNew", 33)] {
+                let code = format!("Fan new {selector}");
+                assert_eq!(client.value(&code).await, value, "{selection} {code}");
+            }
+            // What was set aside is to be had again.
+            let seq = taken["entries"][0]["seq"].clone();
+            client.good("restore", json!({"seq": seq})).await;
+            assert_eq!(client.value("Fan new one").await, 11);
+            client.good("discard", json!({"class": "Fan"})).await;
+            write(&home, "src/Fan.bt", FAN);
+            client.good("load-project", json!({})).await;
+        }
+    });
+}
+
+#[test]
+fn discarding_an_older_entry_leaves_the_newer_one() {
+    let home = started("older", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Fan >> one => 11").await;
+        client.text("Fan >> one => 12").await;
+        client.good("discard", json!({"seq": 1})).await;
+        assert_eq!(client.value("Fan new one").await, 12);
+        assert_eq!(client.pending().await, ["Fan one"]);
+        // What was set aside does not come back by undoing the newer one.
+        client.good("revert", json!({"seq": 2})).await;
+        assert_eq!(client.value("Fan new one").await, 1);
+        assert_eq!(client.pending().await, NOTHING);
+    });
+}
+
+#[test]
+fn changes_follow_a_class_to_its_new_file() {
+    let home = started("moved", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Fan >> one => 11").await;
+        std::fs::remove_file(home.project().join("src/Fan.bt")).expect("removed");
+        write(&home, "src/sub/Fan.bt", FAN);
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!(answer["errors"], json!([]), "{answer:?}");
+        assert_eq!(client.value("Fan new one").await, 11);
+        assert_eq!(client.value("Fan new two").await, 2);
+        assert_eq!(client.pending().await, ["Fan one"]);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(reason(&report), "none", "{report:?}");
+        assert_eq!(
+            read(&home, "src/sub/Fan.bt"),
+            FAN.replace("one => 1", "one => 11")
+        );
+        assert!(!exists(&home, "src/Fan.bt"));
+    });
+}

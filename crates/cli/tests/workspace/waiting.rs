@@ -29,10 +29,15 @@ fn pid(home: &Home, field: &str) -> u32 {
 /// Kill the node and wait for the next; answers what is told of it.
 async fn kill_node(home: &Home, events: &mut Events) -> Value {
     kill(pid(home, "node_pid"));
+    wait_for(events, "node_started").await
+}
+
+/// Wait for an event; answers what is told with it.
+async fn wait_for(events: &mut Events, name: &str) -> Value {
     loop {
         let event = tokio::time::timeout(Duration::from_secs(40), events.recv()).await;
         let event = event.expect("in time").expect("an event");
-        if event["event"] == "node_started" {
+        if event["event"] == name {
             return event["data"].clone();
         }
     }
@@ -280,5 +285,88 @@ fn after_a_restart_of_the_daemon_changes_wait_until_somebody_decides() {
         write(&home, "src/fan.bt", "Object subclass: Fan\n  class speed => 2\n");
         let flushed = request(&connection, "flush", json!({})).await;
         assert_eq!(flushed["conflicts"][0]["reason"], "external_edit", "{flushed:?}");
+    });
+}
+
+#[test]
+fn discarding_a_waiting_change_brings_no_older_one_back() {
+    let home = Home::new("waitingolder");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        eval(&connection, "Lamp class >> watt => 40").await;
+        eval(&connection, "Lamp class >> watt => 41").await;
+        kill(pid(&home, "pid"));
+    });
+    home.run(&["workspace", "start"]);
+    block_on(async {
+        let connection = home.connect().await;
+        let listed = changes(&connection).await;
+        assert_eq!(subjects(&listed, "waiting"), ["Lamp>>watt"]);
+        let seq = listed["waiting"][0]["seq"].clone();
+        request(&connection, "discard", json!({"seq": seq})).await;
+        assert_eq!(changes(&connection).await["waiting"], json!([]));
+        let restored = request(&connection, "restore", json!({"all": true})).await;
+        assert_eq!(restored["entries"], json!([]), "{restored:?}");
+        assert_eq!(value(&connection, "Lamp watt").await, 4);
+    });
+}
+
+#[test]
+fn nothing_is_decided_about_changes_while_the_node_starts() {
+    let home = Home::new("whilestarting");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let (connection, mut events) = home.try_connect("repl").await.expect("a connection");
+        eval(&connection, "Lamp class >> watt => 40").await;
+        kill(pid(&home, "node_pid"));
+        wait_for(&mut events, "node_exited").await;
+        let seq = json!({"seq": 1});
+        for (op, fields) in [
+            ("discard", seq.clone()),
+            ("take", json!({"from": "disk", "seq": 1})),
+            ("settle", json!({"file": "src/lamp.bt", "text": ""})),
+            ("revert", seq.clone()),
+            ("restore", seq),
+            ("flush", json!({})),
+            ("load-project", json!({})),
+            ("reload", json!({"class": "Lamp"})),
+        ] {
+            assert_eq!(
+                kind(&request(&connection, op, fields).await),
+                "node_starting",
+                "{op}"
+            );
+        }
+        let told = wait_for(&mut events, "node_started").await;
+        assert_eq!(told["reinstalled"], 1, "{told}");
+        request(&connection, "discard", json!({"seq": 1})).await;
+        assert_eq!(value(&connection, "Lamp watt").await, 4);
+    });
+}
+
+#[test]
+fn a_node_that_ends_again_before_it_is_up_starts_without_the_changes() {
+    let home = Home::new("startingdeath");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let (connection, mut events) = home.try_connect("repl").await.expect("a connection");
+        eval(&connection, "Lamp class >> watt => 40").await;
+        let first = pid(&home, "node_pid");
+        kill(first);
+        wait_for(&mut events, "node_exited").await;
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        while pid(&home, "node_pid") == first {
+            assert!(std::time::Instant::now() < deadline, "no other node");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        kill(pid(&home, "node_pid"));
+        let told = wait_for(&mut events, "node_started").await;
+        assert_eq!((&told["reinstalled"], &told["waiting"]), (&json!(0), &json!(1)));
+        assert_eq!(value(&connection, "Lamp watt").await, 4);
+        assert_eq!(subjects(&changes(&connection).await, "waiting"), ["Lamp>>watt"]);
     });
 }

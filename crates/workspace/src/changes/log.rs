@@ -1,6 +1,6 @@
 //! The change log: what was changed, what of it is pending, what to write, how to undo it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use beamtalk_storage::{Directory, time};
@@ -486,6 +486,32 @@ impl ChangeLog {
         Ok(())
     }
 
+    /// Set aside an entry that a later one has made irrelevant. What came before it comes before the next entry of the
+    /// same definition now, so that undoing that one does not bring back what was set aside.
+    pub(crate) fn discard_shadowed(&mut self, entry: &Entry) -> Result<(), ChangeError> {
+        let is_next = |one: &&Entry| {
+            one.state == entry.state
+                && one.seq > entry.seq
+                && one.class == entry.class
+                && one.selector == entry.selector
+                && one.side == entry.side
+        };
+        if let Some(next) = self.entries.iter().find(is_next).map(|next| next.seq) {
+            let previous = self.previous_source(entry)?;
+            let reference = previous
+                .map(|text| self.store.replace_source(next, "prev", &text))
+                .transpose()?;
+            self.transform(|one| {
+                let is_meant = one.seq == next;
+                if is_meant {
+                    one.prev_source_ref.clone_from(&reference);
+                }
+                is_meant
+            })?;
+        }
+        self.settle(&[entry.seq], Settled::Discarded)
+    }
+
     /// These are in the image again, or not any more.
     pub fn reopen(&mut self, seqs: &[u64], state: State) -> Result<(), ChangeError> {
         self.transform(|entry| {
@@ -512,6 +538,35 @@ impl ChangeLog {
         let pending: Vec<u64> = self.pending().map(|entry| entry.seq).collect();
         self.reopen(&pending, State::Waiting)?;
         Ok(pending)
+    }
+
+    /// Open entries of classes whose file is gone become entries of the file that has the class now, with the bases they
+    /// had. `is_moved` is asked with the class and its file before. Answers the classes.
+    pub(crate) fn follow_moved(
+        &mut self,
+        file: &str,
+        is_moved: impl Fn(&str, &str) -> bool,
+    ) -> Result<BTreeSet<String>, ChangeError> {
+        let project = self.project.clone();
+        let mut classes = BTreeSet::new();
+        if project.relative(file).is_none() {
+            return Ok(classes);
+        }
+        self.transform(|entry| {
+            let old = entry.source_file.as_deref().filter(|old| *old != file);
+            let is_meant = entry.is_open()
+                && entry.flushable
+                && !entry.is_whole_file
+                && old.is_some_and(|old| {
+                    matches!(project.state(old), FileState::Missing) && is_moved(&entry.class, old)
+                });
+            if is_meant {
+                entry.source_file = Some(file.to_owned());
+                classes.insert(entry.class.clone());
+            }
+            is_meant
+        })?;
+        Ok(classes)
     }
 
     /// Another base for an open entry.

@@ -88,6 +88,10 @@ async fn run(
         if let Err(error) = ops::after_node_exit(&workspace, is_soon) {
             tracing::error!("{}", error.message);
         }
+        // Whether they are why it ends is seen from here on: one of them may end the node while it is installed.
+        if !workspace.missing.borrow().is_empty() {
+            workspace.reinstalled.set(Some(Instant::now()));
+        }
         let pause = workspace.image.ended(reason.clone());
         workspace.publish(Channel::Workspace, "node_exited", &json!({"reason": reason}));
         let Some(pause) = pause else { return };

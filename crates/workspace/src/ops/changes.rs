@@ -7,7 +7,7 @@ mod settle;
 mod sides;
 mod take;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
@@ -34,7 +34,7 @@ pub(super) fn failed(error: ChangeError) -> ErrorBody {
 }
 
 /// The package of the project itself.
-fn own_package(workspace: &Workspace) -> Option<String> {
+pub(super) fn own_package(workspace: &Workspace) -> Option<String> {
     let project = workspace.project.borrow();
     project.as_ref().and_then(|image| image.name.clone())
 }
@@ -128,6 +128,8 @@ struct Selection {
     /// Selector and side.
     method: Option<(String, Option<bool>)>,
     whole_file: Option<String>,
+    /// Only these definitions, if not all of the above.
+    only: Option<BTreeSet<Key>>,
 }
 
 impl Selection {
@@ -171,6 +173,7 @@ impl Selection {
             class,
             method,
             whole_file: file,
+            only: None,
         };
         if selection.method.is_some() {
             let mut entries = std::mem::take(&mut selection.entries);
@@ -193,7 +196,7 @@ impl Selection {
             ) => own == selector && side.is_none_or(|side| side == *is_class),
             (Some(_), Member::Header) => false,
         };
-        is_class && is_method
+        is_class && is_method && self.only.as_ref().is_none_or(|only| only.contains(key))
     }
 
     fn is_whole_file(&self) -> bool {
@@ -345,12 +348,11 @@ pub(super) async fn drop_method(
     Ok(())
 }
 
-/// Entries with the pending ones that they made irrelevant.
+/// Entries with the open ones of the same state that they made irrelevant.
 fn with_shadowed(workspace: &Workspace, entries: &[Entry]) -> Vec<Entry> {
     workspace.changes.borrow().select(|one| {
-        one.is_pending()
-            && entries
-                .iter()
-                .any(|entry| entry.seq == one.seq || entry.shadows(one))
+        let goes_along =
+            |entry: &Entry| entry.seq == one.seq || (entry.state == one.state && entry.shadows(one));
+        one.is_open() && entries.iter().any(goes_along)
     })
 }

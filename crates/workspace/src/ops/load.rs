@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
+use beamtalk_syntax::definitions::Outline;
 use beamtalk_wire::{ErrorBody, Request};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -596,6 +597,7 @@ fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<
     let Some(file) = super::changes::project_file(workspace, disk) else {
         return Ok(Some(disk.text.clone()));
     };
+    follow_moved(workspace, &file, &disk.text)?;
     let log = workspace.changes.borrow();
     let merge = log.merge(&file, &disk.text).map_err(super::changes::failed)?;
     notes.conflicts.extend(merge.conflict);
@@ -604,6 +606,29 @@ fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<
         notes.left.push(disk.path.clone());
     }
     Ok(merge.text)
+}
+
+/// Changes of a class whose file is gone belong to the file that has the class now.
+fn follow_moved(workspace: &Workspace, file: &str, disk: &str) -> Result<(), ErrorBody> {
+    let outline = Outline::of_file(disk);
+    let is_moved = |class: &str, old: &str| {
+        let known = workspace.compiler.known.borrow();
+        let own = super::changes::own_package(workspace);
+        let base = known.base(own.as_deref(), old).or_else(|| known.base(None, old));
+        // A method of the class may have been in a file of its own: that is not where the class was.
+        outline.class(class).is_some()
+            && base.is_none_or(|base| Outline::of_file(base).class(class).is_some())
+    };
+    let left = workspace
+        .changes
+        .borrow_mut()
+        .follow_moved(file, is_moved)
+        .map_err(super::changes::failed)?;
+    let mut known = workspace.compiler.known.borrow_mut();
+    for class in left {
+        known.forget_class(&class);
+    }
+    Ok(())
 }
 
 /// Files are loaded: they are the base of what is changed from now on, and what the disk has too is not pending.

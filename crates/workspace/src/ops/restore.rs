@@ -103,10 +103,19 @@ async fn install_missing(workspace: &Rc<Workspace>, missing: &[u64]) -> Result<I
         // The node is gone again: nothing of it counts.
         return Ok(Installed::default());
     }
+    // What was given up meanwhile stays so.
+    let is_left = |entry: &Entry| entry.is_waiting() && missing.contains(&entry.seq);
+    let still_waiting: Vec<u64> = workspace
+        .changes
+        .borrow()
+        .select(is_left)
+        .iter()
+        .map(|entry| entry.seq)
+        .collect();
     workspace
         .changes
         .borrow_mut()
-        .reopen(missing, State::Pending)
+        .reopen(&still_waiting, State::Pending)
         .map_err(failed)?;
     workspace.missing.borrow_mut().clear();
     Ok(installed)
@@ -123,8 +132,13 @@ fn with_sources(workspace: &Workspace, entries: Vec<Entry>) -> Result<Vec<Change
 
 /// How many changes wait.
 pub(crate) fn waiting(workspace: &Workspace) -> usize {
-    let waiting = workspace.changes.borrow().waiting();
-    waiting.map_or(0, |waiting| waiting.len())
+    let waiting = workspace.changes.borrow().waiting().unwrap_or_default();
+    // Those that the next node gets by itself wait for nobody.
+    let missing = workspace.missing.borrow();
+    waiting
+        .iter()
+        .filter(|view| !missing.contains(&view.entry.seq))
+        .count()
 }
 
 /// Entries in the answer of `changes` that the image does not have say why.
@@ -190,7 +204,8 @@ fn choose(workspace: &Workspace, wanted: &Wanted) -> Result<(Vec<Entry>, Vec<Val
     if let Wanted::Seq(seq) = wanted {
         let entry = log.entry(*seq).map_err(failed)?;
         let is_missing = workspace.not_installed.borrow().contains_key(seq);
-        if entry.is_waiting() || entry.settled == Some(Settled::Discarded) || is_missing {
+        let is_aside = matches!(entry.settled, Some(Settled::Discarded | Settled::Replaced));
+        if entry.is_waiting() || is_aside || is_missing {
             return Ok((vec![entry.clone()], Vec::new()));
         }
         let why = if entry.is_pending() {

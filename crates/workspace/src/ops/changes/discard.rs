@@ -27,10 +27,25 @@ pub(in crate::ops) async fn discard(
             format!("change {seq} is neither pending nor waiting"),
         ));
     }
+    if let (Some(_), [entry]) = (by_number, selection.entries.as_slice())
+        && is_shadowed(workspace, entry)
+    {
+        // A later entry is what the image has, or is to have: that one stays.
+        workspace
+            .changes
+            .borrow_mut()
+            .discard_shadowed(entry)
+            .map_err(failed)?;
+        return Ok(json!({"entries": shown(workspace, &[entry.seq]), "classes": []}).into());
+    }
     let (mut seqs, mut classes) = (Vec::new(), Vec::new());
     for (file, entries) in selection.by_file() {
         let (waiting, pending): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(Entry::is_waiting);
-        let waiting: Vec<u64> = waiting.iter().map(|entry| entry.seq).collect();
+        // Together with a definition go the earlier entries for it, lest one of them takes its place.
+        let waiting: Vec<u64> = with_shadowed(workspace, &waiting)
+            .iter()
+            .map(|entry| entry.seq)
+            .collect();
         workspace
             .changes
             .borrow_mut()
@@ -40,7 +55,6 @@ pub(in crate::ops) async fn discard(
         if pending.is_empty() {
             continue;
         }
-        // Together with a definition go the earlier entries for it.
         let pending = with_shadowed(workspace, &pending);
         let disk = if file.is_empty() {
             None
@@ -55,6 +69,12 @@ pub(in crate::ops) async fn discard(
         classes.extend(loaded);
     }
     Ok(json!({"entries": shown(workspace, &seqs), "classes": classes}).into())
+}
+
+/// Whether a later entry of the same state has made this one irrelevant.
+fn is_shadowed(workspace: &Workspace, entry: &Entry) -> bool {
+    let later = |one: &Entry| one.state == entry.state && one.shadows(entry);
+    !workspace.changes.borrow().select(later).is_empty()
 }
 
 /// What is in no file goes back to what it was before the first of the entries.

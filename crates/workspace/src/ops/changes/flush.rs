@@ -73,6 +73,7 @@ fn force(workspace: &Rc<Workspace>, file: &str) -> Result<(), ErrorBody> {
         class: None,
         method: None,
         whole_file: Some(file.clone()),
+        only: None,
     };
     let disk = disk_text(workspace, &file)?;
     keep_image(workspace, &selection, &file, disk.as_deref(), &entries)?;

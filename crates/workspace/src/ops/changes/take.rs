@@ -1,6 +1,6 @@
 //! A conflict decided for one side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use beamtalk_syntax::definitions::{Key, Member, Outline};
@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 
 /// Settle conflicts in favour of one side.
 pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let selection = Selection::of(workspace, request)?;
+    let mut selection = Selection::of(workspace, request)?;
     let from_disk = match request.text("from")? {
         "image" => false,
         "disk" => true,
@@ -34,7 +34,6 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
         if file.is_empty() || entries.is_empty() {
             continue;
         }
-        let entries = with_shadowed(workspace, &entries);
         let disk = disk_text(workspace, &file)?;
         check_shown(request, disk.as_deref(), &file)?;
         if let Some(error) = disk.as_deref().and_then(first_error) {
@@ -42,6 +41,14 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
                 ErrorBody::new("parse_error", format!("{file}: {error}")).hint("repair the file first")
             );
         }
+        let mut entries = entries;
+        if let (None, Some(disk)) = (&selection.method, &disk) {
+            entries = in_conflict(workspace, &mut selection, &file, disk, entries)?;
+            if entries.is_empty() {
+                continue;
+            }
+        }
+        let entries = with_shadowed(workspace, &entries);
         if from_disk {
             let Some(disk) = disk else {
                 return Err(
@@ -70,6 +77,43 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
         .conflicts(&bases(workspace))
         .map_err(failed)?;
     Ok(json!({"entries": shown(workspace, &seqs), "conflicts": left}).into())
+}
+
+/// Those of the pending entries of a file that are in conflict with the disk; from now on the selection means only their
+/// definitions that are. What was changed only in the image is nothing to choose about.
+fn in_conflict(
+    workspace: &Workspace,
+    selection: &mut Selection,
+    file: &str,
+    disk: &str,
+    mut entries: Vec<Entry>,
+) -> Result<Vec<Entry>, ErrorBody> {
+    let log = workspace.changes.borrow();
+    let now = Outline::of_file(disk);
+    let differs = |wanted: &Wanted| !wanted.is_in(disk) && now.text_of(&wanted.key) != wanted.base;
+    let wanted = log.wanted(file).map_err(failed)?;
+    let keys: BTreeSet<Key> = wanted
+        .into_iter()
+        .filter(differs)
+        .map(|wanted| wanted.key)
+        .collect();
+    let mut kept = Vec::new();
+    for entry in entries.drain(..) {
+        let is_conflict = if entry.is_whole_file {
+            log.source(&entry).map_err(failed)?.as_deref() != Some(disk)
+        } else if entry.kind == Kind::RemoveClass {
+            log.base(&entry).map_err(failed)?.as_deref() != Some(disk)
+        } else {
+            let own = log.wanted_of(&entry).map_err(failed)?;
+            own.iter().any(|wanted| keys.contains(&wanted.key))
+        };
+        if is_conflict {
+            kept.push(entry);
+        }
+    }
+    drop(log);
+    selection.only = Some(keys);
+    Ok(kept)
 }
 
 /// The image's version is wanted: the disk's version of now becomes the base. Answers the entries changed.
@@ -234,10 +278,19 @@ fn wanted_of(
         {
             continue;
         }
+        // A later entry that is not among them is what the image has.
+        let is_later = |key: &Key| {
+            let later = |one: &Entry| {
+                one.is_pending() && one.seq > entry.seq && one.selector.is_some() && key_of(one) == *key
+            };
+            let among = |one: &Entry| entries.iter().any(|entry| entry.seq == one.seq);
+            log.select(later).iter().any(|one| !among(one))
+        };
         let (own, others): (Vec<Wanted>, Vec<Wanted>) = log
             .wanted_of(entry)
             .map_err(failed)?
             .into_iter()
+            .filter(|wanted| !is_later(&wanted.key))
             .partition(|wanted| selection.means(&wanted.key));
         if !others.is_empty() {
             in_part.push((entry.clone(), own.clone()));
