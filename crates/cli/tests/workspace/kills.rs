@@ -45,6 +45,8 @@ enum Victim {
 /// What the workspace has said it keeps.
 #[derive(Default)]
 struct Story {
+    /// How often this daemon lost its node: one more, and it gives up.
+    node_kills: u32,
     /// Class methods of the target that were acknowledged, by the number they answer and are named after.
     acknowledged: BTreeSet<u64>,
     /// Given up on purpose.
@@ -270,12 +272,11 @@ async fn life(home: &Home, random: &mut Random, story: &mut Story) -> u64 {
     wait_for_node(&connection).await;
     story.verify(home, &connection).await;
     story.decide(home, &connection, random).await;
-    let mut node_kills = 0;
     let planned = 1 + random.below(3);
     for killed in 1..=planned {
         let victim = match random.below(8) {
             0..=2 => Victim::Daemon,
-            3..=5 if node_kills < NODE_KILLS => Victim::Node,
+            3..=5 if story.node_kills < NODE_KILLS => Victim::Node,
             6 => Victim::Client,
             _ => Victim::Worker,
         };
@@ -293,10 +294,11 @@ async fn life(home: &Home, random: &mut Random, story: &mut Story) -> u64 {
         killer.join().expect("the killer ended");
         match victim {
             Victim::Daemon => {
+                story.node_kills = 0;
                 expect_no_processes(home);
                 return killed;
             }
-            Victim::Node => node_kills += 1,
+            Victim::Node => story.node_kills += 1,
             Victim::Client => connection = home.connect().await,
             Victim::Worker => {}
         }
@@ -329,6 +331,7 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
         if random.below(3) == 0 {
             assert!(home.run(&["workspace", "stop"]).status.success());
             expect_no_processes(&home);
+            story.node_kills = 0;
         }
     }
     home.start(&[]);
