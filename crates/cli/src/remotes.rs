@@ -23,6 +23,14 @@ pub(crate) struct Address {
 }
 
 impl Address {
+    /// An address as it was written. Whoever names certificates wants TLS, on this machine too.
+    pub(crate) fn read(text: &str, has_certificates: bool) -> Result<Self, Fault> {
+        if has_certificates && !text.contains("://") {
+            return format!("wss://{text}").parse();
+        }
+        text.parse()
+    }
+
     /// Nobody can read along on the way there.
     pub(crate) fn is_on_this_machine(&self) -> bool {
         is_loopback(&self.host)
@@ -296,5 +304,22 @@ mod tests {
         for name in ["", "a/b", "..", "a b", "shell-1"] {
             assert!(Remotes::check_name(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn certificates_mean_tls() {
+        let shown = |text, has| Address::read(text, has).map(|address| address.to_string()).ok();
+        assert_eq!(
+            shown("127.0.0.2:4000", true).as_deref(),
+            Some("wss://127.0.0.2:4000")
+        );
+        assert_eq!(
+            shown("127.0.0.2:4000", false).as_deref(),
+            Some("ws://127.0.0.2:4000")
+        );
+        assert_eq!(
+            shown("ws://localhost:4000", true).as_deref(),
+            Some("ws://localhost:4000")
+        );
     }
 }

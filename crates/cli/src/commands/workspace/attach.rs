@@ -139,7 +139,7 @@ fn find(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Target
             None => {}
         }
     }
-    let address: Address = target.parse()?;
+    let address = Address::read(target, arguments.ca.is_some() || arguments.cert.is_some())?;
     let Some(token_file) = arguments.token_file.clone() else {
         let message = "a workspace of another machine needs --token-file";
         return Err(Fault::usage("no_token", message)

@@ -58,7 +58,8 @@ pub(super) fn run(terminal: &mut Terminal, command: &RemoteCommand) -> anyhow::R
 fn add(terminal: &mut Terminal, arguments: &AddArguments) -> anyhow::Result<Exit> {
     let name = &arguments.remote;
     Remotes::check_name(name)?;
-    let address: Address = arguments.address.parse()?;
+    let has_certificates = arguments.ca.is_some() || arguments.cert.is_some();
+    let address = Address::read(&arguments.address, has_certificates)?;
     let state = open_state(terminal)?;
     let remotes = Remotes::create(&state)?;
     let id = beamtalk_storage::WorkspaceId::named(name).map_err(refused)?;
