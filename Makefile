@@ -10,8 +10,8 @@ BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 # The binary the Rust tests have just driven; a release build would only make the checks longer.
 CHECKED = $(CARGO) run --quiet --package beamtalk-cli --
 
-# What Beamtalk and its tests need, as Debian packages: Erlang/OTP, and tmux for the agents.
-PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl jq tmux
+# What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
+PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
 .PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs properties campaign bench fuzz clean
 
@@ -31,12 +31,13 @@ OTP_APPLICATIONS := compiler crypto eunit inets public_key ssl
 HAS_OTP := $(ERL) -noshell -noinput -eval 'halt(length([1 || A <- string:lexemes("$(OTP_APPLICATIONS)", " "), \
   code:lib_dir(list_to_atom(A)) =:= {error, bad_name}])).'
 
-# Erlang/OTP 25 or newer, tmux and a Rust compiler. Nothing else is needed.
+# Erlang/OTP 25 or newer, tmux and a Rust compiler; the rest is for tests.
 setup:
 	@if ! command -v $(CARGO) >/dev/null 2>&1; then \
 	  echo "Rust is missing. Install it from https://rustup.rs and run this again." >&2; exit 1; fi
 	@if command -v $(ERL) >/dev/null 2>&1 && command -v $(ERLC) >/dev/null 2>&1 \
-	    && command -v tmux >/dev/null 2>&1 && command -v jq >/dev/null 2>&1 && $(HAS_OTP); then \
+	    && command -v tmux >/dev/null 2>&1 && command -v jq >/dev/null 2>&1 \
+	    && command -v ip >/dev/null 2>&1 && [ -x /usr/bin/python3 ] && $(HAS_OTP); then \
 	  true; \
 	elif command -v apt-get >/dev/null 2>&1; then \
 	  echo "Installing: $(PACKAGES)"; \
