@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use beamtalk_project::nearest::nearest;
 use beamtalk_storage::StateDirectory;
 use beamtalk_workspace::{NodeName, StartOptions, check_peer};
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::exit::Fault;
-use crate::nearest::nearest;
 use crate::terminal::Terminal;
 use crate::workspace_link::{open_state, refused};
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beamtalk_client::Greeting;
+use beamtalk_project::Network;
 use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
 
@@ -19,7 +20,7 @@ use crate::repl::link::{Dial, Dialed, Life, Link};
 use crate::repl::paint::Palette;
 use crate::repl::screen::Screen;
 use crate::start_flags::StartFlags;
-use crate::terminal::{Network, Terminal};
+use crate::terminal::Terminal;
 use crate::workspace_link::{Found, Place, Trust, connect, not_running, refused};
 
 #[derive(clap::Args)]

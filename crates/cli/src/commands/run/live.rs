@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use beamtalk_client::{Connection, Greeting, Reply};
+use beamtalk_project::Project;
+use beamtalk_project::build::package::Entry;
 use serde_json::{Map, Value, json};
 
-use crate::build::package::Entry;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
-use crate::project::Project;
 use crate::repl::greeting;
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
