@@ -78,9 +78,8 @@ test-runtime:
 	$(ERLC) -Werror +debug_info -o $(BUILD) runtime/src/*.erl
 	cp runtime/src/beamtalk.app.src $(BUILD)/beamtalk.app
 	$(ERLC) -Werror +debug_info -I runtime/test -o $(BUILD) runtime/test/*.erl
-	@printf '%s\n' $(basename $(notdir $(wildcard runtime/test/*_tests.erl))) | xargs -P $(JOBS) -I MODULE $(ERL) -noshell -noinput \
-	  -pa $(BUILD) -eval "logger:set_primary_config(level, none), ok = application:start(beamtalk), \
-	    io:format(\"MODULE~n\"), halt(case eunit:test('MODULE') of ok -> 0; _ -> 1 end)."
+	@printf '%s\n' $(basename $(notdir $(wildcard runtime/test/*_tests.erl))) \
+	  | xargs -P $(JOBS) -I MODULE $(ERL) -noshell -noinput -pa $(BUILD) -eval "beamtalk_eunit:main('MODULE')."
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
 test-language: setup
