@@ -7,6 +7,7 @@ mod exit;
 mod fetch;
 mod files;
 mod findings;
+mod harmless;
 mod live;
 mod lock;
 mod manifest;
