@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use crate::config::Access;
 use crate::files;
 use crate::places::{Places, variable};
 use crate::session::launch::Launch;
@@ -97,13 +98,14 @@ fn missing_in(path: &Path) -> Option<PathBuf> {
     above.find_map(|directory| std::fs::canonicalize(directory).ok().filter(|real| real.is_dir()))
 }
 
-/// Make the places of our own that are missing where the session could see them: what is there can
-/// be covered, also once a daemon or a loop keeps something in it.
+/// Make the places of our own that are missing where the session works or may write: what is there
+/// can be covered, also once a daemon or a loop keeps something in it.
 pub(crate) fn make_own(launch: &Launch) {
     let granted: Vec<PathBuf> = launch
         .paths
-        .keys()
-        .filter_map(|path| std::fs::canonicalize(path).ok())
+        .iter()
+        .filter(|(path, access)| **access >= Access::Rw || launch.in_place.contains(*path))
+        .filter_map(|(path, _)| std::fs::canonicalize(path).ok())
         .collect();
     for path in &launch.hidden {
         if missing_in(path).is_some_and(|at| granted.iter().any(|path| at.starts_with(path))) {
