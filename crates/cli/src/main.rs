@@ -3,6 +3,7 @@
 mod commands;
 mod config;
 mod exit;
+mod harmless;
 mod lock;
 mod remotes;
 mod repl;

@@ -404,6 +404,8 @@ pub(crate) fn connection_fault(error: &beamtalk_client::Error) -> Fault {
     let (exit, kind) = match error {
         beamtalk_client::Error::Refused(_) => (Exit::Owned, "auth_failed"),
         beamtalk_client::Error::Failed(_) => (Exit::Failure, "failed"),
+        beamtalk_client::Error::TooLong(_) => (Exit::Failure, "too_large"),
+        beamtalk_client::Error::Busy => (Exit::Failure, "busy"),
         _ => (Exit::NotRunning, "not_reachable"),
     };
     let hint = match error {

@@ -101,6 +101,9 @@ pub(crate) struct ProtocolEntry {
     pub(crate) module: EcoString,
     pub(crate) path: EcoString,
     pub(crate) span: Span,
+    extending: Option<EcoString>,
+    /// What a class has to understand, and whether on the class side.
+    required: Vec<(bool, EcoString)>,
 }
 
 #[derive(Clone, Debug)]
@@ -172,6 +175,12 @@ impl ClassTable {
                             module,
                             path: file.path.clone(),
                             span: protocol.name.span,
+                            extending: protocol.extending.as_ref().map(|name| name.text.clone()),
+                            required: protocol
+                                .signatures
+                                .iter()
+                                .map(|signature| (signature.is_class, signature.head.selector.clone()))
+                                .collect(),
                         },
                     );
                 }
@@ -275,6 +284,42 @@ impl ClassTable {
 
     pub(crate) fn protocol(&self, name: &str) -> Option<&ProtocolEntry> {
         self.tables.protocols.get(name)
+    }
+
+    /// What a class has to understand to conform to a protocol, with what the protocols it extends ask for.
+    pub(crate) fn required_by(&self, protocol: &str) -> Vec<&(bool, EcoString)> {
+        let mut required = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut next = self.tables.protocols.get_key_value(protocol);
+        // A circle is told where it is declared.
+        while let Some((_, entry)) = next.filter(|(name, _)| seen.insert(*name)) {
+            required.extend(&entry.required);
+            next = entry
+                .extending
+                .as_ref()
+                .and_then(|extending| self.tables.protocols.get_key_value(extending));
+        }
+        required
+    }
+
+    /// Whether instances of a class, or the class itself, have a method for a selector, whoever may send it.
+    pub(crate) fn has_method(&self, name: &str, is_class: bool, selector: &str) -> bool {
+        let own = |class: &&ClassEntry| {
+            let methods = if is_class {
+                &class.class_methods
+            } else {
+                &class.methods
+            };
+            methods.contains_key(selector) || !self.extensions(&class.name, is_class, selector).is_empty()
+        };
+        let is_getter = || {
+            !is_class
+                && self.kind(name) == Kind::Value
+                && self.all_slots(name).iter().any(|slot| slot.name == selector)
+        };
+        self.chain(name).iter().any(own)
+            || is_getter()
+            || (is_class && self.has_method("Class", false, selector))
     }
 
     pub(crate) fn alias(&self, name: &str) -> Option<&AliasEntry> {

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::gate::Admitted;
-use crate::ops::{self, Caller, Sink};
+use crate::ops::{self, Caller, Deadline, Sink};
 use crate::sessions::{Newcomer, Session};
 use crate::workspace::{Guest, Watch, Workspace};
 
@@ -145,21 +145,31 @@ async fn answer(
     // The one the request was about.
     let session = request.session.clone();
     let session = session.unwrap_or_else(|| caller.session.id.clone());
-    let outcome = if request.op.is_question() {
+    let (outcome, rest) = if request.op.is_question() {
         tokio::select! {
-            outcome = question(&workspace, &caller, &request, &sink, &reading) => outcome,
+            outcome = question(&workspace, &caller, &request, &sink, &reading) => (outcome, None),
             // Work for a client that left ends with the future.
             () = outgoing.closed() => return,
         }
     } else {
-        ops::perform(&workspace, &caller, &request, &sink).await
+        change(&workspace, &caller, &request, &sink).await
     };
     let is_closing = request.op == beamtalk_wire::Op::Close && outcome.is_ok();
     let message = match outcome {
         Ok(answer) => beamtalk_wire::answer(&request.id, Some(&session), answer.fields, &answer.flags),
         Err(error) => failure(Some(&request.id), Some(&session), &error),
     };
-    open.borrow_mut().remove(&request.id);
+    match rest {
+        None => drop(open.borrow_mut().remove(&request.id)),
+        // It keeps its place among the open requests for as long as it goes on.
+        Some(rest) => {
+            let id = request.id.clone();
+            tokio::task::spawn_local(async move {
+                drop(rest.await);
+                open.borrow_mut().remove(&id);
+            });
+        }
+    }
     let mut text = message.to_string();
     if text.len() > limits::OUTBOUND_FRAME {
         text = cut(&request, &session, message);
@@ -168,6 +178,41 @@ async fn answer(
     let _ = outgoing.send(text).await;
     if is_closing {
         outgoing.close(1000, "session closed");
+    }
+}
+
+/// What is still being done after the answer to it was sent.
+type Rest = tokio::task::JoinHandle<Result<ops::Answer, ErrorBody>>;
+
+/// Something is done. Who does not want to wait for its end is told so; it is not stopped halfway, and the trail tells
+/// how it ended.
+async fn change(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Request,
+    sink: &Sink,
+) -> (Result<ops::Answer, ErrorBody>, Option<Rest>) {
+    let deadline = match Deadline::of_change(request) {
+        Ok(Some(deadline)) => deadline,
+        Ok(None) => return (ops::perform(workspace, caller, request, sink).await, None),
+        Err(error) => return (Err(error), None),
+    };
+    let (workspace, caller, sink) = (workspace.clone(), caller.clone(), sink.clone());
+    let asked = request.clone();
+    let mut work =
+        tokio::task::spawn_local(async move { ops::perform(&workspace, &caller, &asked, &sink).await });
+    let name = request.op.name();
+    match deadline.within(&mut work).await {
+        Some(Ok(outcome)) => (outcome, None),
+        Some(Err(_)) => {
+            let message = format!("'{name}' ended without an answer");
+            (Err(ErrorBody::new("internal_error", message)), None)
+        }
+        None => {
+            let error = deadline.error(&format!("'{name}' was not done"));
+            let hint = "it goes on; the audit trail will tell how it ended";
+            (Err(error.hint(hint)), Some(work))
+        }
     }
 }
 
@@ -187,8 +232,10 @@ async fn question(
         };
         ops::perform(workspace, caller, request, sink).await
     };
-    match tokio::time::timeout(limits::READ_TIME, work).await {
-        Ok(outcome) => outcome,
+    let deadline = Deadline::of(request)?;
+    match tokio::time::timeout(limits::READ_TIME, deadline.within(work)).await {
+        Ok(Some(outcome)) => outcome,
+        Ok(None) => Err(deadline.error(&format!("'{}' was not answered", request.op.name()))),
         Err(_) => Err(ErrorBody::new(
             "read_limit",
             format!("the question took more than {} s", limits::READ_TIME.as_secs()),

@@ -4,6 +4,7 @@
 
 mod changes;
 mod check;
+mod deadline;
 mod describe;
 mod edit;
 mod evaluate;
@@ -19,6 +20,7 @@ use std::time::Instant;
 
 use beamtalk_wire::{ErrorBody, Op, Request, Role};
 
+pub(crate) use deadline::Deadline;
 pub(crate) use describe::numbers;
 pub(crate) use edit::{compile_evaluation, of_image};
 pub(crate) use load::{load_image, load_project};
@@ -247,7 +249,10 @@ async fn dispatch(
             in_node(workspace, caller, request).await
         }
         Op::Test | Op::TestAll => {
-            let mut answer = in_node(workspace, caller, request).await?;
+            // What is not waited for any more is stopped in the node.
+            let deadline = Deadline::of(request)?;
+            let run = deadline.within(in_node(workspace, caller, request)).await;
+            let mut answer = run.unwrap_or_else(|| Err(deadline.error("the tests did not end")))?;
             let failed = answer.fields.remove("failed") == Some(Value::Bool(true));
             if failed {
                 answer.flags.push("test-error");

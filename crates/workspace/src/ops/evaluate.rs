@@ -1,13 +1,14 @@
 //! Evaluation: compile in a worker, run in the node, stream what it prints.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use beamtalk_etf::Term;
 use beamtalk_node::Answer as NodeAnswer;
 use beamtalk_wire::{ErrorBody, Request, limits};
 use serde_json::{Value, json};
 
+use super::deadline::{Deadline, out_of_time};
 use super::{Answer, Caller, Sink, edit, session_of};
 use crate::compile::Compiled;
 use crate::compile::job::{Expression, Job};
@@ -23,7 +24,7 @@ pub(super) async fn eval(
 ) -> Result<Answer, ErrorBody> {
     let code = request.text("code")?.to_owned();
     let trace = request.flag("trace")?;
-    let deadline = Deadline::of(request.number("timeout_ms")?);
+    let deadline = Deadline::of(request)?;
     let file = request.optional_text("file")?.map(str::to_owned);
     let session = caller.session.clone();
     let _turn = deadline
@@ -68,56 +69,6 @@ pub(super) async fn eval(
         fields,
         flags: if is_cut { vec!["truncated"] } else { Vec::new() },
     })
-}
-
-/// When a request wants to be answered, counted from its arrival.
-struct Deadline {
-    at: Option<Instant>,
-    asked: Duration,
-}
-
-impl Deadline {
-    fn of(milliseconds: Option<u64>) -> Self {
-        let asked = Duration::from_millis(milliseconds.unwrap_or(0));
-        Self {
-            at: milliseconds.map(|_| Instant::now() + asked),
-            asked,
-        }
-    }
-
-    fn left(&self) -> Option<Duration> {
-        self.at.map(|at| {
-            at.saturating_duration_since(Instant::now())
-                .max(Duration::from_millis(1))
-        })
-    }
-
-    /// Do a step on the way, or say at which one the time was over.
-    async fn keep<T>(
-        &self,
-        step: impl Future<Output = Result<T, ErrorBody>>,
-        meanwhile: &str,
-    ) -> Result<T, ErrorBody> {
-        let Some(left) = self.left() else {
-            return step.await;
-        };
-        match tokio::time::timeout(left, step).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(out_of_time(self.asked, meanwhile)),
-        }
-    }
-}
-
-fn out_of_time(limit: Duration, meanwhile: &str) -> ErrorBody {
-    let limit = match u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) {
-        whole if whole % 1000 == 0 => format!("{} s", whole / 1000),
-        milliseconds => format!("{milliseconds} ms"),
-    };
-    ErrorBody::new(
-        "eval_limit",
-        format!("evaluation stopped: time limit of {limit} reached while {meanwhile}"),
-    )
-    .detail("limit", "time")
 }
 
 /// A warning for each actor that keeps the code and state it had before an input changed its class.

@@ -8,6 +8,7 @@ use beamtalk_project::Project;
 use beamtalk_project::build::package::Entry;
 use serde_json::{Map, Value, json};
 
+use crate::commands::workspace::defaults;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::repl::greeting;
@@ -92,7 +93,8 @@ pub(crate) fn in_workspace<T>(
     work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
+    let options =
+        StartFlags::of_environment()?.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     let found = place.find_or_start(terminal, &options)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
