@@ -368,7 +368,9 @@ proptest! {
         let new = splice(&text, &[put("isOn", &source)]).unwrap();
         let again = Outline::of_file(&new).source_of(&Key::method("Lamp", INSTANCE, "isOn")).unwrap();
         let code = if is_new { again.clone() } else { again.split_once('\n').unwrap().1.to_owned() };
-        prop_assert!(same_method(&code, &source), "{}", new);
+        // What stood behind the old one stays.
+        let code = code.strip_suffix(" // as asked").unwrap_or(&code);
+        prop_assert!(same_method(code, &source), "{}", new);
         prop_assert_eq!(splice(&new, &[put("isOn", &again)]).unwrap(), new);
     }
 }

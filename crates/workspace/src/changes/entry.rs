@@ -170,12 +170,15 @@ impl Entry {
         }
     }
 
-    /// Whether both are about the same definition, or one about all of the other's class.
+    /// Whether both are about the same definition, or one about a class in whose text the other is.
     pub(crate) fn overlaps(&self, other: &Entry) -> bool {
+        let is_of_class = self.selector.is_none() || other.selector.is_none();
         self.class == other.class
-            && (self.selector.is_none()
-                || other.selector.is_none()
-                || (self.selector == other.selector && self.side == other.side))
+            && if is_of_class {
+                self.source_file == other.source_file
+            } else {
+                self.selector == other.selector && self.side == other.side
+            }
     }
 
     /// Another definition of a class that its file had already.
