@@ -274,6 +274,13 @@ register_extension(_Home, Code, #{class := Class, side := Side, selector := Sel,
     store(Record#{patches := Patches#{{Side, Sel} => {Code, Function, Info}},
                   removed := Removed -- [{Side, Sel}]});
 register_extension(Home, Code, #{class := Class, side := Side, selector := Sel, function := F, info := Info}) ->
+    %% A method that a session gave a class whose text has none gives way to the file's.
+    case record(Class) of
+        #{patches := Patches} = Record when is_map_key({Side, Sel}, Patches) ->
+            is_in_text({Side, Sel}, Record) orelse
+                store(Record#{patches := maps:remove({Side, Sel}, Patches)});
+        _ -> ok
+    end,
     ets:insert(beamtalk_extensions, {{Class, Side, Sel}, Code, F, Info#{home => Home}}).
 
 %% Publish again the tables of the named classes and of all their descendants.

@@ -158,3 +158,50 @@ fn a_change_follows_a_method_to_the_file_that_has_it_now() {
         assert_eq!(read(&home, "src/Fan.bt"), format!("{FAN}\n  three => 33\n"));
     });
 }
+
+#[test]
+fn what_was_typed_for_a_library_class_and_a_file_that_has_it_now_are_a_conflict() {
+    let home = fan("library");
+    block_on(async {
+        let client = loaded(&home).await;
+        client.text("String >> zap => 5").await;
+        write(&home, "src/More.bt", &format!("{MORE}\nString >> zap => 50\n"));
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!(answer["conflicts"][0]["detail"], "String>>zap", "{answer:?}");
+        assert_eq!(client.value("\"a\" zap").await, 5);
+        let take = json!({"from": "disk", "class": "String", "selector": "zap"});
+        client.good("take", take).await;
+        assert_eq!(client.value("\"a\" zap").await, 50);
+        assert_eq!(client.pending().await, NOTHING);
+    });
+}
+
+#[test]
+fn a_file_of_extensions_that_is_gone_can_be_written_anew_or_given_up() {
+    let home = fan("gone");
+    block_on(async {
+        let client = loaded(&home).await;
+        for is_kept in [true, false] {
+            client.text("Fan >> three => 33").await;
+            std::fs::remove_file(home.project().join("src/More.bt")).expect("removed");
+            let report = client.good("flush", json!({})).await;
+            assert_eq!(report["conflicts"][0]["reason"], "file_missing", "{report:?}");
+            client
+                .good("take", json!({"from": "image", "class": "Fan"}))
+                .await;
+            if is_kept {
+                client.good("flush", json!({})).await;
+                assert_eq!(read(&home, "src/More.bt"), MORE.replace("=> 3", "=> 33"));
+            } else {
+                client.good("discard", json!({"all": true})).await;
+                assert_eq!(client.error("Fan new three").await, "does_not_understand");
+                assert_eq!(
+                    client.value("Fan new one").await,
+                    1,
+                    "the class is another file's"
+                );
+            }
+            assert_eq!(client.pending().await, NOTHING);
+        }
+    });
+}

@@ -110,7 +110,7 @@ async fn in_class(client: &Client) -> Vec<&'static str> {
 #[test]
 fn no_order_of_edits_and_choices_loses_what_was_written() {
     let home = started("orders", &[]);
-    for seed in [3, 11, 40, 57] {
+    for seed in [3, 11, 40, 103] {
         block_on(campaign(&home, seed));
     }
 }
@@ -253,8 +253,11 @@ async fn campaign(home: &Home, seed: u64) {
                 let now = in_image(&client).await;
                 for (method, _) in &own {
                     assert_eq!(now.get(method), disk.get(method), "discarded: {}", told());
-                    seen.insert((method, disk.get(method).copied()));
                 }
+                // A new definition of the class may have left methods out, too.
+                let is_taken = |method: &&str| now.get(method) == disk.get(method);
+                let taken = METHODS.into_iter().filter(is_taken);
+                seen.extend(taken.map(|method| (method, disk.get(method).copied())));
                 own.clear();
                 assert_eq!(client.pending().await, NOTHING, "{}", told());
             }

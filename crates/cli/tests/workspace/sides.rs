@@ -546,7 +546,10 @@ fn changes_of_a_class_that_was_renamed_have_a_way_out() {
         let report = client.good("flush", json!({})).await;
         assert_eq!(reason(&report), "span_out_of_range", "{report:?}");
         assert_eq!(read(&home, "src/Fan.bt"), renamed);
-        client.good("discard", json!({"class": "Fan"})).await;
+        let image = json!({"from": "image", "class": "Fan"});
+        assert_eq!(client.refused("take", image).await, "reload_failed");
+        assert_eq!(client.pending().await, ["Fan one", "Fan fresh"]);
+        client.good("take", json!({"from": "disk", "class": "Fan"})).await;
         assert_eq!(client.pending().await, NOTHING);
         let answer = client.good("load-project", json!({})).await;
         assert_eq!((answer.get("conflicts"), &answer["errors"]), (None, &json!([])));

@@ -714,7 +714,7 @@ fn stands_only(entry: &Entry, own: Option<&FileState>, text: &Outline) -> bool {
     };
     let key = Key::method(&entry.class, entry.side == Some(Side::Class), selector);
     let is_elsewhere = match own {
-        None => entry.not_flushable_reason.as_deref() == Some("dynamic"),
+        None => matches!(entry.not_flushable_reason.as_deref(), Some("dynamic" | "stdlib")),
         Some(FileState::Missing) => true,
         Some(FileState::Text { text, .. }) => {
             let outline = Outline::of_file(text);

@@ -540,6 +540,9 @@ async fn put_definition(
             refuse_errors(&compiled)?;
             install(workspace, &compiled).await.map(drop)
         }
+        (None, None, Some(file), Some(image)) if entry.is_whole_file => {
+            drop_file(workspace, file, image).await
+        }
         (None, None, ..) => drop_class(workspace, &entry.class).await,
         (None, Some(source), Some(file), Some(image)) if !entry.is_whole_file => {
             let changes = class_changes(&entry.class, &image.text, &source);
@@ -559,6 +562,27 @@ async fn drop_class(workspace: &Rc<Workspace>, class: &str) -> Result<(), ErrorB
         workspace.image.call("", "remove-class", arguments).await?;
     }
     workspace.forget_class(class);
+    Ok(())
+}
+
+/// Take everything that a file defines out of the image.
+async fn drop_file(workspace: &Rc<Workspace>, file: &str, image: SourceText) -> Result<(), ErrorBody> {
+    let outline = Outline::of_file(&image.text);
+    let classes: Vec<String> = outline
+        .classes()
+        .map(|class| class.name.text.to_string())
+        .collect();
+    for class in classes {
+        drop_class(workspace, &class).await?;
+    }
+    // Methods of classes of other files are left.
+    if let Some(rest) = image_text(workspace, file) {
+        let nothing = SourceText {
+            text: String::new(),
+            ..rest
+        };
+        super::load::install_text(workspace, nothing).await?;
+    }
     Ok(())
 }
 

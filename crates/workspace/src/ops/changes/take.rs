@@ -91,7 +91,9 @@ fn in_conflict(
 ) -> Result<Vec<Entry>, ErrorBody> {
     let log = workspace.changes.borrow();
     let now = Outline::of_file(disk);
-    let differs = |wanted: &Wanted| !wanted.is_in(disk) && now.text_of(&wanted.key) != wanted.base;
+    let differs = |wanted: &Wanted| {
+        !wanted.is_in(disk) && (now.text_of(&wanted.key) != wanted.base || !has_place(wanted, disk))
+    };
     let wanted = log.wanted(file).map_err(failed)?;
     let keys: BTreeSet<Key> = wanted
         .into_iter()
@@ -117,6 +119,11 @@ fn in_conflict(
     Ok(kept)
 }
 
+/// Whether a flush could put the image's version into a text.
+fn has_place(wanted: &Wanted, text: &str) -> bool {
+    edit(text, Dialect::File, &[wanted.edit()]).is_ok()
+}
+
 /// The image's version is wanted: the disk's version of now becomes the base. Answers the entries changed.
 pub(super) fn keep_image(
     workspace: &Rc<Workspace>,
@@ -132,6 +139,18 @@ pub(super) fn keep_image(
     let mut log = workspace.changes.borrow_mut();
     let mut seqs = Vec::new();
     for entry in entries {
+        let own = log.wanted_of(entry).map_err(failed)?;
+        let lost = own.iter().find(|one| {
+            selection.means(&one.key) && now.class(&entry.class).is_none() && !has_place(one, disk)
+        });
+        if let Some(lost) = lost {
+            let title = lost.key.title();
+            return Err(ErrorBody::new(
+                "reload_failed",
+                format!("{title} has no place in {file} as it is on disk"),
+            )
+            .hint(format!("put {} back into the file, or :take disk", entry.class)));
+        }
         let base = match (&entry.selector, entry.kind) {
             (Some(_), _) => now.text_of(&key_of(entry)),
             _ if entry.is_whole_file => Some(disk.to_owned()),
