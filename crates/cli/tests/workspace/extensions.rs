@@ -205,3 +205,24 @@ fn a_file_of_extensions_that_is_gone_can_be_written_anew_or_given_up() {
         }
     });
 }
+
+#[test]
+fn a_method_beside_its_class_is_no_part_of_a_new_definition() {
+    let home = started("beside", &[]);
+    let belt = "Value subclass: Belt\n  size => 9\n\nBelt >> extra => 8\n";
+    write(&home, "src/Belt.bt", belt);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Belt >> extra => 80").await;
+        client.text("Value subclass: Belt\n  size => 91").await;
+        assert_eq!(client.value("Belt new extra").await, 80);
+        assert_eq!(client.pending().await, ["Belt extra", "new-class Belt"]);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["conflicts"], json!([]), "{report:?}");
+        assert_eq!(
+            read(&home, "src/Belt.bt"),
+            belt.replace("=> 9", "=> 91").replace("=> 8", "=> 80")
+        );
+    });
+}

@@ -135,6 +135,9 @@ pub struct Entry {
     /// The source is the text of a whole file, not of one definition.
     #[serde(default)]
     pub is_whole_file: bool,
+    /// The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+    #[serde(default)]
+    pub is_extension: bool,
 }
 
 impl Entry {
@@ -175,7 +178,7 @@ impl Entry {
         let is_of_class = self.selector.is_none() || other.selector.is_none();
         self.class == other.class
             && if is_of_class {
-                self.source_file == other.source_file
+                self.source_file == other.source_file && !self.is_extension && !other.is_extension
             } else {
                 self.selector == other.selector && self.side == other.side
             }
@@ -192,6 +195,7 @@ impl Entry {
             return false;
         }
         match self.kind {
+            Kind::NewClass if self.is_redefinition() && earlier.is_extension => false,
             Kind::NewClass | Kind::RemoveClass => self.source_file == earlier.source_file,
             Kind::Instance | Kind::Class | Kind::RemoveMethod => {
                 earlier.selector.is_some() && self.selector == earlier.selector && self.side == earlier.side

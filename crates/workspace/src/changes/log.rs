@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use beamtalk_storage::{Directory, time};
-use beamtalk_syntax::definitions::{Key, Outline};
+use beamtalk_syntax::definitions::{Key, Outline, method_source};
 use beamtalk_syntax::diff;
 
 use super::entry::{Entry, EntryView, Intent, Kind, NewEntry, Settled, Side, State};
@@ -95,7 +95,14 @@ impl ChangeLog {
             state: State::Pending,
             settled: None,
             is_whole_file: new.is_whole_file,
+            is_extension: false,
         };
+        let is_extension = |text: &Option<String>| {
+            let text = text.as_ref();
+            text.is_some_and(|text| method_source(text) != *text)
+        };
+        entry.is_extension = entry.selector.is_some()
+            && (is_extension(&new.source) || is_extension(&new.prev_source) || is_extension(&new.base));
         self.place(&mut entry);
         let base = self.base_of_new(&entry, new.base)?;
         let texts = Texts {
@@ -125,6 +132,9 @@ impl ChangeLog {
         if open.is_empty() || !entry.flushable || entry.is_whole_file {
             return Ok(base);
         }
+        // Nothing that stands beside a class is in its text.
+        let is_of_text = |one: &&Entry| entry.selector.is_some() || !one.is_extension;
+        let open: Vec<&Entry> = open.into_iter().filter(is_of_text).collect();
         let texts = self.texts(&open)?;
         // The latest creation or removal speaks of the file as a whole.
         let bases = plan::bases(&pending_of(&texts));

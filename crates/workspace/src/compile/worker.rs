@@ -367,7 +367,9 @@ impl Answer<'_> {
         let own = self
             .table
             .source_of(class)
-            .and_then(|known| source_in(&known, &key));
+            .and_then(|known| source_in(&known, &key))
+            // One that stands beside the class in its file is an extension like one in another file.
+            .filter(|source| definitions::method_source(source) == *source);
         let elsewhere = self
             .table
             .extension_file(class, is_class_side, selector)
