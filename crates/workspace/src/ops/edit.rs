@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_syntax::ast::Item;
-use beamtalk_syntax::definitions::{Key, Outline, class_changes, class_source};
+use beamtalk_syntax::definitions::{Key, Outline, class_changes, class_source, method_source};
 use beamtalk_wire::{Channel, ErrorBody, Op, Request};
 use serde_json::{Map, Value, json};
 
@@ -165,7 +165,7 @@ fn record(
         .file
         .as_ref()
         .filter(|_| entry.not_flushable_reason.as_deref() == Some("dynamic"))
-        .map(|file| format!("{file} cannot be read as it is: the change is in memory only"));
+        .map(|file| format!("{file} cannot be read as it is: the change is in memory only until it can"));
     if workspace.autoflush.get() && intent == Intent::Durable {
         warning = warning.or_else(|| autoflush(workspace, caller, &definition.class));
     }
@@ -277,7 +277,8 @@ fn check_version(request: &Request, compiled: &Compiled) -> Result<(), ErrorBody
     };
     let definition = compiled.outcome.definitions.first();
     let now = definition.and_then(|definition| definition.previous.as_deref());
-    let now = now.unwrap_or_default();
+    // The image shows a method that stands elsewhere than its class as any other.
+    let now = method_source(now.unwrap_or_default());
     if hash(now.as_bytes()) == wanted {
         return Ok(());
     }
@@ -532,12 +533,15 @@ async fn put_definition(
                 class: entry.class.clone(),
                 is_class_side,
                 selector: selector.clone(),
-                source,
+                source: method_source(&source),
                 shape: shape(workspace, &entry.class).await?,
             };
             let compiled = workspace.compiler.run(job).await?;
             refuse_errors(&compiled)?;
             install(workspace, &compiled).await.map(drop)
+        }
+        (None, None, Some(file), Some(image)) if entry.is_whole_file => {
+            drop_file(workspace, file, image).await
         }
         (None, None, ..) => drop_class(workspace, &entry.class).await,
         (None, Some(source), Some(file), Some(image)) if !entry.is_whole_file => {
@@ -558,6 +562,27 @@ async fn drop_class(workspace: &Rc<Workspace>, class: &str) -> Result<(), ErrorB
         workspace.image.call("", "remove-class", arguments).await?;
     }
     workspace.forget_class(class);
+    Ok(())
+}
+
+/// Take everything that a file defines out of the image.
+async fn drop_file(workspace: &Rc<Workspace>, file: &str, image: SourceText) -> Result<(), ErrorBody> {
+    let outline = Outline::of_file(&image.text);
+    let classes: Vec<String> = outline
+        .classes()
+        .map(|class| class.name.text.to_string())
+        .collect();
+    for class in classes {
+        drop_class(workspace, &class).await?;
+    }
+    // Methods of classes of other files are left.
+    if let Some(rest) = image_text(workspace, file) {
+        let nothing = SourceText {
+            text: String::new(),
+            ..rest
+        };
+        super::load::install_text(workspace, nothing).await?;
+    }
     Ok(())
 }
 
