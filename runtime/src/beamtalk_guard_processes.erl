@@ -16,10 +16,10 @@
 -define(ANSWER, 300).
 %% So many thereby share the asking: one that does not answer holds up only a few others.
 -define(ASKERS, 50).
-%% How long processes of the usual priority may not run at all: then whoever holds them up is looked for, and after the
-%% second time the node is given up.
--define(HELD_UP, 1000).
--define(HELPLESS, 8000).
+%% So many looks may pass before a process of the usual priority gets to run; then whoever holds it up is looked for, and given
+%% so many looks more without finding any, the node is given up. Looks, not time: a machine that slept has not looked.
+-define(HELD_UP, 20).
+-define(HELPLESS, 40).
 %% How long it is watched what they do, and how much is more than a process that pauses does.
 -define(SAMPLE, 200).
 -define(MUCH, 20000).
@@ -38,10 +38,10 @@
 -record(seen, {
                 %% How many looks in a row found about as many processes as there may be.
                 full = 0 :: integer(),
-                %% A process of the usual priority, when it was last asked for an answer, and when it gave one.
+                %% A process of the usual priority, what it was asked last, and how many looks ago.
                 canary :: pid(),
                 asked = none :: none | reference(),
-                since :: integer()}).
+                missed = 0 :: non_neg_integer()}).
 
 %% Both processes end with the caller.
 -spec start_link() -> ok.
@@ -54,12 +54,9 @@ start_link() ->
         andalso persistent_term:put(?FIRST, maps:from_keys(processes(), true)),
     _ = spawn_opt(fun census/0, [link, {priority, high}]),
     _ = spawn_opt(fun() ->
-                      Canary = spawn_opt(fun answer/0, [link]),
-                      watch(#seen{canary = Canary, since = now_ms()})
+                      watch(#seen{canary = spawn_opt(fun answer/0, [link])})
                   end, [link, {priority, max}]),
     ok.
-
-now_ms() -> erlang:monotonic_time(millisecond).
 
 %%% The census
 
@@ -171,18 +168,18 @@ serves(Pid) ->
 %% Code that runs at a high priority and never pauses stops everything of the usual one.
 priorities(#seen{asked = none, canary = Canary} = Seen) ->
     Canary ! {self(), Question = make_ref()},
-    Seen#seen{asked = Question, since = now_ms()};
-priorities(#seen{asked = Question, since = Since} = Seen) ->
-    receive
-        {Question, here} -> Seen#seen{asked = none}
-    after 0 ->
-        case now_ms() - Since of
-            Time when Time < ?HELD_UP -> ok;
-            Time ->
-                Queue = erlang:statistics(total_run_queue_lengths),
-                Queue > ?LONG_QUEUE orelse is_hog_ended() orelse Time < ?HELPLESS orelse give_up()
-        end,
-        Seen
+    Seen#seen{asked = Question, missed = 0};
+priorities(#seen{asked = Question, missed = Missed} = Seen) ->
+    receive {Question, here} -> Seen#seen{asked = none}
+    after 0 -> Seen#seen{missed = missed(Missed + 1)}
+    end.
+
+missed(Missed) when Missed < ?HELD_UP -> Missed;
+missed(Missed) ->
+    case erlang:statistics(total_run_queue_lengths) > ?LONG_QUEUE orelse is_hog_ended() of
+        true -> ?HELD_UP;
+        false when Missed > ?HELPLESS -> give_up();
+        false -> Missed
     end.
 
 answer() ->
@@ -191,17 +188,21 @@ answer() ->
 
 give_up() -> beamtalk_guard:give_up(<<"a process at a high priority held up all others">>).
 
-%% The one that did most since it was asked first. Those of the runtime go before others too, and pause.
+%% Those that did most since they were asked first. Processes of the runtime go before others too, and pause.
 is_hog_ended() ->
-    Before = ask(processes(), fun work_done/1),
+    Before = ask(shuffled(processes()), fun work_done/1),
     receive after ?SAMPLE -> ok end,
     Later = maps:from_list(ask([Pid || {Pid, _} <- Before], fun work_done/1)),
-    case lists:sort([{maps:get(Pid, Later, Done) - Done, Pid} || {Pid, Done} <- Before]) of
-        [] -> false;
-        Rows ->
-            {Gain, Pid} = lists:last(Rows),
-            Gain > ?MUCH andalso end_hog(Pid)
-    end.
+    Gains = [{maps:get(Pid, Later, Done) - Done, Pid} || {Pid, Done} <- Before],
+    {Most, _} = lists:max([{0, none} | Gains]),
+    Hogs = [Pid || {Gain, Pid} <- Gains, Gain > ?MUCH, Gain * 2 > Most],
+    [end_hog(Pid) || Pid <- Hogs],
+    Hogs =/= [].
+
+%% Who is asked behind one that does not answer is asked before it the next time.
+shuffled(Pids) ->
+    Salt = make_ref(),
+    [Pid || {_, Pid} <- lists:sort([{erlang:phash2({Salt, Pid}), Pid} || Pid <- Pids])].
 
 work_done(Pid) ->
     case process_info(Pid, [priority, reductions]) of

@@ -192,7 +192,10 @@ impl Story {
             1 => {
                 let answer = request(connection, "discard", json!({"all": true})).await;
                 assert!(is_good(Some(&answer)), "{answer:?}");
-                let selectors = waiting.iter().filter_map(|entry| entry["selector"].as_str());
+                // Those of the node that runs now go with those that wait.
+                let pending = changes["entries"].as_array().expect("a list");
+                let all = waiting.iter().chain(pending);
+                let selectors = all.filter_map(|entry| entry["selector"].as_str());
                 self.discarded
                     .extend(selectors.filter_map(|name| name.strip_prefix('m')?.parse::<u64>().ok()));
                 let answer = request(connection, "eval", json!({"code": "Target latest"})).await;
