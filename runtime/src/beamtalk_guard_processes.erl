@@ -131,7 +131,8 @@ stop_spawners(Least) ->
     case Largest of
         {Count, Leader, Rows} when Count + length(Silent) >= Least ->
             stop_origin(Leader, Rows),
-            [exit(Pid, kill) || {Pid, _, _, _} <- Rows],
+            %% What a keeper started itself, its evaluator, it ends itself: another evaluation may have begun in it.
+            [exit(Pid, kill) || {Pid, _, _, Parent} <- Rows, Parent =/= Leader],
             [exit(Pid, kill) || Pid <- Silent, not serves(Pid)];
         _ -> []
     end.
