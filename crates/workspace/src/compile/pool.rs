@@ -172,17 +172,14 @@ impl CompilerPool {
             .filter(|(name, _)| name.to_string_lossy().starts_with("BEAMTALK_"))
             .map(|(name, _)| (name, None))
             .collect();
-        let mut child = beamtalk_process::spawn(
-            &Spec {
-                program: self.program.clone(),
-                name: "beamtalk".into(),
-                arguments: vec!["compiler-worker".into()],
-                directory: self.directory.clone(),
-                environment: secretless,
-                stdin: Stdin::Piped,
-            },
-            None,
-        )
+        let mut child = beamtalk_process::spawn(&Spec {
+            program: self.program.clone(),
+            name: "beamtalk".into(),
+            arguments: vec!["compiler-worker".into()],
+            directory: self.directory.clone(),
+            environment: secretless,
+            stdin: Stdin::Piped,
+        })
         .map_err(|cause| failed(cause.to_string()))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let bytes = self.limits.memory_mib * 1024 * 1024;
