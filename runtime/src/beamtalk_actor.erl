@@ -84,8 +84,9 @@ send_here({_, Class, _, _} = Actor, Sel, Args) ->
             end
     end.
 
-%% A proxy with a limit of its own waits as long as that takes.
+%% A proxy with a limit of its own waits as long as that takes, and compiling a class takes what the machine makes of it.
 limit('TimeoutProxy') -> infinity;
+limit('ClassBuilder') -> infinity;
 limit(_) -> ?TIMEOUT.
 
 %% `perform:withArguments:timeout:'

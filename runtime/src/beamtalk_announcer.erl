@@ -321,10 +321,14 @@ actor_ends() ->
     end.
 
 actor_stopped({Class, Supervisor}, Pid, Reason) ->
-    beamtalk_tracing:is_stopped(Pid, Class) orelse
-        beamtalk_tracing:record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
+    IsOrderly = beamtalk_tracing:is_stopped(Pid, Class),
+    IsOrderly orelse beamtalk_tracing:record(Pid, Class, stop, lifecycle, erlang:monotonic_time(), ok),
     beamtalk_tracing:flush(),
-    Symbol = reason_symbol(Reason),
+    %% One that was gone before this server came to watch it has left no reason.
+    Symbol = case reason_symbol(Reason) of
+        noproc when IsOrderly -> normal;
+        Known -> Known
+    end,
     system_event('ActorStopped', #{actorClass => Class, pid => Pid, reason => Symbol}),
     case Supervisor =:= none orelse lists:member(Symbol, [normal, shutdown]) of
         true -> ok;

@@ -227,7 +227,10 @@ async fn events_come_for_channels_that_are_watched() {
         field(&image.event("changed").await, "fields"),
         Some(Term::list([Term::binary("on")]))
     );
-    image.eval("Lamp spawn stop").await.outcome.unwrap();
+    // Gone before anybody came to watch it, and in order all the same.
+    let code =
+        "Erlang sys suspend: #beamtalk_announcer. Lamp spawn stop. Erlang sys resume: #beamtalk_announcer";
+    image.eval(code).await.outcome.unwrap();
     assert_eq!(
         text(&field(&image.event("spawned").await, "class").unwrap()),
         "Lamp"
