@@ -5,6 +5,7 @@
 //! its last expression; `x` and `y` are variables of that session. What stands above the first `////` is known to all
 //! sources of the topic. The snapshot of a topic shows each source with what it becomes.
 
+#![expect(clippy::disallowed_methods, reason = "the sources are files")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "support/erlang.rs"]
