@@ -18,12 +18,13 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
-.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs properties campaign bench fuzz clean
+.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs deny properties campaign bench fuzz clean
 
 help:
 	@echo "make repl       install Erlang if it is missing, build, start a session"
 	@echo "make test       everything that is checked before a change is accepted"
 	@echo "make test-v9fs  the agents' tree mounted by a Linux kernel, in an emulated machine"
+	@echo "make deny       licences, advisories and sources of the crates we use, by cargo-deny"
 	@echo "make properties every property test with fifty times the cases"
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
@@ -96,6 +97,11 @@ test-v9fs: build
 	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
 	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(V9FS_PACKAGES); fi
 	tests/v9fs/run.sh target/release/beamtalk
+
+deny:
+	@if ! $(CARGO) deny --version >/dev/null 2>&1; then \
+	  echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; fi
+	$(CARGO) deny check
 
 # Every property test with fifty times the 256 cases of a usual run. Found cases are kept in
 # proptest-regressions or become tests of their own.

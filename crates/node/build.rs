@@ -1,6 +1,11 @@
 //! Compiles `runtime/` with `erlc` and `lib/` with our own compiler, makes the boot image, and packs all of it
 //! into one blob that the crate embeds.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a build script makes files with the programs of the release"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

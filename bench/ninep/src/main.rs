@@ -2,6 +2,8 @@
 //!
 //! Everything is measured on the real daemon, started with its own namespace and tmux server.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark starts what it measures")]
+
 mod bare;
 mod daemon;
 mod wire;

@@ -5,6 +5,11 @@
 //! rest performs effects. The tree is assembled from providers, so a workspace can add its own
 //! directories. Callers are the command line and the workspace daemon.
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests set up what they look at")
+)]
+
 mod access;
 mod audit;
 mod bytelog;

@@ -60,6 +60,7 @@ fn tell_started(directory: Option<&OwnedFd>, started: Started) -> std::io::Resul
 
 /// Become the backend of session `id`; returns only with an error, or with the status of a
 /// backend that runs in a process namespace of its own.
+#[expect(clippy::disallowed_methods, reason = "this process becomes the program")]
 pub fn run_session(places: &Places, id: &str) -> std::io::Result<u8> {
     let directory = places.session(id);
     let launch: Launch = files::read_limited(&directory.join("launch.json"), 1 << 20)

@@ -54,6 +54,7 @@ pub(crate) struct Tmux {
 }
 
 /// The version of the installed tmux, as `3.3a`.
+#[expect(clippy::disallowed_methods, reason = "tmux, asked")]
 pub fn version() -> Option<String> {
     let output = std::process::Command::new("tmux")
         .arg("-V")
@@ -83,6 +84,10 @@ impl Tmux {
         }
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a call of tmux ends when its answer is read"
+    )]
     fn command(&self) -> Command {
         let mut command = Command::new("tmux");
         // Whatever the locale: without -u control characters and accents come back as `_`.

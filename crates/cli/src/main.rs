@@ -1,5 +1,10 @@
 //! The one binary, `beamtalk`: argument types here, one file per command in `commands/`.
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests set up what they look at")
+)]
+
 mod commands;
 mod config;
 mod exit;

@@ -287,6 +287,7 @@ impl Place {
     }
 
     /// The same without a word.
+    #[expect(clippy::disallowed_methods, reason = "the daemon outlives this process")]
     pub(crate) fn launch(
         &self,
         terminal: &mut Terminal,

@@ -1,5 +1,9 @@
 //! Agents, against the real binary and real tmux.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "agents/acceptance.rs"]

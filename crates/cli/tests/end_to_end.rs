@@ -1,5 +1,9 @@
 //! The real binary on a real node, each test in a home and a directory of its own.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "end_to_end/dependencies.rs"]

@@ -1,5 +1,9 @@
 //! The loop as users meet it: the real binary in a temporary directory, loopback only.
 #![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
+#![expect(
     clippy::unwrap_used,
     reason = "a test that cannot go on has failed; helpers are no exception"
 )]

@@ -1,5 +1,9 @@
 //! The terminal session against a real workspace: at a real terminal (tmux), and without one.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "repl/batch.rs"]

@@ -1,13 +1,24 @@
 //! The shape of the repository: which crate may use which, and how large files get.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What each crate may depend on; a crate that is not listed may depend on nothing of ours.
+/// Every crate there is or will be, and which of ours it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("syntax", &[]),
+    ("etf", &[]),
+    ("wire", &[]),
+    ("process", &[]),
+    ("storage", &[]),
+    ("http", &[]),
+    ("ninep", &[]),
     ("compiler", &["syntax", "etf"]),
     // The compiler only in the build script, for the embedded library; storage because the runtime
     // is unpacked below the state directory.
@@ -17,17 +28,27 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["compiler", "syntax", "node", "process", "storage", "etf"],
     ),
     ("testing", &["project", "compiler", "syntax", "node", "etf"]),
-    ("loop", &["process", "storage"]),
-    ("agents", &["ninep", "process"]),
+    ("loop", &["process", "storage", "http"]),
     ("client", &["wire", "storage"]),
+    ("mcp", &["wire", "http"]),
+    (
+        "agents",
+        &["ninep", "process", "storage", "http", "client", "wire", "mcp"],
+    ),
     (
         "workspace",
         &[
-            "wire", "storage", "node", "process", "compiler", "syntax", "etf", "loop", "agents", "ninep",
+            "wire", "node", "process", "compiler", "syntax", "etf", "project", "loop", "mcp", "ninep",
+            "storage", "http",
         ],
     ),
+    ("repl", &["client", "wire", "syntax"]),
     ("lsp", &["client", "wire", "compiler", "syntax"]),
-    ("mcp", &["client", "wire"]),
+];
+
+/// Folders beside `crates`; each has one kind of thing in it.
+const FOLDERS: &[&str] = &[
+    "bench", "crates", "docs", "editors", "fuzz", "lib", "runtime", "tests", "web",
 ];
 
 /// A file past this many lines must be split.
@@ -56,6 +77,9 @@ fn crates_use_only_the_layers_below_them() {
         if name == "cli" || name.starts_with("bench-") {
             continue;
         }
+        if !allowed.contains_key(name) {
+            faults.push(format!("no row says what crates/{name} is for"));
+        }
         for dependency in package["dependencies"].as_array().unwrap() {
             let is_test = dependency["kind"] == "dev";
             let Some(used) = dependency["name"].as_str().unwrap().strip_prefix("beamtalk-") else {
@@ -67,6 +91,88 @@ fn crates_use_only_the_layers_below_them() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+fn folders(directory: &Path) -> Vec<String> {
+    std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with(['.', '_']) && name != "target")
+        .collect()
+}
+
+#[test]
+fn every_folder_has_a_role() {
+    for name in folders(&root()) {
+        assert!(FOLDERS.contains(&name.as_str()), "no row says what {name} is for");
+    }
+}
+
+/// One place for versions and lints; a package is named after its folder.
+#[test]
+fn manifests_of_crates_leave_versions_and_lints_to_the_root() {
+    for name in folders(&root().join("crates")) {
+        let path = root().join("crates").join(&name).join("Cargo.toml");
+        let manifest = std::fs::read_to_string(path).unwrap();
+        assert!(
+            manifest.contains(&format!("name = \"beamtalk-{name}\"\n")),
+            "{name}"
+        );
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{name}");
+        let versions: Vec<&str> = manifest
+            .lines()
+            .filter(|line| {
+                line.contains("version = \"") || line.contains(" = \"0") || line.contains(" = \"1")
+            })
+            .collect();
+        assert!(versions.is_empty(), "{name}: {versions:?}");
+    }
+}
+
+/// Clippy reads one file and does not merge: what the workspace forbids, every other file forbids too.
+#[test]
+fn every_clippy_file_repeats_the_walls_of_the_workspace() {
+    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+    let common = read(root().join("clippy.toml")).unwrap();
+    let rules: Vec<&str> = common
+        .lines()
+        .filter(|line| !line.starts_with(['#', 'd', ']']))
+        .collect();
+    assert!(rules.len() > 10);
+    let mut own = 0;
+    for name in folders(&root().join("crates")) {
+        let Some(text) = read(root().join("crates").join(&name).join("clippy.toml")) else {
+            continue;
+        };
+        own += 1;
+        for rule in &rules {
+            assert!(
+                text.lines().any(|line| line == *rule),
+                "crates/{name}/clippy.toml lacks {rule}"
+            );
+        }
+    }
+    assert_eq!(own, 4, "syntax, compiler, etf and wire are pure");
+}
+
+/// An advisory may be ignored for a time, with a reason; then somebody looks again.
+#[test]
+fn ignored_advisories_are_looked_at_again() {
+    let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
+    let today = std::process::Command::new("date")
+        .arg("+%Y-%m-%d")
+        .output()
+        .unwrap();
+    let today = String::from_utf8(today.stdout).unwrap();
+    for line in text.lines().filter(|line| line.contains("RUSTSEC-")) {
+        let (_, date) = line
+            .split_once("FIX-BY: ")
+            .unwrap_or_else(|| panic!("no date: {line}"));
+        let date: String = date.chars().take(10).collect();
+        assert!(date.as_str() >= today.trim(), "its time is over: {line}");
+    }
 }
 
 #[test]

@@ -2,6 +2,10 @@
 //!
 //! Every program here is a `sleep` with a number of its own, which is how it is found in `/proc`.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 #![expect(dead_code, reason = "the support module serves several test programs")]
 

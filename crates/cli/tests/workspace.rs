@@ -1,5 +1,10 @@
 //! A workspace through the real binary: its boundary, its faults, its protocol, live editing of a project.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
+
 #[path = "workspace/apart.rs"]
 mod apart;
 #[path = "workspace/boundary.rs"]

@@ -1,5 +1,9 @@
 //! `beamtalk workspace …`, `web` and `config.toml` through the real binary: output, exit codes, and what stays on disk.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "workspace_commands/cluster.rs"]

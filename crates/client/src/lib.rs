@@ -1,6 +1,11 @@
 //! A client of a workspace: connect, authenticate, send requests, receive answers and events; and the control
 //! socket of the owner.
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests set up what they look at")
+)]
+
 mod connection;
 mod control;
 mod tls;

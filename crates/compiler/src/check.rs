@@ -5,7 +5,6 @@ mod declaration;
 mod habit;
 mod instantiation;
 mod visibility;
-mod walk;
 
 use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::Diagnostic;
@@ -14,7 +13,6 @@ use crate::SourceFile;
 use crate::table::ClassTable;
 
 pub(crate) use annotation::is_primitive;
-pub(crate) use walk::{Child, each_child};
 
 /// Everything that is checked before bodies are resolved.
 pub(crate) fn file(file: &SourceFile, table: &ClassTable, diagnostics: &mut Vec<Diagnostic>) {

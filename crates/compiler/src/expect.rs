@@ -3,6 +3,7 @@
 use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Edit};
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk::{self, Part};
 use ecow::{EcoString, eco_format};
 
 use crate::SourceFile;
@@ -173,27 +174,25 @@ fn statements(out: &mut Vec<Directive>, body: &[ast::Statement]) {
 }
 
 fn expression(out: &mut Vec<Directive>, node: &ast::Expression) {
-    crate::check::each_child(node, &mut |child| match child {
-        crate::check::Child::Expression(inner) => expression(out, inner),
-        crate::check::Child::Statements(body) => statements(out, body),
+    walk::parts(node, &mut |part| match part {
+        Part::Expression(inner) => expression(out, inner),
+        Part::Statements(body) => statements(out, body),
+        _ => {}
     });
 }
 
 /// Does a message, a class or an annotation stand in it?
 fn has_types(node: &ast::Expression) -> bool {
-    let mut found = matches!(
-        node.kind,
-        ExpressionKind::Send(_)
-            | ExpressionKind::Cascade { .. }
-            | ExpressionKind::Match { .. }
-            | ExpressionKind::ClassName(_)
-            | ExpressionKind::Assign { .. }
-    );
-    crate::check::each_child(node, &mut |child| match child {
-        crate::check::Child::Expression(inner) => found |= has_types(inner),
-        crate::check::Child::Statements(body) => {
-            found |= body.iter().any(|statement| has_types(&statement.expression));
-        }
+    let mut found = false;
+    walk::all(node, &mut |node| {
+        found |= matches!(
+            node.kind,
+            ExpressionKind::Send(_)
+                | ExpressionKind::Cascade { .. }
+                | ExpressionKind::Match { .. }
+                | ExpressionKind::ClassName(_)
+                | ExpressionKind::Assign { .. }
+        );
     });
     found
 }

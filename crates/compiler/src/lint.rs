@@ -15,12 +15,11 @@ mod strings;
 use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::Diagnostic;
 
-use crate::check::{Child, each_child};
 use crate::table::ClassTable;
 use crate::{SourceFile, check, complete, definitions, expect, packages};
 use beamtalk_syntax::span::LineIndex;
+use beamtalk_syntax::walk;
 
-pub(crate) use blocks::names as pattern_names;
 pub use fix::fix;
 pub use native::{Native, lint_native};
 
@@ -91,16 +90,8 @@ fn methods(unit: &ast::Unit) -> Vec<Method<'_>> {
 /// Calls `visit` on every expression below the statements, outer ones first.
 fn each_expression<'a>(body: &'a [ast::Statement], visit: &mut dyn FnMut(&'a ast::Expression)) {
     for statement in body {
-        expression(&statement.expression, visit);
+        walk::all(&statement.expression, visit);
     }
-}
-
-fn expression<'a>(node: &'a ast::Expression, visit: &mut dyn FnMut(&'a ast::Expression)) {
-    visit(node);
-    each_child(node, &mut |child| match child {
-        Child::Expression(inner) => expression(inner, visit),
-        Child::Statements(body) => each_expression(body, visit),
-    });
 }
 
 /// Calls `visit` on the statements of a body and of every block in it.

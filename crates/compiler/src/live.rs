@@ -13,9 +13,9 @@ use beamtalk_syntax::definitions::{
 };
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::{LineIndex, Span};
+use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
-use crate::check::{Child, each_child};
 use crate::class::Module;
 use crate::names;
 use crate::table::{ClassTable, Origin};
@@ -413,19 +413,15 @@ fn statements_send_to_self(statements: &[ast::Statement], selector: &str) -> boo
 }
 
 fn sends_to_self(node: &ast::Expression, selector: &str) -> bool {
-    let mut found = match &node.kind {
-        ExpressionKind::Send(send) => is_self(&send.receiver) && send.message.selector == selector,
-        ExpressionKind::Cascade { receiver, messages } => {
-            is_self(receiver) && messages.iter().any(|message| message.selector == selector)
-        }
-        _ => false,
-    };
-    each_child(node, &mut |child| {
-        found = found
-            || match child {
-                Child::Expression(inner) => sends_to_self(inner, selector),
-                Child::Statements(statements) => statements_send_to_self(statements, selector),
-            };
+    let mut found = false;
+    walk::all(node, &mut |node| {
+        found |= match &node.kind {
+            ExpressionKind::Send(send) => is_self(&send.receiver) && send.message.selector == selector,
+            ExpressionKind::Cascade { receiver, messages } => {
+                is_self(receiver) && messages.iter().any(|message| message.selector == selector)
+            }
+            _ => false,
+        };
     });
     found
 }

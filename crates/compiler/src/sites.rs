@@ -5,9 +5,8 @@
 use beamtalk_etf::Term;
 use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::span::{LineIndex, Span};
+use beamtalk_syntax::walk;
 use ecow::EcoString;
-
-use crate::check::{Child, each_child};
 
 /// The sites of a method as a list of `{send | self_send | class | read | write | announce, Name, Line}` and
 /// `{erlang, Module, Function, Arity, Line}`.
@@ -62,10 +61,7 @@ impl Collector<'_> {
             }
             _ => {}
         }
-        each_child(node, &mut |child| match child {
-            Child::Expression(inner) => self.expression(inner),
-            Child::Statements(body) => self.statements(body),
-        });
+        walk::inner(node, &mut |inner| self.expression(inner));
     }
 
     fn message(&mut self, receiver: &ast::Expression, message: &ast::Message) {

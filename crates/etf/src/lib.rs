@@ -1,5 +1,7 @@
 //! Erlang external term format: terms as data, encoding, decoding with limits. No I/O.
 
+#![deny(clippy::indexing_slicing)]
+
 mod decode;
 mod encode;
 pub mod read;

@@ -343,6 +343,7 @@ pub(crate) fn short(status: u16, headers: &[(&'static str, &str)], body: String)
 }
 
 /// Bind an address, ready to accept.
+#[expect(clippy::disallowed_methods, reason = "the events of the loop")]
 pub(crate) async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address).await?;
     let local = listener.local_addr()?;

@@ -5,6 +5,11 @@
 //! feeds the core and performs its effects. The command line and, later, a hosting workspace
 //! start the shell with [`run`] and talk to it through its control socket.
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests set up what they look at")
+)]
+
 pub mod config;
 pub mod control;
 pub mod core;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::Error;
 
@@ -119,10 +119,9 @@ fn read_version(program: &Path) -> Option<String> {
 }
 
 fn ask_version(program: &Path) -> Result<String, Error> {
-    let output = Command::new(program)
+    let output = beamtalk_process::asked(program)
         .args(["-noshell", "-noinput", "-boot", "start_clean", "-eval"])
         .arg("io:put_chars(erlang:system_info(otp_release)), halt().")
-        .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
         .map_err(|cause| Error::ErlangBroken {

@@ -53,6 +53,7 @@ fn add_flags(command: &mut Command, runtime: &Runtime) {
 
 /// The program of `beamtalk run`: standard streams are the caller's, the job is in a file the node
 /// removes once it has read it.
+#[expect(clippy::disallowed_methods, reason = "the program has the caller's streams")]
 pub fn script_command(erlang: &Erlang, runtime: &Runtime, job: &Path) -> Command {
     let mut command = Command::new(erlang.program());
     // An interrupt ends the program.
@@ -65,6 +66,7 @@ pub fn script_command(erlang: &Erlang, runtime: &Runtime, job: &Path) -> Command
 
 /// A worker: requests on descriptor 0, replies on descriptor 3. The shell moves the reply pipe away
 /// from standard output, so that nothing a program prints can damage a frame.
+#[expect(clippy::disallowed_methods, reason = "a node is held by its pipe")]
 pub(crate) fn worker_command(erlang: &Erlang, runtime: &Runtime) -> Command {
     let mut command = Command::new("/bin/sh");
     command
@@ -80,6 +82,7 @@ pub(crate) fn worker_command(erlang: &Erlang, runtime: &Runtime) -> Command {
 
 /// The node of a workspace: frames come on descriptor 3 and go to descriptor 4, so that nothing a program
 /// prints can damage one; standard output and error are the log.
+#[expect(clippy::disallowed_methods, reason = "a node is held by its pipe")]
 pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &NodeOptions) -> Command {
     let mut command = Command::new("/bin/sh");
     command
@@ -129,6 +132,7 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
 
 /// A printer: one request on descriptor 0, its answer on descriptor 3. It starts nothing of the runtime, and a heap that
 /// grows too large ends it.
+#[expect(clippy::disallowed_methods, reason = "a node is held by its pipe")]
 pub(crate) fn printer_command(erlang: &Erlang, runtime: &Runtime, heap_words: u64) -> Command {
     let mut command = Command::new("/bin/sh");
     command

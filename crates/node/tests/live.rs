@@ -1,5 +1,9 @@
 //! Real nodes behind a `NodeLink`.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "live/boundary.rs"]

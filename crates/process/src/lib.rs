@@ -3,11 +3,15 @@
 //! This is the only crate that starts programs. A [`Spec`] says what to run. [`Keepers::spawn`]
 //! starts it below a keeper, which ends everything the program ever made, whatever that did to
 //! its group, session or environment, and also when this process is killed. [`spawn`] is the
-//! plain way: a process group of its own, which [`Child::stop`] ends. [`LineSplitter`] turns bytes
+//! plain way: a process group of its own, which [`Child::stop`] ends. [`asked`] is for a program
+//! that answers and ends. [`LineSplitter`] turns bytes
 //! into lines the way a terminal shows them.
 //!
 //! It knows nothing of what the programs are for: no restart policy, no labels, no state.
 
+#![expect(clippy::disallowed_methods, reason = "the one crate that starts programs")]
+
+mod asked;
 mod child;
 mod detached;
 mod error;
@@ -20,6 +24,7 @@ mod members;
 mod sentry;
 mod wire;
 
+pub use asked::asked;
 pub use child::{Child, Spec, Stdin, Stop, find_program, spawn};
 pub use detached::{Detached, detached_with_mark, spawn_detached};
 pub use error::Error;

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use beamtalk_storage::StateDirectory;
 
@@ -226,7 +226,7 @@ impl Mirror {
 
     /// `git` on this mirror, with nothing of the caller's own repository and nobody to ask.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = beamtalk_process::asked("git");
         for name in FOREIGN {
             command.env_remove(name);
         }
@@ -249,8 +249,7 @@ impl Mirror {
             .env("GIT_TERMINAL_PROMPT", "0")
             // Set and empty: no program is asked, not even the one for ssh.
             .env("GIT_ASKPASS", "")
-            .env("SSH_ASKPASS_REQUIRE", "never")
-            .stdin(Stdio::null());
+            .env("SSH_ASKPASS_REQUIRE", "never");
         if std::env::var_os("GIT_SSH_COMMAND").is_none() && std::env::var_os("GIT_SSH").is_none() {
             command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
         }

@@ -6,6 +6,11 @@
 //!
 //! Start at [`StateDirectory::open`], go on to [`WorkspaceDirectory`] and [`RunDirectory`].
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests set up what they look at")
+)]
+
 mod directory;
 mod error;
 mod id;

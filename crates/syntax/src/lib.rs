@@ -12,6 +12,7 @@ pub mod diagnostic;
 pub mod diff;
 pub mod layout;
 pub mod span;
+pub mod walk;
 
 mod dump;
 mod format;

@@ -1,5 +1,6 @@
 //! The checks of the fuzz target on a fixed set of broken requests.
 
+#![expect(clippy::disallowed_methods, reason = "the seeds are files")]
 #![expect(unreachable_pub, reason = "shared with the fuzz targets")]
 
 #[path = "../../../fuzz/checks/mutate.rs"]

@@ -260,6 +260,7 @@ pub struct Gate {
 
 impl Gate {
     /// Bind the listeners and serve the control socket.
+    #[expect(clippy::disallowed_methods, reason = "the gate listens")]
     pub async fn open(
         config: GateConfig,
         credentials: Credentials,
@@ -375,6 +376,7 @@ fn is_local_entrance(address: IpAddr, is_tls: bool) -> bool {
 }
 
 /// A listener for this machine: under the same number where it is free, so that one is all there is to remember.
+#[expect(clippy::disallowed_methods, reason = "the gate listens")]
 async fn bind_locally(port: u16) -> Result<(TcpListener, SocketAddr), GateError> {
     let candidates = [
         SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),

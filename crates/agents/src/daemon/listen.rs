@@ -29,6 +29,7 @@ pub(crate) enum Entrance {
 
 /// Listen in `directory`. A socket that is there already is replaced, so that whoever sees the
 /// directory sees the new one.
+#[expect(clippy::disallowed_methods, reason = "the socket on which the tree is served")]
 pub(super) fn bind(directory: impl AsFd) -> std::io::Result<UnixListener> {
     // Through the descriptor: short whatever the path, and free of links.
     let temporary = format!("/proc/self/fd/{}/{TEMPORARY}", directory.as_fd().as_raw_fd());

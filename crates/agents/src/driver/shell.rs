@@ -23,6 +23,7 @@ pub(super) struct Shell {
 }
 
 impl Shell {
+    #[expect(clippy::disallowed_methods, reason = "the shell holds a descriptor of ours")]
     pub(super) fn start() -> io::Result<Self> {
         // Inherited by the shell on purpose: statuses travel beside the terminal.
         let (read, write): (OwnedFd, OwnedFd) = rustix::pipe::pipe()?;
@@ -59,6 +60,7 @@ impl Shell {
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the shell, asked")]
     pub(super) fn run(&mut self, prompt: &str) -> io::Result<Outcome> {
         files::replace_quickly(&self.script, format!("{prompt}\n").as_bytes())?;
         // A syntax error would end the shell; look first.

@@ -253,6 +253,7 @@ fn open(launch: &Launch, kernel: Kernel) -> Vec<String> {
 }
 
 /// The shared libraries of a program, as its loader lists them.
+#[expect(clippy::disallowed_methods, reason = "the loader, asked")]
 fn libraries(program: &Path) -> Vec<String> {
     let output = std::process::Command::new("ldd")
         .arg(program)

@@ -309,6 +309,7 @@ fn unknown(topic: &str, selector: Option<&str>) -> Fault {
 }
 
 /// Print a page, through the pager on a terminal.
+#[expect(clippy::disallowed_methods, reason = "the pager has the terminal")]
 fn show(terminal: &mut Terminal, topic: &str, text: &str) -> anyhow::Result<Exit> {
     if terminal.is_json() {
         terminal.print(serde_json::json!({"topic": topic, "markdown": text}))?;

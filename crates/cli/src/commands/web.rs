@@ -1,7 +1,7 @@
 //! `beamtalk web`: open the workspace in a browser. The one-time token goes through a private file, so that it appears
 //! in no process list and no history of addresses.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use beamtalk_storage::SessionName;
 use serde_json::json;
@@ -63,9 +63,8 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     } else {
         "xdg-open"
     };
-    let opened = Command::new(opener)
+    let opened = beamtalk_process::asked(opener)
         .arg(&file)
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();

@@ -3,6 +3,7 @@
 use beamtalk_syntax::ast::{self, ExpressionKind, SlotKeyword, TypeKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
 use super::Checker;
@@ -11,30 +12,14 @@ use crate::codes;
 impl Checker<'_> {
     /// `Self` says what a method answers; a parameter of that type would promise what a subclass cannot keep.
     pub(super) fn self_as_parameter(&mut self, annotation: &ast::Type) {
-        match &annotation.kind {
-            TypeKind::SelfType => {
-                let message = "`Self` cannot be used as a parameter type";
-                self.diagnostics.push(
-                    Diagnostic::error(codes::SELF_PARAMETER, annotation.span, message)
-                        .with_hint("Name the class instead."),
-                );
-            }
-            TypeKind::Named { arguments, .. } => {
-                arguments
-                    .iter()
-                    .for_each(|argument| self.self_as_parameter(argument));
-            }
-            TypeKind::Union(members) | TypeKind::Intersection(members) | TypeKind::Difference(members) => {
-                members.iter().for_each(|member| self.self_as_parameter(member));
-            }
-            TypeKind::ClassOf(_)
-            | TypeKind::SelfClass
-            | TypeKind::Symbol(_)
-            | TypeKind::Nil
-            | TypeKind::True
-            | TypeKind::False
-            | TypeKind::Error => {}
+        if matches!(annotation.kind, TypeKind::SelfType) {
+            let message = "`Self` cannot be used as a parameter type";
+            self.diagnostics.push(
+                Diagnostic::error(codes::SELF_PARAMETER, annotation.span, message)
+                    .with_hint("Name the class instead."),
+            );
         }
+        walk::inner_types(annotation, &mut |inner| self.self_as_parameter(inner));
     }
 
     /// A method of a typed class says all its types, unless it is a primitive.

@@ -3,6 +3,7 @@
 use beamtalk_syntax::ast::{self, ExpressionKind, SlotKeyword, TypeKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
 use super::Checker;
@@ -365,42 +366,25 @@ impl Checker<'_> {
 
     /// Every type name must be known; single capitals are type parameters.
     fn annotation(&mut self, annotation: &ast::Type, parameters: &[&str]) {
-        match &annotation.kind {
-            TypeKind::Named { class, arguments } => {
-                let name = class.name.text.as_str();
-                let known = name.len() == 1
-                    || BUILT_IN_TYPES.contains(&name)
-                    || parameters.contains(&name)
-                    || self.table.class(name).is_some()
-                    || self.table.protocol(name).is_some()
-                    || self.table.alias(name).is_some();
-                if !known && class.package.is_none() && !self.is_library() {
-                    let nearest = suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
-                    let suffix = nearest.map(|nearest| eco_format!(" (did you mean `{nearest}`?)"));
-                    let message = eco_format!("unknown type `{name}`{}", suffix.unwrap_or_default());
-                    self.diagnostics.push(
-                        Diagnostic::warning(codes::UNKNOWN_TYPE, annotation.span, message)
-                            .with_category(Category::UnresolvedClass),
-                    );
-                }
-                arguments
-                    .iter()
-                    .for_each(|argument| self.annotation(argument, parameters));
+        if let TypeKind::Named { class, .. } = &annotation.kind {
+            let name = class.name.text.as_str();
+            let known = name.len() == 1
+                || BUILT_IN_TYPES.contains(&name)
+                || parameters.contains(&name)
+                || self.table.class(name).is_some()
+                || self.table.protocol(name).is_some()
+                || self.table.alias(name).is_some();
+            if !known && class.package.is_none() && !self.is_library() {
+                let nearest = suggest::nearest(name, self.table.class_names().map(EcoString::as_str));
+                let suffix = nearest.map(|nearest| eco_format!(" (did you mean `{nearest}`?)"));
+                let message = eco_format!("unknown type `{name}`{}", suffix.unwrap_or_default());
+                self.diagnostics.push(
+                    Diagnostic::warning(codes::UNKNOWN_TYPE, annotation.span, message)
+                        .with_category(Category::UnresolvedClass),
+                );
             }
-            TypeKind::Union(members) | TypeKind::Intersection(members) | TypeKind::Difference(members) => {
-                members
-                    .iter()
-                    .for_each(|member| self.annotation(member, parameters));
-            }
-            TypeKind::ClassOf(_)
-            | TypeKind::SelfType
-            | TypeKind::SelfClass
-            | TypeKind::Symbol(_)
-            | TypeKind::Nil
-            | TypeKind::True
-            | TypeKind::False
-            | TypeKind::Error => {}
         }
+        walk::inner_types(annotation, &mut |inner| self.annotation(inner, parameters));
     }
 
     // ---- extensions, protocols, aliases ----
@@ -487,35 +471,26 @@ impl Checker<'_> {
 
     /// Follow alias names; leaves the circle in `path` when it comes back to the first.
     fn alias_cycle(&self, definition: &ast::Type, path: &mut Vec<EcoString>) -> bool {
-        match &definition.kind {
-            TypeKind::Named { class, arguments } => {
-                let name = &class.name.text;
-                if path.first() == Some(name) {
-                    path.push(name.clone());
+        if let TypeKind::Named { class, .. } = &definition.kind {
+            let name = &class.name.text;
+            if path.first() == Some(name) {
+                path.push(name.clone());
+                return true;
+            }
+            if let Some(entry) = self.table.alias(name)
+                && !path.contains(name)
+            {
+                path.push(name.clone());
+                if self.alias_cycle(&entry.definition, path) {
                     return true;
                 }
-                if let Some(entry) = self.table.alias(name)
-                    && !path.contains(name)
-                {
-                    path.push(name.clone());
-                    if self.alias_cycle(&entry.definition, path) {
-                        return true;
-                    }
-                    path.pop();
-                }
-                arguments.iter().any(|argument| self.alias_cycle(argument, path))
+                path.pop();
             }
-            TypeKind::Union(members) | TypeKind::Intersection(members) | TypeKind::Difference(members) => {
-                members.iter().any(|member| self.alias_cycle(member, path))
-            }
-            TypeKind::ClassOf(_)
-            | TypeKind::SelfType
-            | TypeKind::SelfClass
-            | TypeKind::Symbol(_)
-            | TypeKind::Nil
-            | TypeKind::True
-            | TypeKind::False
-            | TypeKind::Error => false,
         }
+        let mut found = false;
+        walk::inner_types(definition, &mut |inner| {
+            found = found || self.alias_cycle(inner, path);
+        });
+        found
     }
 }

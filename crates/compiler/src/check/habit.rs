@@ -2,9 +2,10 @@
 
 use beamtalk_syntax::ast::{self, ExpressionKind, Target, TypeKind};
 use beamtalk_syntax::diagnostic::Diagnostic;
+use beamtalk_syntax::walk::{self, Part};
 use ecow::eco_format;
 
-use super::{Checker, Child, each_child};
+use super::Checker;
 use crate::class::setter_selector;
 use crate::codes;
 use crate::resolve::unparenthesized;
@@ -81,14 +82,7 @@ impl Checker<'_> {
                     .push(Diagnostic::warning(codes::DIRECT_ASSIGNMENT, node.span, message));
             }
         }
-        each_child(node, &mut |child| match child {
-            Child::Expression(inner) => self.direct_assignments(class, method, inner),
-            Child::Statements(body) => {
-                for statement in body {
-                    self.direct_assignments(class, method, &statement.expression);
-                }
-            }
-        });
+        walk::inner(node, &mut |inner| self.direct_assignments(class, method, inner));
     }
 
     /// The block of a timer runs in a process of its own; a synchronous send to the actor makes it wait.
@@ -104,14 +98,7 @@ impl Checker<'_> {
                 .iter()
                 .for_each(|statement| self.waiting_sends(statement));
         }
-        each_child(node, &mut |child| match child {
-            Child::Expression(inner) => self.timer_blocks(inner),
-            Child::Statements(body) => {
-                for statement in body {
-                    self.timer_blocks(&statement.expression);
-                }
-            }
-        });
+        walk::inner(node, &mut |inner| self.timer_blocks(inner));
     }
 
     fn waiting_sends(&mut self, statement: &ast::Statement) {
@@ -138,9 +125,10 @@ impl Checker<'_> {
                     .with_hint("The actor may be waiting for this very block (sync-send-in-timer-block)."),
             );
         }
-        each_child(node, &mut |child| match child {
-            Child::Expression(inner) => self.waiting_send(inner),
-            Child::Statements(body) => body.iter().for_each(|statement| self.waiting_sends(statement)),
+        walk::parts(node, &mut |part| match part {
+            Part::Expression(inner) => self.waiting_send(inner),
+            Part::Statements(body) => body.iter().for_each(|statement| self.waiting_sends(statement)),
+            _ => {}
         });
     }
 }

@@ -2,9 +2,10 @@
 
 use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
+use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
-use super::{Checker, Child, each_child};
+use super::Checker;
 use crate::codes;
 use crate::suggest;
 use crate::table::{ClassEntry, Kind, Origin};
@@ -25,10 +26,7 @@ impl Checker<'_> {
                 .iter()
                 .for_each(|message| self.class_send(class, message));
         }
-        each_child(expression, &mut |child| match child {
-            Child::Expression(inner) => self.sends(inner),
-            Child::Statements(body) => self.bodies(body),
-        });
+        walk::inner(expression, &mut |inner| self.sends(inner));
     }
 
     fn class_send(&mut self, class: &ast::ClassRef, message: &ast::Message) {

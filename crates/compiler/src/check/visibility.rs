@@ -1,7 +1,8 @@
 //! What a package keeps to itself must not show in what it offers (language reference 14.3).
 
-use beamtalk_syntax::ast::{self, TypeKind};
+use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::walk::{self, Part};
 use ecow::{EcoString, eco_format};
 
 use super::Checker;
@@ -78,25 +79,12 @@ impl Checker<'_> {
                 );
             }
         };
-        match &annotation.kind {
-            TypeKind::Named { class, arguments } => {
+        walk::type_parts(annotation, &mut |part| {
+            if let Part::Class(class) = part {
                 report(&class.name.text);
-                arguments
-                    .iter()
-                    .for_each(|argument| self.exposed_in(argument, place));
             }
-            TypeKind::ClassOf(class) => report(&class.name.text),
-            TypeKind::Union(members) | TypeKind::Intersection(members) | TypeKind::Difference(members) => {
-                members.iter().for_each(|member| self.exposed_in(member, place));
-            }
-            TypeKind::SelfType
-            | TypeKind::SelfClass
-            | TypeKind::Symbol(_)
-            | TypeKind::Nil
-            | TypeKind::True
-            | TypeKind::False
-            | TypeKind::Error => {}
-        }
+        });
+        walk::inner_types(annotation, &mut |inner| self.exposed_in(inner, place));
     }
 
     /// A class or alias that this file's package keeps to itself; those of others cannot be named at all.

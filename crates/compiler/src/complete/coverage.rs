@@ -4,12 +4,12 @@
 
 use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Item, Target, TypeKind};
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk;
 use ecow::EcoString;
 
 use super::cursor::Scope;
 use super::describe::{Classes, Known, Result as Answer, Side};
 use crate::SourceFile;
-use crate::check::{Child, each_child};
 use crate::resolve::unparenthesized;
 use crate::table::ClassTable;
 
@@ -156,10 +156,7 @@ impl<'a> Count<'a> {
                 self.scope.locals.truncate(depth);
             }
             ExpressionKind::Primitive { .. } | ExpressionKind::Error | ExpressionKind::Super => return,
-            _ => each_child(node, &mut |child| match child {
-                Child::Expression(inner) => self.expression(inner),
-                Child::Statements(body) => self.statements(body),
-            }),
+            _ => walk::inner(node, &mut |inner| self.expression(inner)),
         }
         let known = self.classes.infer(node, &self.scope);
         if let ExpressionKind::Assign {

@@ -4,11 +4,11 @@ use beamtalk_syntax::ast::{
     self, ClassRef, Expression, ExpressionKind, Item, Message, Name, Statement, Target, Unit,
 };
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk::{self, Part};
 use ecow::EcoString;
 
 use super::Binding;
 use super::describe::{Classes, Known};
-use crate::check::{Child, each_child};
 
 /// What stands at the offset.
 pub(super) enum Site<'a> {
@@ -228,12 +228,12 @@ impl<'a> Search<'a> {
 
     fn children(&mut self, node: &'a Expression) -> Option<Found<'a>> {
         let mut found = None;
-        each_child(node, &mut |child| {
+        walk::parts(node, &mut |part| {
             if found.is_none() {
-                found = match child {
-                    Child::Expression(inner) if self.is_in(inner.span) => self.expression(inner),
-                    Child::Expression(_) => None,
-                    Child::Statements(statements) => self.statements(statements),
+                found = match part {
+                    Part::Expression(inner) if self.is_in(inner.span) => self.expression(inner),
+                    Part::Statements(statements) => self.statements(statements),
+                    _ => None,
                 };
             }
         });

@@ -5,15 +5,14 @@
 
 use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Item, Message, Parameter, Statement, Target};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::walk::{self, Part};
 use ecow::{EcoString, eco_format};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Scope;
 use super::describe::{Classes, Known, Side};
 use crate::SourceFile;
-use crate::check::{Child, each_child};
 use crate::codes;
-use crate::lint::pattern_names;
 use crate::resolve::unparenthesized;
 use crate::table::{ClassTable, Kind, Origin};
 
@@ -123,11 +122,12 @@ impl Walker<'_, '_> {
             ExpressionKind::Cascade { messages, .. } => is_kept(messages),
             _ => false,
         };
-        each_child(node, &mut |child| {
+        walk::parts(node, &mut |part| {
             found = found
-                || match child {
-                    Child::Expression(inner) => self.has_message_to_look_at(inner),
-                    Child::Statements(body) => body.iter().any(|statement| self.is_looked_at(statement)),
+                || match part {
+                    Part::Expression(inner) => self.has_message_to_look_at(inner),
+                    Part::Statements(body) => body.iter().any(|statement| self.is_looked_at(statement)),
+                    _ => false,
                 };
         });
         found
@@ -141,18 +141,11 @@ impl Walker<'_, '_> {
         if let ExpressionKind::Assign { target, .. } = &node.kind {
             match target {
                 Target::Variable(name) => self.count(&name.text),
-                Target::Pattern(pattern) => pattern_names(pattern, &mut |name| self.count(name)),
+                Target::Pattern(pattern) => walk::bound_names(pattern, &mut |name| self.count(name)),
                 Target::Field(_) => {}
             }
         }
-        each_child(node, &mut |child| match child {
-            Child::Expression(inner) => self.count_assignments(inner),
-            Child::Statements(body) => {
-                for statement in body {
-                    self.count_assignments(&statement.expression);
-                }
-            }
-        });
+        walk::inner(node, &mut |inner| self.count_assignments(inner));
     }
 
     fn parameters(&mut self, parameters: &[Parameter]) {
@@ -195,7 +188,7 @@ impl Walker<'_, '_> {
                 for arm in arms {
                     let depth = self.scope.locals.len();
                     let locals = &mut self.scope.locals;
-                    pattern_names(&arm.pattern, &mut |name| locals.push((name.clone(), None)));
+                    walk::bound_names(&arm.pattern, &mut |name| locals.push((name.clone(), None)));
                     arm.guard.iter().for_each(|guard| self.expression(guard));
                     self.expression(&arm.body);
                     self.scope.locals.truncate(depth);
@@ -206,9 +199,10 @@ impl Walker<'_, '_> {
             ExpressionKind::Cascade { receiver, messages } => self.sent(receiver, messages),
             _ => {}
         }
-        each_child(node, &mut |child| match child {
-            Child::Expression(inner) => self.expression(inner),
-            Child::Statements(body) => self.statements(body),
+        walk::parts(node, &mut |part| match part {
+            Part::Expression(inner) => self.expression(inner),
+            Part::Statements(body) => self.statements(body),
+            _ => {}
         });
         if let ExpressionKind::Assign {
             target: Target::Variable(name),

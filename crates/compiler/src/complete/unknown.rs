@@ -5,11 +5,11 @@
 
 use beamtalk_syntax::ast::{Expression, ExpressionKind, Item, Message, Statement};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
+use beamtalk_syntax::walk;
 use ecow::eco_format;
 
 use super::describe::{Classes, Known, Side};
 use crate::SourceFile;
-use crate::check::{Child, each_child};
 use crate::class::is_closed;
 use crate::codes;
 use crate::resolve::unparenthesized;
@@ -55,10 +55,7 @@ impl Finder<'_, '_> {
             ExpressionKind::Cascade { receiver, messages } => self.check(receiver, messages),
             _ => {}
         }
-        each_child(node, &mut |child| match child {
-            Child::Expression(inner) => self.expression(inner),
-            Child::Statements(body) => self.statements(body),
-        });
+        walk::inner(node, &mut |inner| self.expression(inner));
     }
 
     fn check(&mut self, receiver: &Expression, messages: &[Message]) {

@@ -4,13 +4,13 @@
 //! to an outer variable in a block that runs in another process. In an actor such a block may be waiting for a slot
 //! to be meant, so the rule speaks of value classes only.
 
-use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Pattern, PatternKind, Target};
+use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Target};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
 use super::{Linter, Method};
-use crate::check::{Child, each_child};
 use crate::codes;
 use crate::table::Kind;
 
@@ -88,7 +88,7 @@ impl Walk<'_> {
                 match target {
                     Target::Variable(name) => self.assign(&name.text, Some(name.span)),
                     Target::Pattern(pattern) => {
-                        names(pattern, &mut |name| self.assign(name, None));
+                        walk::bound_names(pattern, &mut |name| self.assign(name, None));
                     }
                     Target::Field(_) => {}
                 }
@@ -109,16 +109,13 @@ impl Walk<'_> {
                     self.arm(arm);
                 }
             }
-            _ => each_child(node, &mut |child| match child {
-                Child::Expression(inner) => self.expression(inner),
-                Child::Statements(body) => self.statements(body),
-            }),
+            _ => walk::inner(node, &mut |inner| self.expression(inner)),
         }
     }
 
     fn arm(&mut self, arm: &ast::Arm) {
         let mut bound = Vec::new();
-        names(&arm.pattern, &mut |name| bound.push(name.clone()));
+        walk::bound_names(&arm.pattern, &mut |name| bound.push(name.clone()));
         self.scopes.push(Scope::of(bound.iter(), Place::Arm));
         arm.guard.iter().for_each(|guard| self.expression(guard));
         self.expression(&arm.body);
@@ -223,30 +220,4 @@ impl Walk<'_> {
 fn is_timer(send: &ast::Send) -> bool {
     matches!(&send.receiver.kind, ExpressionKind::ClassName(class) if class.name.text == "Timer")
         && matches!(send.message.selector.as_str(), "every:do:" | "after:do:")
-}
-
-/// Calls `visit` on the names that a pattern binds.
-pub(crate) fn names(pattern: &Pattern, visit: &mut dyn FnMut(&EcoString)) {
-    match &pattern.kind {
-        PatternKind::Variable(name) => visit(name),
-        PatternKind::Typed { name, .. } => visit(&name.text),
-        PatternKind::Tuple(parts) => parts.iter().for_each(|part| names(part, visit)),
-        PatternKind::List { elements, rest } | PatternKind::Array { elements, rest } => {
-            elements.iter().for_each(|part| names(part, visit));
-            rest.iter().for_each(|name| visit(&name.text));
-        }
-        PatternKind::Dictionary(pairs) => pairs.iter().for_each(|(_, part)| names(part, visit)),
-        PatternKind::ResultOk(inner) | PatternKind::ResultError(inner) => names(inner, visit),
-        PatternKind::Binary(segments) => segments.iter().for_each(|segment| visit(&segment.name.text)),
-        PatternKind::Wildcard
-        | PatternKind::Integer(_)
-        | PatternKind::Float(_)
-        | PatternKind::Character(_)
-        | PatternKind::String(_)
-        | PatternKind::Symbol(_)
-        | PatternKind::Nil
-        | PatternKind::True
-        | PatternKind::False
-        | PatternKind::Error => {}
-    }
 }

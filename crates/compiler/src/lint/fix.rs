@@ -2,8 +2,9 @@
 //!
 //! Every other byte stays. The result is taken only if it parses to the same tree apart from what the fixes remove.
 
-use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Item, StringPart};
+use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Item};
 use beamtalk_syntax::diagnostic::{Diagnostic, Edit, Severity};
+use beamtalk_syntax::walk::{self, PartMut};
 use beamtalk_syntax::{dump, parse_file};
 
 /// The text with all fixes of these findings applied, and how many they are. `None` when there is nothing to fix, or
@@ -101,67 +102,23 @@ fn expression(node: &mut Expression) {
             },
         );
     }
-    match &mut node.kind {
-        ExpressionKind::String(parts) => {
-            for part in parts {
-                if let StringPart::Interpolation(value) = part {
-                    expression(value);
+    // `([..])` as the body of an arm is the block, `[..]` its statements: they are not the same.
+    if let ExpressionKind::Match { value, arms, .. } = &mut node.kind {
+        expression(value);
+        for arm in arms {
+            arm.guard.iter_mut().for_each(expression);
+            match &mut arm.body.kind {
+                ExpressionKind::Parenthesized(inner) if matches!(inner.kind, ExpressionKind::Block(_)) => {
+                    expression(inner);
                 }
+                _ => expression(&mut arm.body),
             }
         }
-        ExpressionKind::ForeignField { object, .. } => expression(object),
-        ExpressionKind::List { elements, tail } => {
-            elements.iter_mut().for_each(expression);
-            tail.iter_mut().for_each(|tail| expression(tail));
-        }
-        ExpressionKind::Array(elements) => elements.iter_mut().for_each(expression),
-        ExpressionKind::Dictionary(pairs) => {
-            for (key, value) in pairs {
-                expression(key);
-                expression(value);
-            }
-        }
-        ExpressionKind::Block(block) => statements(&mut block.body),
-        ExpressionKind::Send(send) => {
-            expression(&mut send.receiver);
-            send.message.arguments.iter_mut().for_each(expression);
-        }
-        ExpressionKind::Cascade { receiver, messages } => {
-            expression(receiver);
-            for message in messages {
-                message.arguments.iter_mut().for_each(expression);
-            }
-        }
-        ExpressionKind::Match { value, arms, .. } => {
-            expression(value);
-            for arm in arms {
-                arm.guard.iter_mut().for_each(expression);
-                // `([..])` as the body of an arm is the block, `[..]` its statements: they are not the same.
-                match &mut arm.body.kind {
-                    ExpressionKind::Parenthesized(inner)
-                        if matches!(inner.kind, ExpressionKind::Block(_)) =>
-                    {
-                        expression(inner);
-                    }
-                    _ => expression(&mut arm.body),
-                }
-            }
-        }
-        ExpressionKind::Assign { value, .. } | ExpressionKind::Return(value) => expression(value),
-        ExpressionKind::Integer(_)
-        | ExpressionKind::Float(_)
-        | ExpressionKind::Character(_)
-        | ExpressionKind::Symbol(_)
-        | ExpressionKind::Nil
-        | ExpressionKind::True
-        | ExpressionKind::False
-        | ExpressionKind::Variable(_)
-        | ExpressionKind::ClassName(_)
-        | ExpressionKind::SelfReference
-        | ExpressionKind::Super
-        | ExpressionKind::Field(_)
-        | ExpressionKind::Parenthesized(_)
-        | ExpressionKind::Primitive { .. }
-        | ExpressionKind::Error => {}
+        return;
     }
+    walk::parts_mut(node, &mut |part| match part {
+        PartMut::Expression(inner) => expression(inner),
+        PartMut::Statements(body) => statements(body),
+        _ => {}
+    });
 }

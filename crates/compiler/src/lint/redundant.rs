@@ -4,6 +4,7 @@ use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Message, StringPart
 use beamtalk_syntax::diagnostic::{Diagnostic, Edit};
 use beamtalk_syntax::precedence;
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk;
 
 use super::each_body;
 use crate::SourceFile;
@@ -202,21 +203,8 @@ impl Finder<'_> {
             ExpressionKind::Assign { value, .. } | ExpressionKind::Return(value) => {
                 self.expression(value, ASSIGNMENT);
             }
-            ExpressionKind::ForeignField { object, .. } => self.inside(object),
-            ExpressionKind::Integer(_)
-            | ExpressionKind::Float(_)
-            | ExpressionKind::Character(_)
-            | ExpressionKind::Symbol(_)
-            | ExpressionKind::Nil
-            | ExpressionKind::True
-            | ExpressionKind::False
-            | ExpressionKind::Variable(_)
-            | ExpressionKind::ClassName(_)
-            | ExpressionKind::SelfReference
-            | ExpressionKind::Super
-            | ExpressionKind::Field(_)
-            | ExpressionKind::Primitive { .. }
-            | ExpressionKind::Error => {}
+            // Where nothing is known about the place, the parentheses stay.
+            _ => walk::inner(node, &mut |inner| self.inside(inner)),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use beamtalk_syntax::ast::{self, Expression, ExpressionKind, StringPart, Target, TypeKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::walk;
 use ecow::{EcoString, eco_format};
 
-use super::{Linter, Method, each_body, each_expression, expression};
+use super::{Linter, Method, each_body, each_expression};
 use crate::class::is_test_case;
 use crate::codes;
 use crate::resolve::unparenthesized;
@@ -58,7 +59,7 @@ fn cascade_receiver(
     };
     let mut assigns = false;
     for argument in &send.message.arguments {
-        expression(argument, &mut |node| {
+        walk::all(argument, &mut |node| {
             assigns |= matches!(&node.kind, ExpressionKind::Assign { target: Target::Variable(name), .. } if name.text == receiver)
                 || matches!(
                     &node.kind,

@@ -1,10 +1,10 @@
 //! Every class name of a tree.
 
 use beamtalk_syntax::ast::{
-    Block, Class, Expression, ExpressionKind, Head, Item, Message, Method, Pattern, PatternKind, Protocol,
-    Statement, StringPart, Target, Type, TypeKind, TypeParameter, Unit,
+    Class, Expression, Head, Item, Method, Protocol, Statement, Type, TypeParameter, Unit,
 };
 use beamtalk_syntax::diagnostic::Diagnostic;
+use beamtalk_syntax::walk::{self, PartMut};
 
 use super::View;
 
@@ -25,7 +25,7 @@ impl View<'_> {
                     self.class(&mut extension.target, found);
                     self.method(&mut extension.method, found);
                 }
-                Item::Statement(statement) => self.statement(statement, found),
+                Item::Statement(statement) => self.expression(&mut statement.expression, found),
             }
         }
     }
@@ -90,155 +90,29 @@ impl View<'_> {
     }
 
     fn annotation(&self, annotation: &mut Type, found: &mut Found) {
-        match &mut annotation.kind {
-            TypeKind::Named { class, arguments } => {
-                self.class(class, found);
-                self.annotations(arguments, found);
-            }
-            TypeKind::ClassOf(class) => self.class(class, found),
-            TypeKind::Union(types) | TypeKind::Intersection(types) | TypeKind::Difference(types) => {
-                self.annotations(types, found);
-            }
-            TypeKind::SelfType
-            | TypeKind::SelfClass
-            | TypeKind::Symbol(_)
-            | TypeKind::Nil
-            | TypeKind::True
-            | TypeKind::False
-            | TypeKind::Error => {}
-        }
+        walk::type_parts_mut(annotation, &mut |part| self.part(part, found));
     }
 
     fn statements(&self, statements: &mut [Statement], found: &mut Found) {
         for statement in statements {
-            self.statement(statement, found);
-        }
-    }
-
-    fn statement(&self, statement: &mut Statement, found: &mut Found) {
-        self.expression(&mut statement.expression, found);
-    }
-
-    fn expressions<'a>(&self, expressions: impl IntoIterator<Item = &'a mut Expression>, found: &mut Found) {
-        for expression in expressions {
-            self.expression(expression, found);
+            self.expression(&mut statement.expression, found);
         }
     }
 
     fn expression(&self, expression: &mut Expression, found: &mut Found) {
-        match &mut expression.kind {
-            ExpressionKind::ClassName(class) => self.class(class, found),
-            ExpressionKind::String(parts) => {
-                for part in parts {
-                    if let StringPart::Interpolation(inner) = part {
-                        self.expression(inner, found);
-                    }
-                }
-            }
-            ExpressionKind::ForeignField { object: inner, .. }
-            | ExpressionKind::Return(inner)
-            | ExpressionKind::Parenthesized(inner) => self.expression(inner, found),
-            ExpressionKind::List { elements, tail } => {
-                self.expressions(elements, found);
-                if let Some(tail) = tail {
-                    self.expression(tail, found);
-                }
-            }
-            ExpressionKind::Array(elements) => self.expressions(elements, found),
-            ExpressionKind::Dictionary(pairs) => {
-                for (key, value) in pairs {
-                    self.expression(key, found);
-                    self.expression(value, found);
-                }
-            }
-            ExpressionKind::Block(block) => self.block(block, found),
-            ExpressionKind::Send(send) => {
-                self.expression(&mut send.receiver, found);
-                self.message(&mut send.message, found);
-            }
-            ExpressionKind::Cascade { receiver, messages } => {
-                self.expression(receiver, found);
-                for message in messages {
-                    self.message(message, found);
-                }
-            }
-            ExpressionKind::Match { value, arms, .. } => {
-                self.expression(value, found);
-                for arm in arms {
-                    self.pattern(&mut arm.pattern, found);
-                    self.expressions(&mut arm.guard, found);
-                    self.expression(&mut arm.body, found);
-                }
-            }
-            ExpressionKind::Assign {
-                target,
-                annotation,
-                value,
-            } => {
-                if let Target::Pattern(pattern) = target {
-                    self.pattern(pattern, found);
-                }
-                self.annotations(annotation, found);
-                self.expression(value, found);
-            }
-            ExpressionKind::Integer(_)
-            | ExpressionKind::Float(_)
-            | ExpressionKind::Character(_)
-            | ExpressionKind::Symbol(_)
-            | ExpressionKind::Nil
-            | ExpressionKind::True
-            | ExpressionKind::False
-            | ExpressionKind::Variable(_)
-            | ExpressionKind::SelfReference
-            | ExpressionKind::Super
-            | ExpressionKind::Field(_)
-            | ExpressionKind::Primitive { .. }
-            | ExpressionKind::Error => {}
-        }
+        walk::parts_mut(expression, &mut |part| self.part(part, found));
     }
 
-    fn block(&self, block: &mut Block, found: &mut Found) {
-        for parameter in &mut block.parameters {
-            self.annotations(&mut parameter.annotation, found);
-        }
-        self.statements(&mut block.body, found);
-    }
-
-    fn message(&self, message: &mut Message, found: &mut Found) {
-        self.expressions(&mut message.arguments, found);
-    }
-
-    fn pattern(&self, pattern: &mut Pattern, found: &mut Found) {
-        match &mut pattern.kind {
-            PatternKind::Typed { class, .. } => self.class(class, found),
-            PatternKind::Tuple(elements) => self.patterns(elements, found),
-            PatternKind::List { elements, .. } | PatternKind::Array { elements, .. } => {
-                self.patterns(elements, found);
+    fn part(&self, part: PartMut<'_>, found: &mut Found) {
+        match part {
+            PartMut::Class(class) => self.class(class, found),
+            PartMut::Type(annotation) => self.annotation(annotation, found),
+            PartMut::Expression(inner) => self.expression(inner, found),
+            PartMut::Statements(body) => self.statements(body, found),
+            PartMut::Pattern(pattern) => {
+                walk::pattern_parts_mut(pattern, &mut |part| self.part(part, found));
             }
-            PatternKind::Dictionary(pairs) => {
-                for (_, value) in pairs {
-                    self.pattern(value, found);
-                }
-            }
-            PatternKind::ResultOk(inner) | PatternKind::ResultError(inner) => self.pattern(inner, found),
-            PatternKind::Wildcard
-            | PatternKind::Integer(_)
-            | PatternKind::Float(_)
-            | PatternKind::Character(_)
-            | PatternKind::String(_)
-            | PatternKind::Symbol(_)
-            | PatternKind::Nil
-            | PatternKind::True
-            | PatternKind::False
-            | PatternKind::Variable(_)
-            | PatternKind::Binary(_)
-            | PatternKind::Error => {}
-        }
-    }
-
-    fn patterns(&self, patterns: &mut [Pattern], found: &mut Found) {
-        for pattern in patterns {
-            self.pattern(pattern, found);
+            PartMut::Binding(_) => {}
         }
     }
 }

@@ -44,6 +44,7 @@ fn make_room(served: &mut Vec<Served>) {
 }
 
 /// Bind the control socket, private to the user. The lock is held, so an old socket is stale.
+#[expect(clippy::disallowed_methods, reason = "the control socket of the loop")]
 pub(crate) fn bind(state_file: &Path) -> std::io::Result<UnixListener> {
     let path = socket_path(state_file);
     if let Some(directory) = path.parent()

@@ -48,6 +48,7 @@ impl Answer {
 
 /// Make the socket: reachable by nobody else at any moment, since its directory is private and it
 /// gets its name only once its mode is set.
+#[expect(clippy::disallowed_methods, reason = "the gate listens")]
 pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     let Some(directory) = path.parent() else {

@@ -124,6 +124,7 @@ pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
+#[expect(clippy::disallowed_methods, reason = "tailscale, asked")]
 fn tailscale_address() -> Result<IpAddr, ExposureRefusal> {
     let failed = |reason: String| ExposureRefusal::Tailscale(reason);
     let output = std::process::Command::new("tailscale")

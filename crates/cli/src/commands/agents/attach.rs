@@ -10,6 +10,7 @@ use super::context::{Client, Failure};
 use crate::exit::Exit;
 
 /// The tmux command that shows the window of a session in a tmux session of its own.
+#[expect(clippy::disallowed_methods, reason = "this process becomes tmux")]
 pub(super) fn tmux_command(client: &Client, name: &str, read_only: bool) -> Result<Command, Failure> {
     let (tree, id) = client.session(name)?;
     let record: Value = serde_json::from_str(&tree.read_text(&format!("{id}/info"))?)
@@ -54,6 +55,10 @@ pub(super) fn tmux_command(client: &Client, name: &str, read_only: bool) -> Resu
     Ok(command)
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a window of the user's, which outlives this process"
+)]
 pub(super) fn attach(client: &Client, name: &str, read_only: bool, window: bool) -> Result<Exit, Failure> {
     if window {
         let terminal = std::env::var("BEAMTALK_TERMINAL").unwrap_or_else(|_| "foot".to_owned());

@@ -110,6 +110,7 @@ pub(super) fn start(client: &Client, options: &ServeArguments) -> Result<Exit, F
 }
 
 /// Start the daemon in the background and wait until it answers.
+#[expect(clippy::disallowed_methods, reason = "the daemon outlives this process")]
 fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["agents", "serve", "--background"]);
@@ -274,7 +275,7 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
     if kill_sessions {
         // Without sessions the private tmux server has nothing left to hold.
         let tmux = |words: &[&str]| {
-            Command::new("tmux")
+            beamtalk_process::asked("tmux")
                 .arg("-S")
                 .arg(Places::of(&namespace).tmux_socket())
                 .args(words)

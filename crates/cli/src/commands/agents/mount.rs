@@ -2,7 +2,6 @@
 
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::process::Command;
 
 use beamtalk_agents::{Places, Trust, connect_to};
 use rustix::mount::{MountFlags, UnmountFlags};
@@ -40,7 +39,11 @@ pub(super) fn mount(client: &Client, directory: &Path) -> Result<Exit, Failure> 
         return client.done();
     }
     let socket = Places::of(&client.living_namespace()).socket();
-    match Command::new("9pfuse").arg(socket).arg(directory).status() {
+    match beamtalk_process::asked("9pfuse")
+        .arg(socket)
+        .arg(directory)
+        .status()
+    {
         Ok(status) if status.success() => client.done(),
         Ok(status) => Err(Failure::plain(format!("9pfuse: {status}"))),
         Err(_) => Err(Failure::plain("mount: needs root or 9pfuse")),
@@ -53,7 +56,11 @@ pub(super) fn umount(client: &Client, directory: &Path) -> Result<Exit, Failure>
             .map_err(|error| Failure::plain(format!("umount: {}", std::io::Error::from(error))))?;
         return client.done();
     }
-    match Command::new("fusermount").arg("-u").arg(directory).status() {
+    match beamtalk_process::asked("fusermount")
+        .arg("-u")
+        .arg(directory)
+        .status()
+    {
         Ok(status) if status.success() => client.done(),
         _ => Err(Failure::plain("umount: needs root or fusermount")),
     }

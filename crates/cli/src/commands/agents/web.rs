@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use gate::Gate;
 
 /// Serve until interrupted.
+#[expect(clippy::disallowed_methods, reason = "the page of the agents")]
 pub(super) fn run(client: Client, port: u16) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

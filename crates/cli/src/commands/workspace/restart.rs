@@ -1,7 +1,7 @@
 //! `workspace restart`: the same flags again, and with `--clean` nothing else.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::json;
 
@@ -65,11 +65,10 @@ pub(super) fn restart(
 ///
 /// The repository's own settings could name a program to run; the one known to be run by `status` is switched off.
 fn changed_files(root: &Path) -> Option<String> {
-    let output = Command::new("git")
+    let output = beamtalk_process::asked("git")
         .args(["-c", "core.fsmonitor=false", "status", "--short"])
         .current_dir(root)
         .env("GIT_OPTIONAL_LOCKS", "0")
-        .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
         .ok()?;

@@ -1,0 +1,24 @@
+//! Programs that are asked something.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+/// A program that the caller waits for. It reads nothing: what it is asked stands in its arguments, and the terminal
+/// stays the caller's.
+pub fn asked(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+
+    #[test]
+    fn an_asked_program_reads_the_end_of_its_input_at_once() {
+        let output = asked("cat").output().expect("cat is there");
+        assert!(output.status.success());
+        assert!(output.stdout.is_empty());
+    }
+}
