@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use beamtalk_process::{Spec, Stdin};
-use beamtalk_wire::ErrorBody;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -92,7 +92,7 @@ pub(crate) async fn build(
 ) -> Result<Option<ProjectImage>, BuildFailure> {
     let failed = |message: String| BuildFailure {
         diagnostics: Vec::new(),
-        error: ErrorBody::new("load_failed", message),
+        error: ErrorBody::new(ErrorKind::LoadFailed, message),
     };
     if !root.join("beamtalk.toml").exists() {
         return Ok(None);
@@ -143,7 +143,7 @@ pub(crate) async fn build(
 fn read_outcome(text: &str) -> Result<ProjectImage, BuildFailure> {
     let mut failure = BuildFailure {
         diagnostics: Vec::new(),
-        error: ErrorBody::new("load_failed", ""),
+        error: ErrorBody::new(ErrorKind::LoadFailed, ""),
     };
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<Value>(line) else {
@@ -153,7 +153,10 @@ fn read_outcome(text: &str) -> Result<ProjectImage, BuildFailure> {
             let mut image: ProjectImage =
                 serde_json::from_value(image.clone()).map_err(|cause| BuildFailure {
                     diagnostics: Vec::new(),
-                    error: ErrorBody::new("internal_error", format!("the build's answer is broken: {cause}")),
+                    error: ErrorBody::new(
+                        ErrorKind::InternalError,
+                        format!("the build's answer is broken: {cause}"),
+                    ),
                 })?;
             let is_error = |found: &Value| found["severity"] == "error";
             image.errors = failure.diagnostics.into_iter().filter(is_error).collect();

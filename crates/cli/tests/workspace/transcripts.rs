@@ -94,7 +94,7 @@ struct Talk {
     events: Vec<Value>,
     saved: BTreeMap<String, String>,
     wanted: Map<String, Value>,
-    patterns: [(Regex, &'static str); 3],
+    patterns: [(Regex, &'static str); 4],
 }
 
 impl Talk {
@@ -114,6 +114,7 @@ impl Talk {
                     pattern(r"\d{4}-\d\d-\d\dT\d\d:?\d\d:?\d\d(\.\d+)?Z"),
                     "2000-01-01T00:00:00Z",
                 ),
+                (pattern(r"limit of \d+ ms"), "limit of 100 ms"),
                 (pattern(r"(^|[^0-9.])0\.\d+\.\d+\b"), "${1}0.1.0"),
             ],
         }
@@ -220,6 +221,7 @@ impl Talk {
                     .map(|one| self.stable(one, ""))
                     .collect()
             }
+            Value::Number(number) if is_measured(key) && number.is_f64() => json!(0.0),
             Value::Number(number) if is_measured(key) || is_clock(number) => 0.into(),
             Value::String(text) => match key {
                 "nonce" | "workspace_id" | "peer" | "erlang" | "core_erlang" => "…".into(),

@@ -6,13 +6,18 @@ use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_syntax::definitions::Outline;
-use beamtalk_wire::{ErrorBody, Request};
+use beamtalk_wire::answers::{
+    ClassInfo, Diagnostic, LoadAnswer, ReloadAnswer, Severity, SourceAnswer, SymbolInfo,
+};
+use beamtalk_wire::requests::{Info, LoadFile, LoadProject, LoadSource, Reload};
+use beamtalk_wire::{ErrorBody, ErrorKind};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::evaluate::refuse_errors;
+use super::Caller;
+use super::entries::defined;
+use super::eval::refuse_errors;
 use super::native;
-use super::{Answer, Caller, in_node};
 use crate::changes::{Conflict, Settled};
 use crate::compile::job::{Job, SourceText, TextOrigin};
 use crate::compile::{Compiled, Known};
@@ -20,8 +25,8 @@ use crate::project::{self, ProjectImage};
 use crate::terms;
 use crate::workspace::Workspace;
 
-pub(super) async fn file(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let mut path = workspace.root.join(request.text("path")?);
+pub(super) async fn file(workspace: &Rc<Workspace>, request: &LoadFile) -> Result<LoadAnswer, ErrorBody> {
+    let mut path = workspace.root.join(&request.path);
     // `../other` lies outside the project, although its text begins with the project's path.
     if path.components().any(|part| part == Component::ParentDir)
         && let Ok(real) = path.canonicalize()
@@ -35,19 +40,18 @@ pub(super) async fn file(workspace: &Rc<Workspace>, request: &Request) -> Result
             format!("there is no .bt file in {}", path.display()),
         ));
     }
-    let fields = load_files(workspace, &files).await?;
-    Ok(fields.into())
+    terms::typed(load_files(workspace, &files).await?)
 }
 
 pub(super) async fn source(
     workspace: &Rc<Workspace>,
     caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
+    request: &LoadSource,
+) -> Result<SourceAnswer, ErrorBody> {
     let job = Job::Input {
-        code: request.text("source")?.to_owned(),
+        code: request.source.clone(),
         bound: workspace.names(&caller.session),
-        file: request.optional_text("name")?.map(str::to_owned),
+        file: request.name.clone(),
         trace: false,
     };
     let compiled = workspace.compiler.run(job).await?;
@@ -58,13 +62,19 @@ pub(super) async fn source(
                 .hint("use 'eval' to run statements"),
         );
     }
-    let mut fields = install(workspace, &compiled).await?;
-    super::edit::defined(workspace, caller, &compiled, &mut fields)?;
-    Ok(fields.into())
+    let mut answer: SourceAnswer = terms::typed(install(workspace, &compiled).await?)?;
+    if let Some(defined) = defined(workspace, caller, &compiled)? {
+        answer.entries = Some(defined.entries);
+        answer.classes = defined.classes;
+    }
+    Ok(answer)
 }
 
-pub(super) async fn project(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let root = workspace.root.join(request.optional_text("path")?.unwrap_or("."));
+pub(super) async fn project(
+    workspace: &Rc<Workspace>,
+    request: &LoadProject,
+) -> Result<LoadAnswer, ErrorBody> {
+    let root = workspace.root.join(request.path.as_deref().unwrap_or("."));
     if !root.join("beamtalk.toml").is_file() {
         return Err(ErrorBody::new(
             "file_not_found",
@@ -73,9 +83,9 @@ pub(super) async fn project(workspace: &Rc<Workspace>, request: &Request) -> Res
         .hint("beamtalk new NAME makes a project"));
     }
     let changed = workspace.files_changed_on_disk().await;
-    let mut fields = load_project(workspace, &root, request.flag("force")?).await?;
+    let mut fields = load_project(workspace, &root, request.force == Some(true)).await?;
     fields.insert("disk_changed".to_owned(), changed.into());
-    if request.flag("include_tests")? {
+    if request.include_tests == Some(true) {
         let tests = sources_below(&root.join("test")).unwrap_or_default();
         if !tests.is_empty() {
             let loaded = load_files(workspace, &tests).await?;
@@ -88,7 +98,7 @@ pub(super) async fn project(workspace: &Rc<Workspace>, request: &Request) -> Res
             }
         }
     }
-    Ok(fields.into())
+    terms::typed(fields)
 }
 
 /// Build the project and load what changed since the last time.
@@ -305,7 +315,7 @@ async fn load_units(
             .call("", "load", Term::Map(arguments.collect()))
             .await
     };
-    let is_gone = |error: &ErrorBody| matches!(error.kind.as_str(), "node_down" | "node_starting");
+    let is_gone = |error: &ErrorBody| matches!(error.kind, ErrorKind::NodeDown | ErrorKind::NodeStarting);
     let error = match load(units.iter().map(|unit| unit.code.clone()).collect()).await {
         Ok(fields) => {
             let refused = Vec::new();
@@ -372,10 +382,13 @@ fn load_error(found: &Value) -> Value {
     })
 }
 
-pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
+pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<LoadAnswer, ErrorBody> {
     let files = sources_below(&workspace.root.join("test")).unwrap_or_default();
     if files.is_empty() {
-        return Ok(json!({"classes": [], "errors": [], "summary": "Reloaded 0 of 0 files"}).into());
+        return Ok(LoadAnswer {
+            summary: Some("Reloaded 0 of 0 files".to_owned()),
+            ..LoadAnswer::default()
+        });
     }
     let mut fields = load_files(workspace, &files).await?;
     let broken: BTreeSet<&str> = fields["errors"]
@@ -386,21 +399,28 @@ pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody
         .collect();
     let summary = format!("Reloaded {} of {} files", files.len() - broken.len(), files.len());
     fields.insert("summary".to_owned(), summary.into());
-    Ok(fields.into())
+    terms::typed(fields)
 }
 
-pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let class = request.text("class")?;
+pub(super) async fn reload(
+    workspace: &Rc<Workspace>,
+    Reload { class }: &Reload,
+) -> Result<ReloadAnswer, ErrorBody> {
     let path = source_file_of(workspace, class).await?;
     let before = selectors(workspace, class).await;
-    let mut fields = load_files(workspace, &[path]).await?;
+    let fields = load_files(workspace, &[path]).await?;
     let now = selectors(workspace, class).await;
     let gone: Vec<String> = before.into_iter().filter(|one| !now.contains(one)).collect();
     let findings = super::check::check_callers(workspace, class, None, &gone).await;
-    fields.insert("findings".to_owned(), findings.into());
-    fields.entry("affected_actors").or_insert_with(|| json!(0));
-    fields.entry("migration_failures").or_insert_with(|| json!([]));
-    Ok(fields.into())
+    let loaded: LoadAnswer = terms::typed(fields)?;
+    Ok(ReloadAnswer {
+        classes: loaded.classes,
+        errors: loaded.errors,
+        affected_actors: loaded.affected_actors.unwrap_or(0),
+        migration_failures: loaded.migration_failures.unwrap_or_default(),
+        findings,
+        conflicts: loaded.conflicts,
+    })
 }
 
 /// The selectors of both sides of a class.
@@ -408,27 +428,22 @@ async fn selectors(workspace: &Rc<Workspace>, class: &str) -> Vec<String> {
     let Ok(info) = class_info(workspace, class).await else {
         return Vec::new();
     };
-    let names = ["methods", "class_methods"];
-    let names = names
-        .iter()
-        .filter_map(|field| info.get(*field)?.as_array())
-        .flatten();
-    names
-        .filter_map(|name| name.as_str().map(str::to_owned))
-        .collect()
+    info.methods.into_iter().chain(info.class_methods).collect()
 }
 
 /// The file of a class of the project or of a dependency; the library has none.
 pub(super) async fn source_file_of(workspace: &Rc<Workspace>, class: &str) -> Result<PathBuf, ErrorBody> {
     let info = class_info(workspace, class).await?;
-    let text = |field: &str| info.get(field).and_then(Value::as_str);
     let project = workspace.project.borrow();
     let packages = project.as_ref().map(|image| &image.packages);
-    let root = text("package")
+    let root = info
+        .package
+        .as_deref()
         .and_then(|package| packages?.get(package))
         .map_or(&workspace.root, |package| &package.root);
-    let path = text("source")
-        .filter(|_| text("package") != Some("stdlib"))
+    let path = info
+        .source
+        .filter(|_| info.package.as_deref() != Some("stdlib"))
         .map(|file| root.join(file))
         .filter(|path| path.is_file());
     path.ok_or_else(|| {
@@ -437,38 +452,18 @@ pub(super) async fn source_file_of(workspace: &Rc<Workspace>, class: &str) -> Re
     })
 }
 
-pub(super) async fn class_info(
-    workspace: &Rc<Workspace>,
-    class: &str,
-) -> Result<Map<String, Value>, ErrorBody> {
-    let answer = workspace
-        .image
-        .call("", "info", terms::map([("symbol", Term::binary(class))]))
-        .await?;
-    let info = match answer.get("info") {
-        Some(Value::Object(info)) => info.clone(),
-        _ => answer,
+pub(super) async fn class_info(workspace: &Rc<Workspace>, class: &str) -> Result<ClassInfo, ErrorBody> {
+    let symbol = Info {
+        symbol: class.to_owned(),
     };
-    // A selector is found as well.
-    if info.get("superclass_chain").is_some() {
-        Ok(info)
-    } else {
-        Err(ErrorBody::new(
-            "class_not_found",
+    match workspace.image.ask("", &symbol).await?.info {
+        SymbolInfo::Class(info) => Ok(info),
+        // A selector is found as well.
+        SymbolInfo::Selector(_) | SymbolInfo::Unknown { .. } => Err(ErrorBody::new(
+            ErrorKind::ClassNotFound,
             format!("there is no class '{class}'"),
-        ))
+        )),
     }
-}
-
-pub(super) async fn unload(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let class = request.text("class")?;
-    let answer = in_node(workspace, caller, request).await?;
-    workspace.forget_class(class);
-    Ok(answer)
 }
 
 /// Load files. Of several, those with errors are left out and told; one alone fails.
@@ -512,13 +507,13 @@ async fn load_good_texts(
             break (compiled, notes);
         }
         let found = compiled.outcome.diagnostics.iter();
-        let found: Vec<&Value> = found.filter(|found| found["severity"] == "error").collect();
+        let found: Vec<&Diagnostic> = found.filter(|found| found.severity == Severity::Error).collect();
         let before = disk.len();
-        disk.retain(|text| !found.iter().any(|found| found["file"] == text.path.as_str()));
+        disk.retain(|text| !found.iter().any(|found| found.file.as_ref() == Some(&text.path)));
         if disk.len() == before {
             refuse_errors(&compiled)?;
         }
-        errors.extend(found.into_iter().map(load_error));
+        errors.extend(found.into_iter().map(|found| load_error(&json!(found))));
     };
     let units = compiled.outcome.modules.iter().map(|module| {
         let definitions = compiled.outcome.definitions.iter();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
-use beamtalk_wire::ErrorBody;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 use serde_json::Value;
 
 use super::load::path_term;
@@ -66,6 +66,6 @@ fn refused(root: &Path, reason: &str) -> ErrorBody {
         "the package in {}, whose native code this needs, does not build: {reason}",
         root.display()
     );
-    ErrorBody::new("native_compile_failed", message)
+    ErrorBody::new(ErrorKind::NativeCompileFailed, message)
         .hint(format!("run beamtalk build in {} to see why", root.display()))
 }

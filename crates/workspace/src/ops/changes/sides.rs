@@ -4,17 +4,17 @@ use std::rc::Rc;
 
 use beamtalk_syntax::definitions::{Dialect, Edit, Key, Member, Outline, edit, remove_class};
 use beamtalk_syntax::diff;
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::ErrorBody;
+use beamtalk_wire::answers::{self, ChangeSidesAnswer, DiffAnswer};
+use beamtalk_wire::requests::{ChangeSides, Diff};
 
-use super::{Selection, bases, disk_text, failed, image_text, seq};
+use super::{Selection, bases, disk_text, failed, image_text};
 use crate::changes::{Kind, Side, Wanted, hash};
-use crate::ops::Answer;
 use crate::workspace::Workspace;
 
 /// An entry against its file as it is now; in a conflict base, image and disk; else what the entry changed.
-pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let seq = seq(request)?;
+pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Diff) -> Result<DiffAnswer, ErrorBody> {
+    let seq = request.seq;
     let (own, entry, source) = {
         let log = workspace.changes.borrow();
         let entry = log.entry(seq).map_err(failed)?.clone();
@@ -26,7 +26,7 @@ pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Resu
         .clone()
         .filter(|_| entry.is_pending() && entry.flushable)
     else {
-        return Ok(json!({"diff": own}).into());
+        return Ok(DiffAnswer { diff: own });
     };
     let wanted = workspace.changes.borrow().wanted_of(&entry).map_err(failed)?;
     let conflicts = workspace
@@ -39,7 +39,8 @@ pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Resu
             .iter()
             .map(three_way)
             .collect();
-        return Ok(json!({"diff": if text.is_empty() { own } else { text }}).into());
+        let diff = if text.is_empty() { own } else { text };
+        return Ok(DiffAnswer { diff });
     }
     let disk = disk_text(workspace, &file)?.unwrap_or_default();
     let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
@@ -48,7 +49,9 @@ pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Request) -> Resu
         _ if entry.is_whole_file => source.unwrap_or_default(),
         _ => edit(&disk, Dialect::File, &edits).unwrap_or_else(|_| disk.clone()),
     };
-    Ok(json!({"diff": diff::unified(&file, &disk, &new)}).into())
+    Ok(DiffAnswer {
+        diff: diff::unified(&file, &disk, &new),
+    })
 }
 
 /// Base, image and disk of one definition as two unified differences.
@@ -87,8 +90,11 @@ fn places(workspace: &Workspace, file: Option<&str>, wanted: &[Wanted]) -> Resul
 }
 
 /// Base, image and disk of a file and of what is pending in it.
-pub(in crate::ops) fn sides(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let selection = Selection::of(workspace, request)?;
+pub(in crate::ops) fn sides(
+    workspace: &Rc<Workspace>,
+    request: &ChangeSides,
+) -> Result<ChangeSidesAnswer, ErrorBody> {
+    let selection = Selection::of(workspace, request.into())?;
     let file = selection.file(workspace);
     let log = workspace.changes.borrow();
     let wanted = match (&file, selection.entries.as_slice()) {
@@ -101,22 +107,24 @@ pub(in crate::ops) fn sides(workspace: &Rc<Workspace>, request: &Request) -> Res
     wanted.retain(|wanted| selection.means(&wanted.key));
     let places = places(workspace, file.as_deref(), &wanted)?;
     let part = |key: &Key| match &key.member {
-        Member::Header => (Value::Null, Value::Null),
-        Member::Method { is_class, selector } => (
-            json!(if *is_class { Side::Class } else { Side::Instance }),
-            json!(selector.as_str()),
-        ),
+        Member::Header => (None, None),
+        Member::Method { is_class, selector } => {
+            let side = if *is_class { Side::Class } else { Side::Instance };
+            (Some(side), Some(selector.to_string()))
+        }
     };
-    let shown: Vec<Value> = places
-        .iter()
-        .map(|place| {
-            let (side, selector) = part(&place.key);
-            json!({
-                "class": place.key.class.as_str(), "side": side, "selector": selector,
-                "base": place.base, "image": place.image, "disk": place.disk,
-            })
-        })
-        .collect();
+    let shown = places.iter().map(|place| {
+        let (side, selector) = part(&place.key);
+        answers::Place {
+            class: place.key.class.to_string(),
+            side,
+            selector,
+            base: place.base.clone(),
+            image: place.image.clone(),
+            disk: place.disk.clone(),
+        }
+    });
+    let shown = shown.collect();
     let disk = match &file {
         Some(file) => disk_text(workspace, file)?,
         None => None,
@@ -128,9 +136,12 @@ pub(in crate::ops) fn sides(workspace: &Rc<Workspace>, request: &Request) -> Res
         _ => [base, image.map(|image| image.text), disk.clone()],
     };
     let [base, image, shown_disk] = texts;
-    Ok(json!({
-        "file": file, "base": base, "image": image, "disk": shown_disk,
-        "disk_sha256": disk.map(|disk| hash(disk.as_bytes())), "places": shown,
+    Ok(ChangeSidesAnswer {
+        file,
+        base,
+        image,
+        disk: shown_disk,
+        disk_sha256: disk.map(|disk| hash(disk.as_bytes())),
+        places: shown,
     })
-    .into())
 }

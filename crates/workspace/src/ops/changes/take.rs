@@ -4,26 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use beamtalk_syntax::definitions::{Key, Member, Outline};
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::ErrorBody;
+use beamtalk_wire::answers::TakeAnswer;
+use beamtalk_wire::requests::{From, Take};
 
 use super::{
-    Selection, bases, change_image, check_shown, disk_text, failed, image_text, key_of, list, set_base,
+    Selection, bases, change_image, check_shown, classes_of, disk_text, failed, image_text, key_of, set_base,
     shown, with_shadowed,
 };
 use crate::changes::{Entry, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
-use crate::ops::Answer;
 use crate::ops::load::{load_texts, source_text};
 use crate::workspace::Workspace;
 
 /// Settle conflicts in favour of one side.
-pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let mut selection = Selection::of(workspace, request)?;
-    let from_disk = match request.text("from")? {
-        "image" => false,
-        "disk" => true,
-        _ => return Err(request.invalid("from", "image or disk")),
-    };
+pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Take) -> Result<TakeAnswer, ErrorBody> {
+    let mut selection = Selection::of(workspace, request.into())?;
+    let from_disk = request.from == From::Disk;
     if selection.entries.is_empty() {
         return Err(ErrorBody::new("not_found", "there is no pending change of that")
             .hint(":changes lists what is pending"));
@@ -35,7 +31,7 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
             continue;
         }
         let disk = disk_text(workspace, &file)?;
-        check_shown(request, disk.as_deref(), &file)?;
+        check_shown(request.disk_sha256.as_ref(), disk.as_deref(), &file)?;
         if let Some(error) = disk.as_deref().and_then(first_error) {
             return Err(
                 ErrorBody::new("parse_error", format!("{file}: {error}")).hint("repair the file first")
@@ -76,7 +72,10 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
         .borrow()
         .conflicts(&bases(workspace))
         .map_err(failed)?;
-    Ok(json!({"entries": shown(workspace, &seqs), "conflicts": left}).into())
+    Ok(TakeAnswer {
+        entries: shown(workspace, &seqs),
+        conflicts: left,
+    })
 }
 
 /// Those of the pending entries of a file that are in conflict with the disk; from now on the selection means only their
@@ -201,7 +200,7 @@ pub(super) async fn adopt(
     disk: &str,
     entries: &[Entry],
     how: Settled,
-) -> Result<(Vec<u64>, Vec<Value>), ErrorBody> {
+) -> Result<(Vec<u64>, Vec<String>), ErrorBody> {
     let mut settled: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
     let is_whole = entries
         .iter()
@@ -222,7 +221,7 @@ pub(super) async fn adopt(
                 .map_err(failed)?;
             let text = source_text(workspace, &workspace.root.join(file))?;
             match load_texts(workspace, vec![text]).await {
-                Ok(answer) => classes = list(&answer, "classes"),
+                Ok(answer) => classes = classes_of(answer)?,
                 Err(error) => {
                     let mut log = workspace.changes.borrow_mut();
                     log.reopen(&pending, State::Pending).map_err(failed)?;

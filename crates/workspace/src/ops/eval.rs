@@ -1,0 +1,260 @@
+//! Evaluation: compile in a worker, run in the node, stream what it prints.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use beamtalk_etf::Term;
+use beamtalk_node::Answer as NodeAnswer;
+use beamtalk_wire::answers::{Diagnostic, EvalAnswer, MigrationFailure, Severity, Warning};
+use beamtalk_wire::requests::Eval;
+use beamtalk_wire::{ErrorBody, ErrorKind, limits};
+use serde_json::Value;
+
+use super::deadline::{Deadline, out_of_time};
+use super::entries::defined;
+use super::{Caller, Sink};
+use crate::compile::Compiled;
+use crate::compile::job::{Expression, Job};
+use crate::image::{Image, error_body};
+use crate::workspace::Workspace;
+use crate::{sessions::Session, terms};
+
+/// What an evaluation came to.
+pub(super) struct Evaluated {
+    pub(super) answer: EvalAnswer,
+    pub(super) warnings: Vec<Warning>,
+    /// The value was too long to be shown whole.
+    pub(super) is_cut: bool,
+}
+
+pub(super) async fn eval(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    id: &str,
+    request: &Eval,
+    deadline: &Deadline,
+    sink: &Sink,
+) -> Result<Evaluated, ErrorBody> {
+    let session = caller.session.clone();
+    let _turn = deadline
+        .keep(
+            session.take_turn(),
+            "it waited for another evaluation of its session",
+        )
+        .await?;
+    deadline
+        .keep(workspace.enter_node(&session), "it waited for the node")
+        .await?;
+    let job = Job::Input {
+        code: request.code.clone(),
+        bound: workspace.names(&session),
+        file: request.file.clone(),
+        trace: request.trace == Some(true),
+    };
+    let compiled = deadline
+        .keep(workspace.compiler.run(job), "it was being compiled")
+        .await?;
+    refuse_errors(&compiled)?;
+    let time = time_limit(workspace, &session, deadline.left());
+    let arguments = arguments(workspace, &compiled, time);
+    let mut fields = run(workspace, &session, id, (arguments, time), sink).await?;
+    let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
+    let mut answer: EvalAnswer = terms::typed(fields)?;
+    let outcome = &compiled.outcome;
+    if let Some(echo) = &outcome.echo
+        && outcome.expression.is_none()
+        && outcome.steps.is_empty()
+    {
+        answer.value = Some(echo.as_str().into());
+        answer.text.clone_from(echo);
+        answer.class = Some("Symbol".to_owned());
+    }
+    if let Some(defined) = defined(workspace, caller, &compiled)? {
+        answer.entries = Some(defined.entries);
+        answer.classes = Some(defined.classes);
+    }
+    let mut warnings: Vec<Warning> = outcome.diagnostics.iter().cloned().map(Warning::Found).collect();
+    answer.migration_failures = answer.migration_failures.filter(|failures| !failures.is_empty());
+    let failures = answer.migration_failures.iter().flatten();
+    warnings.extend(failures.map(unable_to_follow));
+    Ok(Evaluated {
+        answer,
+        warnings,
+        is_cut,
+    })
+}
+
+/// An actor keeps the code and state it had before an input changed its class.
+fn unable_to_follow(failure: &MigrationFailure) -> Warning {
+    let MigrationFailure { actor, reason } = failure;
+    Warning::said(format!("{actor} keeps its old code and state: {reason}"))
+}
+
+/// Errors of the compiler as one error of the request.
+pub(super) fn refuse_errors(compiled: &Compiled) -> Result<(), ErrorBody> {
+    let outcome = &compiled.outcome;
+    if !outcome.has_errors {
+        return Ok(());
+    }
+    let first = outcome
+        .diagnostics
+        .iter()
+        .find(|found| found.severity == Severity::Error);
+    let mut error = ErrorBody::new(
+        ErrorKind::CompileFailed,
+        first.map_or("the code does not compile", |found| &found.message),
+    );
+    error.hint = first.and_then(|found| found.hint.clone());
+    error.location = first.and_then(Diagnostic::location);
+    error.diagnostics.clone_from(&outcome.diagnostics);
+    Err(error)
+}
+
+/// What the node needs to load and run an input.
+pub(super) fn arguments(workspace: &Workspace, compiled: &Compiled, time: Option<Duration>) -> Term {
+    let outcome = &compiled.outcome;
+    let mut pairs = vec![
+        (
+            "modules",
+            Term::list(
+                outcome
+                    .modules
+                    .iter()
+                    .map(|module| Term::binary(compiled.bytes(module.forms))),
+            ),
+        ),
+        (
+            "heap_words",
+            number(workspace.options.eval_max_heap_mb * 1024 * 1024 / 8),
+        ),
+        ("output_bytes", number(limits::EVAL_OUTPUT as u64)),
+        ("value_bytes", number(limits::EVAL_TEXT as u64)),
+    ];
+    if let Some(time) = time {
+        pairs.push((
+            "time_ms",
+            number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        ));
+    }
+    if outcome.steps.is_empty() {
+        pairs.extend(expression(compiled, outcome.expression.as_ref()));
+    } else {
+        let steps = outcome.steps.iter().map(|step| {
+            let mut pairs = expression(compiled, Some(&step.expression));
+            pairs.push(("src", Term::binary(&step.source)));
+            map(pairs)
+        });
+        pairs.push(("steps", Term::list(steps)));
+    }
+    map(pairs)
+}
+
+fn expression(compiled: &Compiled, expression: Option<&Expression>) -> Vec<(&'static str, Term)> {
+    let flag = |value: bool| Term::atom(if value { "true" } else { "false" });
+    let Some(expression) = expression else {
+        return vec![("expression", Term::atom("nil"))];
+    };
+    vec![
+        ("expression", Term::binary(compiled.bytes(expression.forms))),
+        ("is_cast", flag(expression.is_cast)),
+        ("is_character", flag(expression.is_character)),
+        ("has_loop", flag(expression.has_loop)),
+    ]
+}
+
+fn map(pairs: Vec<(&str, Term)>) -> Term {
+    Term::Map(
+        pairs
+            .into_iter()
+            .map(|(key, value)| (Term::binary(key), value))
+            .collect(),
+    )
+}
+
+pub(super) fn number(number: u64) -> Term {
+    Term::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// Run in the node, passing on output until the last answer.
+async fn run(
+    workspace: &Rc<Workspace>,
+    session: &Rc<Session>,
+    id: &str,
+    (arguments, time): (Term, Option<Duration>),
+    sink: &Sink,
+) -> Result<serde_json::Map<String, Value>, ErrorBody> {
+    let mut replies = workspace.image.request(&session.id, "eval", arguments)?;
+    *session.running.borrow_mut() = Some((id.to_owned(), replies.id()));
+    let _running = Running(session);
+    // The node keeps the time itself; this is for a node that cannot.
+    let overdue = async {
+        match time {
+            Some(time) => tokio::time::sleep(time + NODE_GRACE).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut overdue = std::pin::pin!(overdue);
+    loop {
+        let answer = tokio::select! {
+            answer = replies.next() => answer,
+            () = &mut overdue => {
+                workspace.image.replace_session(&session.id);
+                return Err(out_of_time(time.unwrap_or_default(), "the node did not answer"));
+            }
+        };
+        match answer {
+            Some(NodeAnswer::Out(bytes)) => {
+                sink.output(&String::from_utf8_lossy(&bytes)).await;
+                workspace.image.credit(replies.id(), bytes.len());
+            }
+            Some(NodeAnswer::NeedInput(prompt)) => sink.needs_input(&prompt).await,
+            Some(NodeAnswer::Done(answer)) => {
+                let mut fields = terms::to_object(&answer);
+                learn_names(session, &mut fields);
+                return Ok(fields);
+            }
+            Some(NodeAnswer::Failed(error)) => {
+                let mut fields = terms::to_object(&error);
+                learn_names(session, &mut fields);
+                return Err(error_body(fields));
+            }
+            Some(NodeAnswer::NodeGone(_)) | None => return Err(Image::gone()),
+        }
+    }
+}
+
+/// The node tells the variables of the session when they changed.
+fn learn_names(session: &Session, fields: &mut serde_json::Map<String, Value>) {
+    if let Some(Value::Array(names)) = fields.remove("names") {
+        session.set_names(
+            names
+                .into_iter()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
+        );
+    }
+}
+
+/// How much later than an evaluation's time limit the node may say that it is over.
+const NODE_GRACE: Duration = Duration::from_secs(1);
+
+struct Running<'a>(&'a Session);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.borrow_mut().take();
+    }
+}
+
+/// The lower of what was asked for and what holds for this kind of client.
+fn time_limit(workspace: &Workspace, session: &Session, asked: Option<Duration>) -> Option<Duration> {
+    let general = match workspace.options.eval_timeout_s {
+        0 if session.client.is_agent() => Some(limits::AGENT_EVAL_TIME),
+        0 => None,
+        seconds => Some(Duration::from_secs(seconds)),
+    };
+    match (general, asked) {
+        (Some(general), Some(asked)) => Some(general.min(asked)),
+        (general, asked) => general.or(asked),
+    }
+}
