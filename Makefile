@@ -10,6 +10,11 @@ BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 # The binary the Rust tests have just driven; a release build would only make the checks longer.
 CHECKED = $(CARGO) run --quiet --package beamtalk-cli --
 
+# Tests wait for processes more than they compute: twice as many at a time as there are cores.
+JOBS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || sysctl -n hw.ncpu))
+export RUST_TEST_THREADS ?= $(JOBS)
+export NEXTEST_TEST_THREADS ?= $(JOBS)
+
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
@@ -73,11 +78,8 @@ test-runtime:
 	$(ERLC) -Werror +debug_info -o $(BUILD) runtime/src/*.erl
 	cp runtime/src/beamtalk.app.src $(BUILD)/beamtalk.app
 	$(ERLC) -Werror +debug_info -I runtime/test -o $(BUILD) runtime/test/*.erl
-	@for module in $(basename $(notdir $(wildcard runtime/test/*_tests.erl))); do \
-	  echo "$$module"; \
-	  $(ERL) -noshell -noinput -pa $(BUILD) -eval "logger:set_primary_config(level, none), ok = application:start(beamtalk), \
-	    halt(case eunit:test($$module) of ok -> 0; _ -> 1 end)." || exit 1; \
-	done
+	@printf '%s\n' $(basename $(notdir $(wildcard runtime/test/*_tests.erl))) \
+	  | xargs -P $(JOBS) -I MODULE $(ERL) -noshell -noinput -pa $(BUILD) -eval "beamtalk_eunit:main('MODULE')."
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
 test-language: setup

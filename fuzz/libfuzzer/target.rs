@@ -17,17 +17,8 @@ mod source;
 #[path = "../checks/wire.rs"]
 mod wire;
 
-#[path = "../../crates/cli/src"]
-mod cli {
-    pub(crate) mod exit;
-    pub(crate) mod findings;
-    pub(crate) mod manifest;
-    pub(crate) mod nearest;
-    pub(crate) mod terminal;
-}
-
 use beamtalk_fuzz::Entropy;
-use cli::{exit, findings, manifest, nearest, terminal};
+use beamtalk_project::manifest::Manifest;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match env!("CARGO_BIN_NAME") {
     "source" => drop(std::str::from_utf8(bytes).map(source::check)),
@@ -35,7 +26,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match env!("CARGO_BIN_NAME") {
     "etf" => etf::check(bytes),
     "wire" => wire::check(bytes),
     "ninep" => ninep::check(bytes),
-    "manifest" => drop(std::str::from_utf8(bytes).map(|text| manifest::Manifest::parse(text, "beamtalk.toml"))),
+    "manifest" => drop(std::str::from_utf8(bytes).map(|text| Manifest::parse(text, "beamtalk.toml"))),
     "loop_config" => loop_config::check(bytes),
     "loop_head" => beamtalk_loop::read_strange_post(bytes),
     "yaml" => drop(std::str::from_utf8(bytes).map(beamtalk_agents::read_strange_config)),

@@ -1,22 +1,9 @@
-//! Any text as `beamtalk.toml`: no panic; a fault names the line. The parser belongs to the command line, which is no
-//! library, so its files are taken in here.
-
-#![allow(dead_code, unused_imports)]
-
-#[path = "../../crates/cli/src"]
-mod cli {
-    pub(crate) mod exit;
-    pub(crate) mod findings;
-    pub(crate) mod manifest;
-    pub(crate) mod nearest;
-    pub(crate) mod terminal;
-}
-// They name each other from the root.
-use cli::{exit, findings, manifest, nearest, terminal};
+//! Any text as `beamtalk.toml`: no panic; a fault names the line.
 
 use std::process::ExitCode;
 
 use beamtalk_fuzz::{Grammar, Target, drive};
+use beamtalk_project::manifest::Manifest;
 
 const GRAMMAR: Grammar = Grammar(&[
     (
@@ -118,7 +105,7 @@ fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    if let Err(fault) = manifest::Manifest::parse(text, "beamtalk.toml") {
+    if let Err(fault) = Manifest::parse(text, "beamtalk.toml") {
         assert!(!fault.to_string().is_empty(), "refused without a word");
     }
 }

@@ -145,8 +145,7 @@ settled(Number, Answer, Asked) ->
 outcome(#{<<"ok">> := Map}) -> {ok, Map};
 outcome(#{<<"error">> := Error}) -> {error, beamtalk_bridge_error:exception(Error)}.
 
-%% The sign of life that the daemon waits for.
-handle({req, Id, _, <<"ping">>, _}) -> beamtalk_bridge_writer:send({res, Id, #{}});
+handle({req, Id, _, <<"ping">>, _}) -> beamtalk_bridge_pulse:give(Id);
 handle({req, Id, Session, Op, Args}) ->
     case beamtalk_session_keeper:request(Op, Id, Session, Args) of
         ok -> ok;

@@ -111,21 +111,21 @@ unit(Code) ->
                    end
            end,
     {Code, Call('__beamtalk_meta', none), Call('__beamtalk_protocol', none),
-     Call('__beamtalk_extensions', [])}.
+     {Call('__beamtalk_home', Code), Call('__beamtalk_extensions', [])}}.
 
 register_units(Units) ->
     Classes = [new_record(Code, Meta) || {Code, Meta, _, _} <- Units, Meta =/= none],
     Protocols = [Protocol || {_, _, Protocol, _} <- Units, Protocol =/= none],
     ProtocolClasses = [beamtalk_protocol:class_record(P) || P <- Protocols],
     Records = Classes ++ ProtocolClasses,
-    case checked(ordered(Records), [E || {_, _, _, Extensions} <- Units, E <- Extensions], Records) of
+    case checked(ordered(Records), [E || {_, _, _, {_, Extensions}} <- Units, E <- Extensions], Records) of
         {error, _} = Error -> Error;
         Ordered ->
             Known = [Name || #{name := Name} <- Ordered, exists(Name)],
             [beamtalk_protocol:register(P) || P <- Protocols],
             Patched = lists:append([patch_code(record(Name)) || #{name := Name} <- Ordered]),
             [store(Record) || Record <- Ordered],
-            Extended = [register_extensions(Code, Extensions) || {Code, _, _, Extensions} <- Units],
+            Extended = [register_extensions(Home, Code, Extensions) || {Code, _, _, {Home, Extensions}} <- Units],
             recompute([Name || #{name := Name} <- Ordered] ++ lists:append(Extended)),
             Still = lists:append([patch_code(record(Name)) || #{name := Name} <- Ordered]),
             [beamtalk_code:unload(Code) || Code <- Patched -- Still],
@@ -259,22 +259,29 @@ order([], Waiting, Done) when length(Waiting) > 0 ->
     end;
 order(Records, [], []) -> order([], Records, []).
 
-%% Extensions registered by a module replace those it registered before. The
-%% affected classes are answered. An entry of kind `patch' replaces a method of
-%% the class body itself.
-register_extensions(Code, Extensions) ->
-    Old = ets:match(beamtalk_extensions, {{'$1', '$2', '$3'}, Code, '_', '_'}),
+%% The extensions of a file replace those it had before, under whatever name its
+%% module was loaded then. The affected classes are answered. An entry of kind
+%% `patch' replaces a method of the class body itself.
+register_extensions(Home, Code, Extensions) ->
+    Old = ets:match(beamtalk_extensions, {{'$1', '$2', '$3'}, '_', '_', #{home => Home}}),
     [ets:delete(beamtalk_extensions, {C, Side, Sel}) || [C, Side, Sel] <- Old],
-    [register_extension(Code, E) || E <- Extensions],
+    [register_extension(Home, Code, E) || E <- Extensions],
     lists:usort([C || [C, _, _] <- Old] ++ [C || #{class := C} <- Extensions]).
 
-register_extension(Code, #{class := Class, side := Side, selector := Sel, kind := patch} = E) ->
+register_extension(_Home, Code, #{class := Class, side := Side, selector := Sel, kind := patch} = E) ->
     #{function := Function, info := Info} = E,
     #{patches := Patches, removed := Removed} = Record = record(Class),
     store(Record#{patches := Patches#{{Side, Sel} => {Code, Function, Info}},
                   removed := Removed -- [{Side, Sel}]});
-register_extension(Code, #{class := Class, side := Side, selector := Sel, function := F, info := Info}) ->
-    ets:insert(beamtalk_extensions, {{Class, Side, Sel}, Code, F, Info}).
+register_extension(Home, Code, #{class := Class, side := Side, selector := Sel, function := F, info := Info}) ->
+    %% A method that a session gave a class whose text has none gives way to the file's.
+    case record(Class) of
+        #{patches := Patches} = Record when is_map_key({Side, Sel}, Patches) ->
+            is_in_text({Side, Sel}, Record) orelse
+                store(Record#{patches := maps:remove({Side, Sel}, Patches)});
+        _ -> ok
+    end,
+    ets:insert(beamtalk_extensions, {{Class, Side, Sel}, Code, F, Info#{home => Home}}).
 
 %% Publish again the tables of the named classes and of all their descendants.
 -spec recompute([name()]) -> ok.
@@ -437,10 +444,13 @@ remove_class(Name) ->
         #{code := Code} = Record = record(Name),
         ets:delete(beamtalk_classes, Name),
         ets:delete(beamtalk_modules, Code),
-        ets:match_delete(beamtalk_extensions, {{Name, '_', '_'}, '_', '_', '_'}),
+        %% Its own code goes; methods that other files add to it wait for the class to come back.
+        {_, _, _, {Home, _}} = unit(Code),
+        Extended = register_extensions(Home, Code, []),
         beamtalk_protocol:forget(Name),
         beamtalk_class_state:forget(Name),
         beamtalk_table:retract(Name),
+        recompute(Extended),
         [beamtalk_code:unload(Old) || Old <- [Code | patch_code(Record)]],
         beamtalk_announcer:system_event('ClassRemoved', #{className => Name}),
         beamtalk_bridge_events:class_removed(Name, maps:get(source_file, Record, nil))

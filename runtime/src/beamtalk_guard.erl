@@ -1,4 +1,4 @@
-%% Keeps evaluations within what the node can bear: memory, binaries, processes.
+%% Keeps evaluations within what the node can bear: memory, binaries, and processes (see beamtalk_guard_processes).
 %%
 %% The VM ends a process whose heap is too large by itself. It does not count binaries (before OTP 27), knows no limit for
 %% all evaluations together, and its limit of processes also stops those the workspace cannot do without. So this process
@@ -7,7 +7,7 @@
 -module(beamtalk_guard).
 -behaviour(gen_server).
 
--export([start_link/0, configure/1]).
+-export([start_link/0, configure/1, give_up/1]).
 -export([check_process/2, no_process/0, max_processes/0]).
 -export([outgrew_heap/1, heap_error/1, heap_flag/1, binaries/0, check_binaries/3]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
@@ -34,10 +34,6 @@
 %% Milliseconds in which nobody makes binaries worth counting.
 -define(SHORT, 5).
 -define(MAX_PROCESSES, 250000).
-%% Processes that code of Erlang starts are not asked before; so far above the limit somebody is stopped.
--define(SLACK, 10).
-%% Looks after which the table is full for good.
--define(FULL, 20).
 -define(MEGABYTE, 1048576).
 
 %% What one look leaves for the next.
@@ -48,8 +44,6 @@
                 ended = none :: none | pid(),
                 %% Binaries of the node when evaluations were last looked at.
                 binaries = 0 :: non_neg_integer(),
-                %% How many looks in a row found about as many processes as there may be.
-                full = 0 :: integer(),
                 swept = none :: none | integer(),
                 suspects = [] :: [beamtalk_bridge:id()]}).
 
@@ -201,6 +195,7 @@ init([]) ->
     _ = erlang:system_flag(system_logger, self()),
     persistent_term:get(?BINARIES, none) =:= none
         andalso persistent_term:put(?BINARIES, atomics:new(1, [{signed, false}])),
+    ok = beamtalk_guard_processes:start_link(),
     %% Looking may wait for the processes looked at, and must not wait for reports.
     _ = spawn_opt(fun() -> look(#seen{}) end, [link, {priority, high}]),
     {ok, #state{}}.
@@ -251,7 +246,7 @@ pass_on(Report) ->
 
 -spec look(#seen{}) -> no_return().
 look(Seen) ->
-    Looked = sweep(memory(processes(Seen))),
+    Looked = sweep(memory(Seen)),
     Pause = case ets:info(?RUNNING, size) of
         0 -> ?QUIET;
         _ -> ?BUSY
@@ -309,10 +304,13 @@ over(Limit, #seen{over = Since} = Seen) ->
         {[], _} when Now - Since < ?PATIENCE -> Seen;
         {[], _} when Now - Since < ?LONG_PATIENCE ->
             %% Asking the process itself would wait for it.
-            lists:member(Seen#seen.ended, erlang:processes()) orelse give_up(Limit),
+            lists:member(Seen#seen.ended, erlang:processes()) orelse give_up(memory_reached(Limit)),
             Seen;
-        {[], _} -> give_up(Limit)
+        {[], _} -> give_up(memory_reached(Limit))
     end.
+
+memory_reached(Limit) ->
+    iolist_to_binary(["the node's memory limit of ", megabytes(Limit), " MiB was reached"]).
 
 memory_of(Pid) ->
     case beamtalk_limited:run(fun() -> size_of(Pid) end, ?MEGABYTE, 500) of
@@ -326,53 +324,8 @@ collect_largest() ->
      || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Sizes)), 20), Pid =/= self()],
     ok.
 
--spec give_up(pos_integer()) -> no_return().
-give_up(Limit) ->
-    Reason = iolist_to_binary(["the node's memory limit of ", megabytes(Limit), " MiB was reached"]),
+%% The node ends, and everybody is told why.
+-spec give_up(binary()) -> no_return().
+give_up(Reason) ->
     beamtalk_bridge:event(<<"workspace">>, <<"giving_up">>, #{<<"reason">> => Reason}),
     halt(71, [{flush, false}]).
-
-%%% Processes that were started without asking
-
-%% Far above the limit, or at it for a while: processes that start others as fast as they are refused.
-processes(#seen{full = Full} = Seen) ->
-    Limit = max_processes(),
-    Count = erlang:system_info(process_count),
-    if
-        Count > Limit + Limit div ?SLACK ->
-            stop_spawners(0),
-            Seen#seen{full = 0};
-        Count < Limit - Limit div ?SLACK -> Seen#seen{full = 0};
-        Full >= ?FULL ->
-            stop_spawners(Limit div 2),
-            %% Counting stops the world for a moment; where many processes are as it should be, it is rare.
-            Seen#seen{full = -10 * ?FULL};
-        true -> Seen#seen{full = Full + 1}
-    end.
-
-%% Nothing else runs while they are counted, so none is added meanwhile.
-stop_spawners(Least) ->
-    _ = erlang:system_flag(multi_scheduling, block_normal),
-    try
-        Leaders = lists:foldl(fun count_leader/2, #{}, processes()),
-        Groups = [{length(Pids), Leader, Pids} || {Leader, Pids} <- maps:to_list(Leaders)],
-        stop_group(lists:max(Groups), Least)
-    after erlang:system_flag(multi_scheduling, unblock_normal)
-    end.
-
-stop_group({Count, Leader, Pids}, Least) when Count >= Least ->
-    case ets:match_object(?RUNNING, {'_', Leader, '_', '_'}) of
-        [{Id, Keeper, _, _}] -> exceed(Keeper, Id, no_process());
-        [] -> ok
-    end,
-    [exit(Pid, kill) || Pid <- Pids],
-    ok;
-stop_group(_, _) -> ok.
-
-%% Actors and what the runtime needs were started through OTP; they are not who is looked for.
-count_leader(Pid, Leaders) ->
-    case process_info(Pid, [group_leader, initial_call]) of
-        [{group_leader, Leader}, {initial_call, {Module, _, _}}] when Module =/= proc_lib ->
-            maps:update_with(Leader, fun(Pids) -> [Pid | Pids] end, [Pid], Leaders);
-        _ -> Leaders
-    end.

@@ -1,6 +1,6 @@
 %% The helper program that runs operating-system processes.
 %%
-%% A port of the engine has one output pipe and no process groups, so programs
+%% A port of the engine has one output pipe and ends nobody, so programs
 %% are started by a helper on the other end of one port: `beamtalk port-helper',
 %% whose path is in the application variable `port_helper' or the environment
 %% variable `BEAMTALK_PORT_HELPER'. Messages both ways are external terms with a
@@ -8,7 +8,8 @@
 %%
 %% A child belongs to the process that started it, which receives
 %% `{child, Id, Event}' with an event of `{stdout, Bytes}', `{stderr, Bytes}' and
-%% finally `{exit, Code}'. When that process ends, the child's group is ended.
+%% finally `{exit, Code}'. When that process ends, the child is ended with everything
+%% it started.
 -module(beamtalk_port_helper).
 -behaviour(gen_server).
 
@@ -39,7 +40,7 @@ write(Child, Bytes) ->
 close_stdin(Child) ->
     gen_server:cast(?MODULE, {command, #{command => close_stdin, child_id => Child}}).
 
-%% Ends the process group: gently, then by force. `{exit, Code}' follows.
+%% Ends the program and everything it started: gently, then by force. `{exit, Code}' follows.
 -spec kill(child()) -> ok.
 kill(Child) ->
     gen_server:cast(?MODULE, {command, #{command => kill, child_id => Child}}).

@@ -96,12 +96,15 @@ forget_at_end(Table, Pid) ->
 %% somebody waits for, and the table of each process that has a row.
 -spec init([]) -> {ok, map()}.
 init([]) ->
+    process_flag(priority, high),
     Rows = [{Table, element(1, Row)} || Table <- ?KEPT, Row <- ets:tab2list(Table)],
     Kept = maps:from_list([{erlang:monitor(process, Pid), Table} || {Table, Pid} <- Rows, is_pid(Pid)]),
     {ok, #{queues => #{}, monitors => #{}, kept => Kept}}.
 
 -spec handle_call(term(), gen_server:from(), map()) ->
           {reply, term(), map()} | {noreply, map()}.
+handle_call(ping, _From, State) ->
+    {reply, pong, State};
 handle_call({wait, Key, Id, Pid}, From, #{queues := Queues} = State) ->
     Queue = maps:get(Key, Queues, []),
     {noreply, grant(Key, State#{queues := Queues#{Key => Queue ++ [{From, Id, Pid}]}})};

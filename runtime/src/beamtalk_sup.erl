@@ -33,20 +33,25 @@ start_session(Session, Kind, Info) ->
     supervisor:start_child(beamtalk_session_sup, [Session, Kind, Info]).
 
 -spec init(runtime | workspace | sessions) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
-init(runtime) ->
+init(Part) ->
+    %% Whatever user code does, sessions start and who is killed comes back.
+    process_flag(priority, high),
+    {ok, part(Part)}.
+
+part(runtime) ->
     Servers = [beamtalk_registry, beamtalk_resource, beamtalk_announcer, beamtalk_tracing, beamtalk_port_helper],
     [make_tables(Server) || Server <- Servers],
-    {ok, {flags(one_for_one), [worker(Server) || Server <- Servers]}};
-init(workspace) ->
+    {flags(one_for_one), [worker(Server) || Server <- Servers]};
+part(workspace) ->
     Sessions = #{id => beamtalk_session_sup, type => supervisor, shutdown => infinity,
                  start => {supervisor, start_link, [{local, beamtalk_session_sup}, ?MODULE, sessions]}},
     Bridge = (worker(beamtalk_bridge))#{restart => temporary, significant => true, shutdown => brutal_kill},
-    {ok, {flags(one_for_one),
-          [worker(beamtalk_guard), worker(beamtalk_workspace), worker(beamtalk_transcript_stream, start_current),
-           Sessions, worker(beamtalk_bridge_writer), Bridge]}};
-init(sessions) ->
+    {flags(one_for_one),
+     [worker(beamtalk_guard), worker(beamtalk_workspace), worker(beamtalk_transcript_stream, start_current),
+      Sessions, worker(beamtalk_bridge_writer), Bridge]};
+part(sessions) ->
     Keeper = (worker(beamtalk_session_keeper))#{restart => transient, shutdown => brutal_kill},
-    {ok, {flags(simple_one_for_one), [Keeper]}}.
+    {flags(simple_one_for_one), [Keeper]}.
 
 flags(simple_one_for_one) ->
     #{strategy => simple_one_for_one, intensity => ?INTENSITY, period => ?PERIOD};

@@ -35,6 +35,7 @@ stop() ->
 
 -spec init(pid()) -> no_return().
 init(Parent) ->
+    process_flag(priority, high),
     register(?MODULE, self()),
     case persistent_term:get(?MODULE, none) of
         none ->
@@ -57,6 +58,9 @@ loop() ->
     receive
         {io_request, From, ReplyAs, Request} ->
             From ! {io_reply, ReplyAs, outside(beamtalk_io:decode(Request))},
+            loop();
+        {'$gen_call', From, ping} ->
+            gen_server:reply(From, pong),
             loop();
         _ ->
             loop()

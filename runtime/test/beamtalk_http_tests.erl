@@ -218,7 +218,7 @@ accept_many(Listener, Number, Answers, Test) ->
 answer_many(_, _, [], _) ->
     [];
 answer_many(Socket, Number, [Answer | Others], Test) ->
-    case gen_tcp:recv(Socket, 0, 5000) of
+    case gen_tcp:recv(Socket, 0) of
         {ok, Request} ->
             Test ! {served, Number, Request},
             case Answer of

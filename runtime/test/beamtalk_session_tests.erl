@@ -25,7 +25,7 @@ connected(Port, Test) ->
 
 request(Id, Op, Args) -> beamtalk_session_keeper:request(Op, Id, get(session), Args).
 
-frame() -> frame(5000).
+frame() -> frame(30000).
 
 frame(Time) ->
     receive {Port, {data, Frame}} when is_port(Port) -> binary_to_term(Frame)

@@ -40,7 +40,7 @@ kill_child(Name) ->
 
 %% Wait until something holds.
 -spec await(fun(() -> boolean())) -> ok.
-await(Condition) -> await(Condition, erlang:monotonic_time(millisecond) + 5000).
+await(Condition) -> await(Condition, erlang:monotonic_time(millisecond) + 30000).
 
 await(Condition, Deadline) ->
     case Condition() of

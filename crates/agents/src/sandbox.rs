@@ -103,6 +103,10 @@ fn enter(launch: &Launch, held: &mut Option<OwnedFd>) -> Result<watch::Role, Str
     rustix::thread::set_no_new_privs(true).map_err(|error| error.to_string())?;
     limit_files(launch.open_files);
     let terminal = terminal();
+    if launch.mount {
+        hidden::make_own(launch);
+    }
+    let closed = hidden::closed(launch);
     let view = if launch.mount {
         Some(view::view(launch, terminal.as_deref())?)
     } else {
@@ -129,7 +133,7 @@ fn enter(launch: &Launch, held: &mut Option<OwnedFd>) -> Result<watch::Role, Str
         }
     }
     apply::without_keys(launch)?;
-    apply::restrict(launch, terminal.as_deref())?;
+    apply::restrict(launch, terminal.as_deref(), &closed)?;
     Ok(watch::Role::Backend)
 }
 

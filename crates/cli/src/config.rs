@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use beamtalk_project::nearest::nearest;
 use beamtalk_storage::StateDirectory;
 use beamtalk_workspace::{NodeName, StartOptions, check_peer};
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::exit::Fault;
-use crate::nearest::nearest;
-use crate::terminal::Terminal;
-use crate::workspace_link::{open_state, refused};
+use crate::workspace_link::refused;
 
 const FILE_NAME: &str = "config.toml";
 
@@ -78,10 +77,6 @@ const POLICIES: [&str; 3] = ["read-only", "edit", "full"];
 
 impl Config {
     /// The configuration of this user; without a file, what is built in.
-    pub(crate) fn load(terminal: &mut Terminal) -> anyhow::Result<Self> {
-        Ok(Self::of(&open_state(terminal)?)?)
-    }
-
     pub(crate) fn of(state: &StateDirectory) -> Result<Self, Fault> {
         let Some(bytes) = state.root().read(FILE_NAME).map_err(refused)? else {
             return Ok(Self::default());

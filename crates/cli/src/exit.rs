@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use beamtalk_project::{Blame, Error as ProjectError};
 use beamtalk_storage::{Class, StorageError};
 
 /// How the program ends.
@@ -97,6 +98,28 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+impl From<beamtalk_project::Fault> for Fault {
+    fn from(fault: beamtalk_project::Fault) -> Self {
+        Self {
+            exit: fault.blame.into(),
+            kind: fault.kind,
+            message: fault.message,
+            hint: fault.hint,
+        }
+    }
+}
+
+impl From<Blame> for Exit {
+    fn from(blame: Blame) -> Self {
+        match blame {
+            Blame::Task => Self::Failure,
+            Blame::Usage => Self::Usage,
+            Blame::Environment => Self::Environment,
+            Blame::Internal => Self::Internal,
+        }
+    }
+}
+
 /// What is wrong with the arguments, in one line.
 pub(crate) fn usage_line(error: &clap::Error) -> String {
     let message = error.to_string();
@@ -120,10 +143,10 @@ pub(crate) struct Report {
 impl Report {
     /// `None` when standard output was closed by its reader, which is not an error.
     pub(crate) fn new(error: &anyhow::Error) -> Option<Self> {
+        let is_closed = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
         if error.chain().any(|cause| {
-            cause
-                .downcast_ref::<io::Error>()
-                .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+            cause.downcast_ref::<io::Error>().is_some_and(is_closed)
+                || matches!(cause.downcast_ref::<ProjectError>(), Some(ProjectError::Output(cause)) if is_closed(cause))
         }) {
             return None;
         }
@@ -135,11 +158,31 @@ impl Report {
                 hint: fault.hint.clone(),
             });
         }
-        let node = error
+        let project = error
             .chain()
-            .find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>());
-        let storage = match node {
-            Some(beamtalk_node::Error::Storage(cause)) => Some(cause),
+            .find_map(|cause| cause.downcast_ref::<ProjectError>());
+        let fault = match project {
+            Some(ProjectError::Fault(fault)) => Some(fault),
+            _ => error.downcast_ref::<beamtalk_project::Fault>(),
+        };
+        if let Some(fault) = fault {
+            return Some(Self {
+                exit: fault.blame.into(),
+                kind: fault.kind,
+                message: fault.message.clone(),
+                hint: fault.hint.clone(),
+            });
+        }
+        let node = match project {
+            Some(ProjectError::Node(cause)) => Some(cause),
+            _ => error
+                .chain()
+                .find_map(|cause| cause.downcast_ref::<beamtalk_node::Error>()),
+        };
+        let storage = match (project, node) {
+            (Some(ProjectError::Storage(cause)), _) | (_, Some(beamtalk_node::Error::Storage(cause))) => {
+                Some(cause)
+            }
             _ => error
                 .chain()
                 .find_map(|cause| cause.downcast_ref::<StorageError>()),
@@ -174,8 +217,11 @@ fn classify(error: &beamtalk_node::Error) -> (Exit, &'static str) {
         E::ErlangBroken { .. } | E::ErlangUnknown { .. } => (Exit::Environment, "erlang_broken"),
         E::Storage(cause) => classify_storage(cause),
         E::NotADirectory { .. } | E::File { .. } => (Exit::Environment, "storage"),
-        E::NoRuntime { .. } | E::NodeGone { .. } | E::Pipe(_) | E::FrameTooLong { .. } | E::Frame(_) => {
-            (Exit::Internal, "node_down")
-        }
+        E::NoRuntime { .. }
+        | E::NodeGone { .. }
+        | E::Pipe(_)
+        | E::FrameTooLong { .. }
+        | E::Frame(_)
+        | E::Unexpected { .. } => (Exit::Internal, "node_down"),
     }
 }

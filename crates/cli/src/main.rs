@@ -1,25 +1,15 @@
 //! The one binary, `beamtalk`: argument types here, one file per command in `commands/`.
 
-mod build;
 mod commands;
 mod config;
 mod exit;
-mod fetch;
-mod files;
-mod findings;
-mod live;
+mod harmless;
 mod lock;
-mod manifest;
-mod nearest;
-mod project;
 mod remotes;
 mod repl;
 mod site;
-mod source;
 mod start_flags;
 mod terminal;
-mod testing;
-mod wire;
 mod workspace_link;
 
 use std::ffi::OsString;
@@ -137,7 +127,7 @@ fn main() -> ExitCode {
     }
     // The thread that works has room for the deepest tree; a panic in it has been told by the hook.
     let worker = std::thread::Builder::new()
-        .stack_size(source::STACK)
+        .stack_size(beamtalk_project::source::STACK)
         .spawn(move || execute(arguments));
     match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit.into(),

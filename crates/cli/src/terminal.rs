@@ -6,6 +6,10 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use beamtalk_project::findings::{FileFindings, Finding, Level, human, json};
+use beamtalk_project::{Network, Progress};
+use beamtalk_syntax::span::LineIndex;
+
 /// Arguments every command takes.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GlobalArguments {
@@ -49,13 +53,6 @@ pub(crate) enum Color {
 pub(crate) enum Output {
     Text,
     Json,
-}
-
-/// Whether a command may use the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Network {
-    Allowed,
-    Refused,
 }
 
 /// The caller's terminal, as one command sees it.
@@ -204,6 +201,48 @@ impl Terminal {
         {
             bar.is_drawn = false;
             drop(io::stderr().lock().write_all(b"\r\x1b[K"));
+        }
+    }
+}
+
+impl Progress for Terminal {
+    fn network(&self) -> Network {
+        self.network
+    }
+
+    fn status(&mut self, text: &str) {
+        Self::status(self, text);
+    }
+
+    fn detail(&mut self, text: &str) {
+        Self::detail(self, text);
+    }
+
+    fn phase(&mut self, text: &str) {
+        Self::phase(self, text);
+    }
+
+    fn step(&mut self, verb: &str, done: usize, total: usize, what: &str) {
+        Self::progress(self, verb, done, total, what);
+    }
+
+    fn error(&mut self, text: &str) {
+        Self::error(self, text);
+    }
+
+    fn finding(&mut self, file: &FileFindings, index: &LineIndex, finding: &Finding) -> io::Result<()> {
+        if self.is_json() {
+            self.print(json::render(index, &file.path, &file.text, finding))?;
+        } else if finding.severity == Level::Error || !self.is_quiet {
+            let text = human::render(&file.path, &file.text, finding, self.has_color);
+            self.error(format_args!("{text}\n"));
+        }
+        Ok(())
+    }
+
+    fn more_errors(&mut self, file: &FileFindings, count: usize) {
+        if !self.is_json() {
+            self.error(format_args!("{}: … {count} more\n", file.path));
         }
     }
 }

@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use beamtalk_client::{Connection, Control, ControlError, Endpoint, Events, Greeting};
+use beamtalk_project::build::Package;
+use beamtalk_project::lock::Locking;
+use beamtalk_project::{Network, Project};
 use beamtalk_storage::{
     Metadata, NodeInfo, SessionName, StateDirectory, StorageError, WorkspaceDirectory, WorkspaceId,
     find_project_root,
@@ -13,11 +16,8 @@ use beamtalk_storage::{
 use beamtalk_workspace::{StartOptions, StartOrder, StartReport};
 use serde_json::{Value, json};
 
-use crate::build::Package;
 use crate::exit::{Exit, Fault};
-use crate::lock::Locking;
-use crate::project::Project;
-use crate::terminal::{Network, Terminal};
+use crate::terminal::Terminal;
 
 /// How long a daemon that holds the lock but does not answer yet is waited for.
 const WAIT_TIME: Duration = Duration::from_secs(10);
@@ -266,7 +266,7 @@ impl Place {
             Err(error) => Err(error),
         };
         match (found, terminal.network) {
-            (Err(error), Network::Refused) => Err(error),
+            (Err(error), Network::Refused) => Err(error.into()),
             // The daemon finds the same fault when it builds, and tells it to everybody who joins.
             (_, _) => Ok(()),
         }
@@ -404,6 +404,8 @@ pub(crate) fn connection_fault(error: &beamtalk_client::Error) -> Fault {
     let (exit, kind) = match error {
         beamtalk_client::Error::Refused(_) => (Exit::Owned, "auth_failed"),
         beamtalk_client::Error::Failed(_) => (Exit::Failure, "failed"),
+        beamtalk_client::Error::TooLong(_) => (Exit::Failure, "too_large"),
+        beamtalk_client::Error::Busy => (Exit::Failure, "busy"),
         _ => (Exit::NotRunning, "not_reachable"),
     };
     let hint = match error {

@@ -12,6 +12,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     // The compiler only in the build script, for the embedded library; storage because the runtime
     // is unpacked below the state directory.
     ("node", &["etf", "process", "storage", "compiler", "syntax"]),
+    (
+        "project",
+        &["compiler", "syntax", "node", "process", "storage", "etf"],
+    ),
+    ("testing", &["project", "compiler", "syntax", "node", "etf"]),
     ("loop", &["process", "storage"]),
     ("agents", &["ninep", "process"]),
     ("client", &["wire", "storage"]),

@@ -266,3 +266,82 @@ fn nothing_outlives_a_killed_helper_and_the_node_gets_another_one() {
     program.finish();
     wait_for("the end of the guards", || place.processes().is_empty());
 }
+
+/// A shell, and a sleeper that leaves its group, its session and its parent.
+const RUNAWAY: &str = "setsid sh -c 'setsid sleep SECONDS & exit 0' & sleep 0.2; echo up; sleep SECONDS";
+
+/// The number of the sleeper whose parents are gone, once there is one.
+fn runaways(seconds: &str) -> usize {
+    let runs_sleep =
+        |id: &u32| fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == "sleep");
+    sleepers(seconds).into_iter().filter(runs_sleep).count()
+}
+
+#[test]
+fn what_leaves_its_session_ends_with_the_program_all_the_same() {
+    for (call, answer) in [
+        (
+            format!("(Subprocess open: \"sh\" args: #(\"-c\", \"{RUNAWAY}\")) unwrap"),
+            "p close",
+        ),
+        (
+            format!(
+                "(Subprocess open: \"sh\" args: #(\"-c\", \"{}\")) unwrap",
+                RUNAWAY.replace("echo up; sleep SECONDS", "echo up; read line")
+            ),
+            "p writeLine: \"end\"",
+        ),
+    ] {
+        let seconds = seconds();
+        let text = format!(
+            "Object subclass: Main\n\n  class run =>\n    p := {call}\n    Console printLine: p readLine\n    \
+             Console readLine\n    {answer}\n    Console printLine: \"told\"\n    Console readLine\n"
+        );
+        let place = with_main(&seconds, &text);
+        let mut program = Program::start(&place);
+        program.expect("up");
+        assert!(runaways(&seconds) >= 1, "nobody ran away");
+        program.input.as_mut().unwrap().write_all(b"next\n").unwrap();
+        program.expect("told");
+        wait_for("the end of every sleeper", || sleepers(&seconds).is_empty());
+        wait_for("the collection of the dead", || zombies(&place).is_empty());
+        program.finish();
+    }
+}
+
+#[test]
+fn what_leaves_its_session_ends_at_the_time_limit() {
+    let script = RUNAWAY.replace("echo up; ", "");
+    let text = format!(
+        "Object subclass: Main\n\n  class run =>\n    Console printLine: \"up\"\n    Console printLine: (System runCommand: \
+         \"sh\" args: #(\"-c\", \"{script}\") options: #{{#timeout => 1000}}) error kind displayString\n    \
+         Console readLine\n"
+    );
+    expect_end_while_the_node_lives(&seconds(), &text, "timeout");
+}
+
+#[test]
+fn what_leaves_its_session_ends_with_the_actor_the_node_or_the_helper() {
+    for victim in ["actor", "node", "helper"] {
+        let seconds = seconds();
+        let owner = format!(
+            "Actor subclass: Owner\n  state: process = nil\n\n  open =>\n    self.process := (Subprocess open: \"sh\" \
+             args: #(\"-c\", \"{RUNAWAY}\")) unwrap\n    self.process readLine\n"
+        );
+        let main = "Object subclass: Main\n\n  class run =>\n    owner := Owner spawn\n    Console printLine: owner open\n    \
+                    Erlang erlang unlink: owner pid\n    Console printLine: System pid\n    Console readLine\n    \
+                    owner kill\n    Console readLine\n";
+        let place = with_main(&seconds, main);
+        place.write("src/Owner.bt", &owner.replace("SECONDS", &seconds));
+        let mut program = Program::start(&place);
+        program.expect("up");
+        let node = Pid::from_raw(program.line().parse().unwrap()).unwrap();
+        assert!(runaways(&seconds) >= 1, "nobody ran away");
+        match victim {
+            "actor" => program.input.as_mut().unwrap().write_all(b"next\n").unwrap(),
+            "node" => kill_process(node, Signal::KILL).unwrap(),
+            _ => kill_process(helper(&place), Signal::KILL).unwrap(),
+        }
+        wait_for(victim, || sleepers(&seconds).is_empty());
+    }
+}

@@ -8,6 +8,8 @@ mod boundary;
 mod containment;
 #[path = "workspace/editing.rs"]
 mod editing;
+#[path = "workspace/extensions.rs"]
+mod extensions;
 #[path = "workspace/faults.rs"]
 mod faults;
 #[path = "workspace/home.rs"]
@@ -16,6 +18,8 @@ mod home;
 mod kills;
 #[path = "workspace/objects.rs"]
 mod objects;
+#[path = "workspace/orders.rs"]
+mod orders;
 #[path = "workspace/project.rs"]
 mod project;
 #[path = "workspace/protocol.rs"]

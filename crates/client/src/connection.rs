@@ -1,7 +1,7 @@
 //! One WebSocket connection to a workspace.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -75,6 +75,10 @@ pub enum Error {
     Protocol(String),
     #[error("the connection to the workspace is lost")]
     Lost,
+    #[error("the request is {0} bytes long; a workspace takes at most {max}", max = limits::INBOUND_FRAME)]
+    TooLong(usize),
+    #[error("{max} requests wait for their answers; send more when some have come", max = limits::OPEN_REQUESTS)]
+    Busy,
     #[error("{}", .0.message)]
     Failed(Box<ErrorBody>),
 }
@@ -115,13 +119,57 @@ impl<A: DeserializeOwned> Answer<A> {
     }
 }
 
-/// What the workspace says without being asked.
-pub type Events = mpsc::Receiver<Value>;
-
-/// Events that wait for a client that does not look; later ones are dropped.
+/// Events that wait for a client that does not look, and their bytes; later ones are dropped.
 const WAITING_EVENTS: usize = 4_096;
+const EVENT_BYTES: usize = limits::QUEUE_BYTES;
+/// Bytes of replies that wait for a client that does not look. Answers cannot be dropped, and reading no further would
+/// hold up those that are looked for: beyond this the connection is given up.
+const REPLY_BYTES: usize = 16 * limits::OUTBOUND_FRAME;
+/// What a message weighs besides its text.
+const MESSAGE_BYTES: usize = 256;
 
-type Waiting = Arc<Mutex<Option<HashMap<String, mpsc::UnboundedSender<Reply>>>>>;
+/// What the workspace says without being asked.
+pub struct Events {
+    received: mpsc::Receiver<(Value, usize)>,
+    weight: Weight,
+}
+
+impl Events {
+    /// The next event; `None` when the connection has ended.
+    pub async fn recv(&mut self) -> Option<Value> {
+        let (event, bytes) = self.received.recv().await?;
+        self.weight.remove(bytes);
+        Some(event)
+    }
+
+    /// The next event if it is there already.
+    pub fn try_recv(&mut self) -> Result<Value, mpsc::error::TryRecvError> {
+        let (event, bytes) = self.received.try_recv()?;
+        self.weight.remove(bytes);
+        Ok(event)
+    }
+}
+
+/// How many bytes wait to be looked at.
+#[derive(Clone, Debug, Default)]
+struct Weight(Arc<AtomicUsize>);
+
+impl Weight {
+    /// Add bytes, if there is room for them.
+    fn add(&self, bytes: usize, room: usize) -> bool {
+        let add = |waiting: usize| Some(waiting + bytes).filter(|sum| *sum <= room);
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+            .is_ok()
+    }
+
+    fn remove(&self, bytes: usize) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The requests that are open, `None` once the connection is lost. A reply comes with its weight.
+type Waiting = Arc<Mutex<Option<HashMap<String, mpsc::UnboundedSender<(Reply, usize)>>>>>;
 
 /// An authenticated connection with its session. Requests may be in flight side by side.
 pub struct Connection {
@@ -129,21 +177,35 @@ pub struct Connection {
     pub resumed: bool,
     pub role: String,
     pub server: String,
-    outgoing: mpsc::UnboundedSender<String>,
+    outgoing: mpsc::Sender<String>,
     waiting: Waiting,
+    weight: Weight,
     next: AtomicU64,
 }
 
 /// The replies to one request.
 pub struct Pending {
     pub id: String,
-    replies: mpsc::UnboundedReceiver<Reply>,
+    /// Bounded by their weight.
+    replies: mpsc::UnboundedReceiver<(Reply, usize)>,
+    weight: Weight,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.replies.close();
+        while let Ok((_, bytes)) = self.replies.try_recv() {
+            self.weight.remove(bytes);
+        }
+    }
 }
 
 impl Pending {
     /// The next reply; an error when the connection ended before the last one.
     pub async fn next(&mut self) -> Result<Reply, Error> {
-        self.replies.recv().await.ok_or(Error::Lost)
+        let (reply, bytes) = self.replies.recv().await.ok_or(Error::Lost)?;
+        self.weight.remove(bytes);
+        Ok(reply)
     }
 
     /// Wait for the last message, dropping output.
@@ -212,11 +274,22 @@ impl Connection {
         let accepted = expect(&mut socket, "type", "auth_ok").await?;
         let started = expect(&mut socket, "op", "session-started").await?;
         let (sink, source) = socket.split();
-        let (outgoing, requests) = mpsc::unbounded_channel();
+        // One place for each request that may be open, and as many for answers to pings.
+        let (outgoing, requests) = mpsc::channel(2 * limits::OPEN_REQUESTS);
         let (events, received) = mpsc::channel(WAITING_EVENTS);
-        let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let events = Routes {
+            waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
+            replies: Weight::default(),
+            events,
+            event_bytes: Weight::default(),
+        };
+        let received = Events {
+            received,
+            weight: events.event_bytes.clone(),
+        };
+        let (waiting, weight) = (events.waiting.clone(), events.replies.clone());
         tokio::spawn(send_all(sink, requests));
-        tokio::spawn(receive_all(source, waiting.clone(), events, outgoing.downgrade()));
+        tokio::spawn(receive_all(source, events, outgoing.downgrade()));
         let text = |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
         let connection = Self {
             session: text(&started, "session"),
@@ -225,6 +298,7 @@ impl Connection {
             server: text(&accepted, "server"),
             outgoing,
             waiting,
+            weight,
             next: AtomicU64::new(1),
         };
         Ok((connection, received))
@@ -235,15 +309,29 @@ impl Connection {
         let id = format!("r{}", self.next.fetch_add(1, Ordering::Relaxed));
         fields.insert("op".to_owned(), op.into());
         fields.insert("id".to_owned(), id.as_str().into());
+        let text = Value::Object(fields).to_string();
+        if text.len() > limits::INBOUND_FRAME {
+            return Err(Error::TooLong(text.len()));
+        }
         let (sender, replies) = mpsc::unbounded_channel();
-        match &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(waiting) => waiting.insert(id.clone(), sender),
-            None => return Err(Error::Lost),
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = &mut *waiting else {
+            return Err(Error::Lost);
         };
-        self.outgoing
-            .send(Value::Object(fields).to_string())
-            .map_err(|_| Error::Lost)?;
-        Ok(Pending { id, replies })
+        // The workspace would refuse more than these.
+        if open.len() >= limits::OPEN_REQUESTS {
+            return Err(Error::Busy);
+        }
+        self.outgoing.try_send(text).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Busy,
+            mpsc::error::TrySendError::Closed(_) => Error::Lost,
+        })?;
+        open.insert(id.clone(), sender);
+        Ok(Pending {
+            id,
+            replies,
+            weight: self.weight.clone(),
+        })
     }
 
     /// Send a request of the protocol; its replies arrive in the answer.
@@ -303,7 +391,7 @@ async fn expect(socket: &mut WebSocketStream<Stream>, field: &str, value: &str) 
 
 async fn send_all(
     mut sink: SplitSink<WebSocketStream<Stream>, Message>,
-    mut requests: mpsc::UnboundedReceiver<String>,
+    mut requests: mpsc::Receiver<String>,
 ) {
     while let Some(text) = requests.recv().await {
         // An empty text stands for "flush": the answer to a ping is written with it.
@@ -321,58 +409,89 @@ async fn send_all(
 
 async fn receive_all(
     mut source: SplitStream<WebSocketStream<Stream>>,
-    waiting: Waiting,
-    events: mpsc::Sender<Value>,
-    outgoing: mpsc::WeakUnboundedSender<String>,
+    routes: Routes,
+    outgoing: mpsc::WeakSender<String>,
 ) {
     while let Some(Ok(message)) = source.next().await {
         match message {
             Message::Text(text) => {
-                if let Ok(Value::Object(message)) = serde_json::from_str(&text) {
-                    route(message, &waiting, &events);
+                if let Ok(Value::Object(message)) = serde_json::from_str(&text)
+                    && routes.route(message, text.len() + MESSAGE_BYTES).is_err()
+                {
+                    break;
                 }
             }
             Message::Close(_) => break,
             Message::Ping(_) => {
                 if let Some(outgoing) = outgoing.upgrade() {
-                    drop(outgoing.send(String::new()));
+                    // Where there is no place, what waits is written and flushed anyway.
+                    drop(outgoing.try_send(String::new()));
                 }
             }
             Message::Pong(_) | Message::Binary(_) | Message::Frame(_) => {}
         }
     }
     // Those who wait learn that no answer will come.
+    let waiting = &routes.waiting;
     waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
-fn route(message: Map<String, Value>, waiting: &Waiting, events: &mpsc::Sender<Value>) {
-    let Some(id) = message.get("id").and_then(Value::as_str).map(str::to_owned) else {
-        // Answers must not wait behind events that nobody takes.
-        drop(events.try_send(Value::Object(message)));
-        return;
-    };
-    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(waiting) = &mut *waiting else { return };
-    let has = |flag: &str| {
-        message
-            .get("status")
-            .and_then(Value::as_array)
-            .is_some_and(|status| status.iter().any(|found| found == flag))
-    };
-    let text = |field: &str| {
-        let text = message.get(field).and_then(Value::as_str);
-        text.unwrap_or_default().to_owned()
-    };
-    if has("done") {
-        if let Some(sender) = waiting.remove(&id) {
-            drop(sender.send(Reply::Done(message)));
-        }
-    } else if let Some(sender) = waiting.get(&id) {
-        let reply = if has("need-input") {
-            Reply::NeedsInput(text("prompt"))
-        } else {
-            Reply::Output(text("out"))
+/// Where messages of the workspace go.
+struct Routes {
+    waiting: Waiting,
+    replies: Weight,
+    events: mpsc::Sender<(Value, usize)>,
+    event_bytes: Weight,
+}
+
+/// More waits to be looked at than there is room for.
+struct Overrun;
+
+impl Routes {
+    fn route(&self, message: Map<String, Value>, bytes: usize) -> Result<(), Overrun> {
+        let Some(id) = message.get("id").and_then(Value::as_str).map(str::to_owned) else {
+            // Answers must not wait behind events that nobody takes.
+            if self.event_bytes.add(bytes, EVENT_BYTES)
+                && self.events.try_send((Value::Object(message), bytes)).is_err()
+            {
+                self.event_bytes.remove(bytes);
+            }
+            return Ok(());
         };
-        drop(sender.send(reply));
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(waiting) = &mut *waiting else {
+            return Ok(());
+        };
+        let has = |flag: &str| {
+            message
+                .get("status")
+                .and_then(Value::as_array)
+                .is_some_and(|status| status.iter().any(|found| found == flag))
+        };
+        let text = |field: &str| {
+            let text = message.get(field).and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        let (sender, reply) = if has("done") {
+            (waiting.remove(&id), Reply::Done(message))
+        } else if has("need-input") {
+            (waiting.get(&id).cloned(), Reply::NeedsInput(text("prompt")))
+        } else {
+            (waiting.get(&id).cloned(), Reply::Output(text("out")))
+        };
+        // Nobody waits for it any more.
+        let Some(sender) = sender.filter(|sender| !sender.is_closed()) else {
+            return Ok(());
+        };
+        if !self.replies.add(bytes, REPLY_BYTES) {
+            return Err(Overrun);
+        }
+        if sender.send((reply, bytes)).is_err() {
+            self.replies.remove(bytes);
+        }
+        Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

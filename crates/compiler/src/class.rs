@@ -416,6 +416,11 @@ impl<'a> Module<'a> {
             ));
         }
         self.extension_entries(entries);
+        if self.file.origin != Origin::Session {
+            // Code may be loaded under another name: what a file no longer has is found by this one.
+            let home = vec![meta::literal(&Term::Atom(self.file.module.clone()), 1)];
+            self.add_expression("__beamtalk_home", Vec::new(), home, 1);
+        }
     }
 
     fn extension_entries(&mut self, entries: Vec<Term>) {

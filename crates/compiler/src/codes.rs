@@ -52,6 +52,7 @@ codes! {
     INTERNAL_IN_SIGNATURE = "E0402", "The signature or slot of a public class, or a public alias, names a class or alias that is internal; who uses it could not name that one.";
     INTERNAL_METHOD = "E0403", "A method is called that another package keeps to itself.";
     HIDDEN_METHOD = "W0306", "A method has the selector of one that the superclass's package keeps to itself; that package's own sends now reach it.";
+    INTERNAL_IN_PROTOCOL = "W0307", "A class would conform to a protocol, but a method it needs for that is internal; other packages, which know the protocol, could not send it.";
     UNRESOLVED_CLASS = "W0201", "A class name is not known.";
     UNUSED = "W0202", "A variable or parameter is never read.";
     SHADOWED = "W0203", "A variable hides an outer one (rule shadowed-block-param for the parameter of a block).";

@@ -37,7 +37,7 @@ pub use live::{CompiledMethod, compile_method, remove_method};
 pub use meta::is_delegate;
 pub use names::{is_erlang_reserved, module_name};
 pub use packages::{Dependencies, Packages};
-pub use table::{ClassEntry, ClassTable, ExtensionFile, Kind, MethodEntry, Origin, SlotEntry};
+pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
 
 /// One parsed source text.
 #[derive(Clone, Debug)]
@@ -247,21 +247,25 @@ fn definitions(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<CompiledModule> {
     let mut modules = Vec::new();
-    let mut extensions: Vec<&ast::Extension> = file
-        .unit
-        .items
-        .iter()
-        .filter_map(as_extension)
-        .filter(|extension| !replaced.contains(&extension.span))
-        .collect();
+    let mut extensions: Option<Vec<&ast::Extension>> = Some(
+        file.unit
+            .items
+            .iter()
+            .filter_map(as_extension)
+            .filter(|extension| !replaced.contains(&extension.span))
+            .collect(),
+    );
     for item in &file.unit.items {
         match item {
             ast::Item::Class(class) => {
                 let name = file.module_of_class(class);
                 let mut module = Module::new(table, file, lines, diagnostics);
                 module.class(class, &name);
-                if file.origin != Origin::Session {
-                    module.extensions(&std::mem::take(&mut extensions));
+                // Those of a file are in the module of its first class.
+                if file.origin != Origin::Session
+                    && let Some(extensions) = extensions.take()
+                {
+                    module.extensions(&extensions);
                 }
                 modules.push(CompiledModule {
                     forms: encode(&module.forms(&name)),
@@ -288,18 +292,34 @@ fn definitions(
             ast::Item::TypeAlias(_) | ast::Item::Extension(_) | ast::Item::Statement(_) => {}
         }
     }
-    for (name, group) in extension_modules(file, &extensions) {
-        let mut module = Module::new(table, file, lines, diagnostics);
-        module.extensions(&group);
-        let forms = encode(&module.forms(&name));
-        modules.push(CompiledModule {
-            forms,
-            name,
-            class: None,
-            superclass: None,
-        });
+    for (name, group) in extension_modules(file, &extensions.unwrap_or_default()) {
+        modules.push(extension_module(file, table, lines, &name, &group, diagnostics));
     }
     modules
+}
+
+fn extension_module(
+    file: &SourceFile,
+    table: &ClassTable,
+    lines: &LineIndex,
+    name: &EcoString,
+    extensions: &[&ast::Extension],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> CompiledModule {
+    let mut module = Module::new(table, file, lines, diagnostics);
+    module.extensions(extensions);
+    CompiledModule {
+        forms: encode(&module.forms(name)),
+        name: name.clone(),
+        class: None,
+        superclass: None,
+    }
+}
+
+/// The module of a file that extended classes and does so no more: loading it takes the extensions out of the image.
+pub fn without_extensions(file: &SourceFile, table: &ClassTable) -> CompiledModule {
+    let lines = LineIndex::new(&file.text);
+    extension_module(file, table, &lines, &file.module, &[], &mut Vec::new())
 }
 
 /// A file's extensions share its module. In a session each method has a module of its own, named after the method,

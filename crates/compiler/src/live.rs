@@ -3,12 +3,13 @@
 //! A method of the class body is replaced in the class's text and compiled alone, as a patch: a module whose function
 //! takes the method's place in the dispatch tables. Sends to `self` inside the class are direct calls, which a patch
 //! does not reach, so the methods that call it directly, and those that call them, become patches with it; where these
-//! are many the class is compiled again. A method that the body does not have joins it; only classes of the library and
-//! those without a text get it as an extension.
+//! are many the class is compiled again. A method that a file adds to a class of another file is replaced in that file,
+//! whose module is compiled again. A method that no text has joins the class body; only classes of the library and those
+//! without a text get it as an extension.
 
 use beamtalk_syntax::ast::{self, ExpressionKind};
 use beamtalk_syntax::definitions::{
-    Change, Dialect, Edit, Key, MethodDefinition, edit, extension_source, method_definition,
+    Change, Dialect, Edit, Key, MethodDefinition, as_extension, edit, extension_source, method_definition,
 };
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::{LineIndex, Span};
@@ -18,7 +19,9 @@ use crate::check::{Child, each_child};
 use crate::class::Module;
 use crate::names;
 use crate::table::{ClassTable, Origin};
-use crate::{CompiledModule, SourceFile, codes, compile_input, encode, has_errors, module_name};
+use crate::{
+    CompiledModule, SourceFile, codes, compile_input, definitions, encode, has_errors, module_name, packages,
+};
 
 /// A module of its own costs about as much as this many methods of a class.
 const METHODS_PER_PATCH: usize = 8;
@@ -94,11 +97,15 @@ fn span_in_source(span: Span, definition: &MethodDefinition, prefix: usize, sour
     Span::new(place(span.start), place(span.end))
 }
 
-/// Take one of the methods out of a class's text. The class is compiled again when its own sends to `self` would still
-/// reach the method. Nothing to do when the body has no such method.
+/// Take one of the methods out of the text it stands in. The class is compiled again when its own sends to `self` would
+/// still reach the method. Nothing to do when no text has it.
 pub fn remove_method(table: &ClassTable, class: &str, is_class_side: bool, selector: &str) -> CompiledMethod {
     let mut out = CompiledMethod::default();
     let Some((file, callers)) = without_method(table, class, is_class_side, selector) else {
+        let key = Key::method(class, is_class_side, selector);
+        let elsewhere = table.extension_file(class, is_class_side, selector);
+        let without = elsewhere.and_then(|file| with_change(file, &key, Change::Remove));
+        out.changed.extend(without);
         return out;
     };
     if !callers.is_empty() {
@@ -232,7 +239,7 @@ pub(crate) fn replacements(
     out
 }
 
-/// `None` when the class's text is not known, or has no such method and is the library's or extended by another file.
+/// `None` when the class's text is not known, or has no such method and is the library's.
 fn replacement(
     file: &SourceFile,
     table: &mut ClassTable,
@@ -241,20 +248,23 @@ fn replacement(
 ) -> Option<(Vec<CompiledModule>, SourceFile)> {
     let name = &extension.target.name.text;
     let side_and_selector = (extension.method.is_class, &*extension.method.head.selector);
-    let old_file = table.class(name)?.source.clone()?;
-    let class = class_of(&old_file, name)?;
-    let old = method_of(class, side_and_selector.0, side_and_selector.1);
-    let is_elsewhere = || {
-        table
+    let key = Key::method(name, side_and_selector.0, side_and_selector.1);
+    let old_file = table.class(name).and_then(|entry| entry.source.clone());
+    let class = old_file.as_deref().and_then(|file| class_of(file, name));
+    let old = class.and_then(|class| method_of(class, side_and_selector.0, side_and_selector.1));
+    if old.is_none()
+        && let Some(elsewhere) = table
             .extension_file(name, side_and_selector.0, side_and_selector.1)
-            .is_some()
-    };
-    if old.is_none() && (old_file.origin == Origin::Library || is_elsewhere()) {
+            .cloned()
+    {
+        return replacement_elsewhere(file, table, extension, &elsewhere, diagnostics);
+    }
+    let (old_file, class) = (old_file.as_deref()?, class?);
+    if old.is_none() && old_file.origin == Origin::Library {
         return None;
     }
-    let key = Key::method(name, side_and_selector.0, side_and_selector.1);
     let source = extension_source(&file.text, extension);
-    let new_file = with_change(&old_file, &key, Change::Put(&source))?;
+    let new_file = with_change(old_file, &key, Change::Put(&source))?;
     table.declare(&new_file);
     let callers = old.map_or_else(Vec::new, |old| direct_callers(class, old));
     let new_class = class_of(&new_file, name)?;
@@ -272,6 +282,36 @@ fn replacement(
         }
         None => vec![recompile(&new_file, name, side_and_selector, table, diagnostics)?],
     };
+    Some((modules, new_file))
+}
+
+/// The method stands in a file that is not its class's: that file has it from now on.
+fn replacement_elsewhere(
+    file: &SourceFile,
+    table: &mut ClassTable,
+    extension: &ast::Extension,
+    elsewhere: &SourceFile,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Vec<CompiledModule>, SourceFile)> {
+    let key = Key::method(
+        &extension.target.name.text,
+        extension.method.is_class,
+        &extension.method.head.selector,
+    );
+    let source = as_extension(
+        &key.class,
+        extension.method.is_class,
+        &extension.method.head.selector,
+        &extension_source(&file.text, extension),
+    );
+    let new_file = with_change(elsewhere, &key, Change::Put(&source))?;
+    table.declare(&new_file);
+    // What is wrong with the method is told where it was typed.
+    let typed = LineIndex::new(&file.text);
+    Module::new(table, file, &typed, diagnostics).extensions(&[extension]);
+    let (resolved, _) = packages::resolve(&new_file, table);
+    let lines = LineIndex::new(&new_file.text);
+    let modules = definitions(&resolved, table, &lines, &[], &mut Vec::new());
     Some((modules, new_file))
 }
 

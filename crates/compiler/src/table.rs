@@ -64,20 +64,10 @@ pub struct MethodEntry {
 
 #[derive(Clone, Debug)]
 pub(crate) struct ExtensionEntry {
-    pub(crate) path: EcoString,
     pub(crate) span: Span,
-    pub(crate) text: EcoString,
-    pub(crate) package: Option<EcoString>,
     pub(crate) is_internal: bool,
-    origin: Origin,
-}
-
-/// The file that has a method of a class which is defined elsewhere.
-#[derive(Clone, Debug)]
-pub struct ExtensionFile {
-    pub path: EcoString,
-    pub package: Option<EcoString>,
-    pub text: EcoString,
+    /// The text it was declared in.
+    pub(crate) source: Arc<SourceFile>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -86,6 +76,8 @@ struct Tables {
     protocols: FxHashMap<EcoString, ProtocolEntry>,
     aliases: FxHashMap<EcoString, AliasEntry>,
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
+    /// Files to which methods belong that nothing declares now.
+    homes: FxHashMap<(EcoString, bool, EcoString), Arc<SourceFile>>,
     /// Selectors that a class outside the library defines, on the instance side.
     user_selectors: FxHashSet<EcoString>,
     /// Code outside the library may not call Erlang.
@@ -101,6 +93,9 @@ pub(crate) struct ProtocolEntry {
     pub(crate) module: EcoString,
     pub(crate) path: EcoString,
     pub(crate) span: Span,
+    extending: Option<EcoString>,
+    /// What a class has to understand, and whether on the class side.
+    required: Vec<(bool, EcoString)>,
 }
 
 #[derive(Clone, Debug)]
@@ -155,7 +150,7 @@ impl ClassTable {
         let tables = Arc::make_mut(&mut self.tables);
         if file.origin != Origin::Session {
             // A file that is declared again stands for all it had.
-            let is_same = |entry: &ExtensionEntry| entry.path == file.path && entry.package == file.package;
+            let is_same = |entry: &ExtensionEntry| is_same_file(&entry.source, file);
             tables.extensions.retain(|_, entries| {
                 entries.retain(|entry| !is_same(entry));
                 !entries.is_empty()
@@ -172,6 +167,12 @@ impl ClassTable {
                             module,
                             path: file.path.clone(),
                             span: protocol.name.span,
+                            extending: protocol.extending.as_ref().map(|name| name.text.clone()),
+                            required: protocol
+                                .signatures
+                                .iter()
+                                .map(|signature| (signature.is_class, signature.head.selector.clone()))
+                                .collect(),
                         },
                     );
                 }
@@ -184,14 +185,11 @@ impl ClassTable {
                         method.head.selector.clone(),
                     );
                     let entries = tables.extensions.entry(key).or_default();
-                    entries.retain(|entry| entry.path != file.path || entry.span != extension.span);
+                    entries.retain(|entry| entry.source.path != file.path || entry.span != extension.span);
                     entries.push(ExtensionEntry {
-                        path: file.path.clone(),
                         span: extension.span,
-                        text: file.text.clone(),
-                        package: file.package.clone(),
-                        origin: file.origin,
                         is_internal: method.is_internal,
+                        source: Arc::clone(&source),
                     });
                     if file.origin != Origin::Library && !method.is_class {
                         tables.user_selectors.insert(method.head.selector.clone());
@@ -277,6 +275,42 @@ impl ClassTable {
         self.tables.protocols.get(name)
     }
 
+    /// What a class has to understand to conform to a protocol, with what the protocols it extends ask for.
+    pub(crate) fn required_by(&self, protocol: &str) -> Vec<&(bool, EcoString)> {
+        let mut required = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut next = self.tables.protocols.get_key_value(protocol);
+        // A circle is told where it is declared.
+        while let Some((_, entry)) = next.filter(|(name, _)| seen.insert(*name)) {
+            required.extend(&entry.required);
+            next = entry
+                .extending
+                .as_ref()
+                .and_then(|extending| self.tables.protocols.get_key_value(extending));
+        }
+        required
+    }
+
+    /// Whether instances of a class, or the class itself, have a method for a selector, whoever may send it.
+    pub(crate) fn has_method(&self, name: &str, is_class: bool, selector: &str) -> bool {
+        let own = |class: &&ClassEntry| {
+            let methods = if is_class {
+                &class.class_methods
+            } else {
+                &class.methods
+            };
+            methods.contains_key(selector) || !self.extensions(&class.name, is_class, selector).is_empty()
+        };
+        let is_getter = || {
+            !is_class
+                && self.kind(name) == Kind::Value
+                && self.all_slots(name).iter().any(|slot| slot.name == selector)
+        };
+        self.chain(name).iter().any(own)
+            || is_getter()
+            || (is_class && self.has_method("Class", false, selector))
+    }
+
     pub(crate) fn alias(&self, name: &str) -> Option<&AliasEntry> {
         self.tables.aliases.get(name)
     }
@@ -286,18 +320,29 @@ impl ClassTable {
         self.tables.extensions.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// The file in which a method stands that extends a class; none for one that a session made.
-    pub fn extension_file(&self, class: &str, is_class: bool, selector: &str) -> Option<ExtensionFile> {
-        let entries = self.extensions(class, is_class, selector);
-        let entry = entries
-            .iter()
-            .rev()
-            .find(|entry| entry.origin != Origin::Session)?;
-        Some(ExtensionFile {
-            path: entry.path.clone(),
-            package: entry.package.clone(),
-            text: entry.text.clone(),
-        })
+    /// The file in which a method stands that extends a class, or to which it belongs; none for one that a session made.
+    pub fn extension_file(&self, class: &str, is_class: bool, selector: &str) -> Option<&SourceFile> {
+        let entries = self.extensions(class, is_class, selector).iter().rev();
+        let mut sources = entries.map(|entry| entry.source.as_ref());
+        let key = || (EcoString::from(class), is_class, EcoString::from(selector));
+        sources
+            .find(|source| source.origin != Origin::Session)
+            .or_else(|| self.tables.homes.get(&key()).map(Arc::as_ref))
+    }
+
+    /// Methods that were taken out of files which extended classes with them belong there if they come back. These are
+    /// all there are.
+    pub fn set_homes(&mut self, homes: impl IntoIterator<Item = (EcoString, bool, EcoString, SourceFile)>) {
+        let homes = homes.into_iter();
+        let homes =
+            homes.map(|(class, is_class, selector, file)| ((class, is_class, selector), Arc::new(file)));
+        Arc::make_mut(&mut self.tables).homes = homes.collect();
+    }
+
+    /// Whether a file, as it was declared, extends classes.
+    pub fn has_extensions(&self, file: &SourceFile) -> bool {
+        let mut all = self.tables.extensions.values().flatten();
+        all.any(|entry| is_same_file(&entry.source, file))
     }
 
     /// The selectors that extensions add to one side of a class, in no order.
@@ -386,7 +431,7 @@ impl ClassTable {
                 .map(|method| (&class.package, method.is_internal || class.modifiers.is_internal));
             own.or_else(|| {
                 let extension = self.extensions(&class.name, is_class, selector).last()?;
-                Some((&extension.package, extension.is_internal))
+                Some((&extension.source.package, extension.is_internal))
             })
         })?;
         package.as_ref().filter(|_| is_internal)
@@ -405,7 +450,7 @@ impl ClassTable {
         let extensions = self.tables.extensions.iter().filter(|(_, entries)| {
             entries
                 .iter()
-                .any(|entry| entry.is_internal && is_other(&entry.package))
+                .any(|entry| entry.is_internal && is_other(&entry.source.package))
         });
         methods
             .map(|(selector, _)| selector.clone())
@@ -433,6 +478,10 @@ impl ClassTable {
 
 /// A session may define an alias again, a file may be read again, and the library's aliases may be shadowed; of two files
 /// that define the same one, the second is told so.
+fn is_same_file(one: &SourceFile, other: &SourceFile) -> bool {
+    one.origin != Origin::Session && one.path == other.path && one.package == other.package
+}
+
 fn declare_alias(tables: &mut Tables, file: &SourceFile, alias: &ast::TypeAlias) {
     let name = &alias.name.text;
     let is_taken = tables.aliases.get(name).is_some_and(|known| {

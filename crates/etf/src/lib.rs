@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+pub mod read;
 mod term;
 
 pub use decode::{DecodeError, Limits, decode};

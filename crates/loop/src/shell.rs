@@ -433,7 +433,7 @@ impl Shell {
                 }
                 () = guard_ended(self.keepers.as_ref()) => {
                     self.leaving = self.keepers.take();
-                    let text = "the guard process ended; without it nothing can be left running".to_owned();
+                    let text = "the guard process ended; the loop stops, for without it programs could be left running".to_owned();
                     self.feed(Event::Fatal { part: Part::Process, text });
                 }
                 Some(inbound) = self.inbound.recv() => self.receive(inbound),

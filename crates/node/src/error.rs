@@ -47,9 +47,17 @@ pub enum Error {
     FrameTooLong { length: usize, limit: usize },
     #[error("the node sent a damaged frame")]
     Frame(#[from] beamtalk_etf::DecodeError),
+    #[error("the node sent something unexpected: {shown}")]
+    Unexpected { shown: String },
 }
 
 impl Error {
+    /// An answer nobody asked for, the beginning of it shown.
+    pub fn unexpected(term: &beamtalk_etf::Term) -> Self {
+        let shown = format!("{term:?}").chars().take(200).collect();
+        Self::Unexpected { shown }
+    }
+
     /// Wraps an I/O error with what was being done to which path.
     pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();

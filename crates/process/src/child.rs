@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -14,7 +13,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::Error;
 use crate::group::{Group, any_alive, signal_each};
-use crate::guard::{GuardLink, announcement};
 
 /// How long after `SIGKILL` a group may linger before it is given up.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
@@ -67,7 +65,6 @@ impl Default for Stop {
 pub struct Child {
     leader: tokio::process::Child,
     group: Group,
-    guard: Option<GuardLink>,
     exit: Option<ExitStatus>,
 }
 
@@ -93,9 +90,8 @@ fn is_executable(file: &Path) -> bool {
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Start a program in its own group, its output on pipes. With a `guard`, the group is known to
-/// the guard before the program runs.
-pub fn spawn(spec: &Spec, guard: Option<&GuardLink>) -> Result<Child, Error> {
+/// Start a program in its own group, its output on pipes.
+pub fn spawn(spec: &Spec) -> Result<Child, Error> {
     let mut command = Command::new(&spec.program);
     command
         .arg0(&spec.name)
@@ -113,9 +109,6 @@ pub fn spawn(spec: &Spec, guard: Option<&GuardLink>) -> Result<Child, Error> {
             Some(value) => command.env(key, value),
             None => command.env_remove(key),
         };
-    }
-    if let Some(link) = guard {
-        announce_before_exec(command.as_std_mut(), link);
     }
     let leader = command
         .spawn()
@@ -136,30 +129,8 @@ pub fn spawn(spec: &Spec, guard: Option<&GuardLink>) -> Result<Child, Error> {
     Ok(Child {
         leader,
         group,
-        guard: guard.cloned(),
         exit: None,
     })
-}
-
-/// Let a command that makes a group of its own tell the guard before its program runs. Whoever starts it tells the guard
-/// with [`GuardLink::forget`] when nothing is left of the group.
-#[expect(
-    unsafe_code,
-    reason = "the group must be in the guard's pipe after fork and before exec; the closure makes \
-              two system calls on data it owns and allocates nothing"
-)]
-pub fn announce_before_exec(command: &mut std::process::Command, link: &GuardLink) {
-    let pipe = link.pipe();
-    let announce = move || {
-        let id = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
-        rustix::io::write(&*pipe, &announcement(id))?;
-        Ok(())
-    };
-    // SAFETY: between fork and exec only async-signal-safe work is allowed: `getpid` and `write`
-    // are, and neither the closure nor the error path takes a lock or allocates.
-    unsafe {
-        command.pre_exec(announce);
-    }
 }
 
 impl Child {
@@ -199,19 +170,12 @@ impl Child {
         let exit = keep.slot.wait().await?;
         drop(keep);
         self.exit = Some(exit);
-        if self.group.is_empty() {
-            self.forget();
-        }
         Ok(exit)
     }
 
     /// Whether the leader has been waited for and nobody is left in its group.
-    pub fn is_gone(&mut self) -> bool {
-        let gone = self.exit.is_some() && self.group.is_empty();
-        if gone {
-            self.forget();
-        }
-        gone
+    pub fn is_gone(&self) -> bool {
+        self.exit.is_some() && self.group.is_empty()
     }
 
     /// End the whole group, and descendants that left it: the gentle signal, end of input, and
@@ -255,12 +219,6 @@ impl Child {
     /// `SIGKILL` to the group now, without waiting.
     pub fn kill(&self) {
         self.group.signal(Signal::KILL);
-    }
-
-    fn forget(&mut self) {
-        if let Some(link) = self.guard.take() {
-            link.forget(self.group);
-        }
     }
 }
 

@@ -175,6 +175,11 @@ fn asynchronous(socket: OwnedFd) -> io::Result<UnixStream> {
 }
 
 impl Kept {
+    /// The standard input of a program with [`Stdin::Piped`]; it closes when this is dropped.
+    pub fn take_stdin(&mut self) -> Option<pipe::Sender> {
+        pipe::Sender::from_owned_fd(self.stdin.take()?).ok()
+    }
+
     pub fn take_stdout(&mut self) -> Option<pipe::Receiver> {
         self.stdout.take()
     }

@@ -3,9 +3,8 @@
 //! This is the only crate that starts programs. A [`Spec`] says what to run. [`Keepers::spawn`]
 //! starts it below a keeper, which ends everything the program ever made, whatever that did to
 //! its group, session or environment, and also when this process is killed. [`spawn`] is the
-//! plain way: a process group of its own, which [`Child::stop`] ends; a [`Guard`] ends reported
-//! groups when this process dies without saying goodbye. [`LineSplitter`] turns bytes into lines
-//! the way a terminal shows them.
+//! plain way: a process group of its own, which [`Child::stop`] ends. [`LineSplitter`] turns bytes
+//! into lines the way a terminal shows them.
 //!
 //! It knows nothing of what the programs are for: no restart policy, no labels, no state.
 
@@ -21,11 +20,11 @@ mod members;
 mod sentry;
 mod wire;
 
-pub use child::{Child, Spec, Stdin, Stop, announce_before_exec, find_program, spawn};
+pub use child::{Child, Spec, Stdin, Stop, find_program, spawn};
 pub use detached::{Detached, detached_with_mark, spawn_detached};
 pub use error::Error;
 pub use group::Group;
-pub use guard::{GUARD_ARGUMENT, Guard, GuardLink, run_guard_if_asked};
+pub use guard::run_guard_if_asked;
 pub use keepers::{Happened, KEEPERS_ARGUMENT, Keepers, Kept};
 pub use lines::{LINE_LIMIT, Line, LineSplitter};
 pub use rustix::process::Signal;

@@ -20,7 +20,7 @@ fn shell(script: &str, directory: &Path, stdin: Stdin) -> Child {
         environment: BTreeMap::from([("GIVEN".into(), Some("value".into())), ("HOME".into(), None)]),
         stdin,
     };
-    spawn(&spec, None).unwrap()
+    spawn(&spec).unwrap()
 }
 
 async fn output(child: &mut Child) -> String {
@@ -169,9 +169,9 @@ fn what_cannot_start_says_why() {
             environment: BTreeMap::new(),
             stdin: Stdin::Null,
         };
-        assert!(matches!(spawn(&spec, None), Err(Error::Start { .. })));
+        assert!(matches!(spawn(&spec), Err(Error::Start { .. })));
         spec.program = PathBuf::from("/bin/sh");
         spec.directory = PathBuf::from("/no/such/directory");
-        assert!(matches!(spawn(&spec, None), Err(Error::Directory { .. })));
+        assert!(matches!(spawn(&spec), Err(Error::Directory { .. })));
     });
 }

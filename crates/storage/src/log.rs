@@ -85,11 +85,24 @@ impl RotatingLog {
         Ok(())
     }
 
-    /// Write bytes as a whole: into one file, and all of them or none.
-    pub fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn must_rotate(&self, bytes: &[u8]) -> bool {
         let is_full = self.length > 0 && self.length + bytes.len() as u64 > self.limit;
         // A writer may hand over a line in pieces, which belong into one file.
-        if is_full && (self.at_line_start || self.length > 2 * self.limit) {
+        is_full && (self.at_line_start || self.length > 2 * self.limit)
+    }
+
+    /// The file that makes room, for good, when these bytes are written; it need not be there yet.
+    pub fn given_up_for(&self, bytes: &[u8]) -> Option<String> {
+        let oldest = || match self.count {
+            0 => self.name.clone(),
+            count => numbered(&self.name, count),
+        };
+        self.must_rotate(bytes).then(oldest)
+    }
+
+    /// Write bytes as a whole: into one file, and all of them or none.
+    pub fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.must_rotate(bytes) {
             self.rotate().map_err(io::Error::other)?;
         }
         if let Err(cause) = self.file.write_all(bytes) {

@@ -27,6 +27,9 @@ pub struct Metadata {
     /// The other start flags of the last start, for `restart`.
     #[serde(default)]
     pub start: Map<String, Value>,
+    /// Somebody stopped it on purpose: what restricted it ended with that.
+    #[serde(default)]
+    pub stopped: bool,
     /// What another version wrote stays.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -44,6 +47,7 @@ impl Metadata {
             capabilities: Capabilities::default(),
             limits: Map::new(),
             start: Map::new(),
+            stopped: false,
             other: Map::new(),
         }
     }

@@ -20,7 +20,7 @@ use crate::span::Span;
 use lines::{doc_start, line_start};
 
 pub use edit::{Change, Edit, Fault, edit};
-pub use source::{Definition as MethodDefinition, method_definition, signature};
+pub use source::{Definition as MethodDefinition, as_extension, method_definition, method_source, signature};
 
 /// What a definition is known by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -165,9 +165,21 @@ impl<'a> Outline<'a> {
     /// The same, as it would be written at the margin.
     pub fn source_of(&self, key: &Key) -> Option<String> {
         let (_, place) = self.places.iter().find(|(one, _)| one == key)?;
-        let before = self.text.get(line_start(self.text, place.start)..place.start);
-        let column = before.unwrap_or_default().chars().count();
-        Some(layout::at_margin(&self.text_of(key)?, column))
+        Some(layout::at_margin(
+            &self.text_of(key)?,
+            column(self.text, place.start),
+        ))
+    }
+
+    /// The same, with the comments right above a method.
+    fn commented_source_of(&self, key: &Key) -> Option<String> {
+        let (_, place) = self.places.iter().find(|(one, _)| one == key)?;
+        let start = doc_start(self.text, place.start, &lines::COMMENTS);
+        if key.member == Member::Header || start == place.start {
+            return self.source_of(key);
+        }
+        let text = slice(self.text, &(start..place.end));
+        Some(layout::at_margin(text, column(self.text, start)))
     }
 
     /// The text in parts; together they are the text.
@@ -256,12 +268,14 @@ pub fn class_source<'a>(text: &'a str, class: &Class) -> &'a str {
     slice(text, &documented(text, class.span))
 }
 
-/// The source of the method that `Target >> method` defines, with its documentation.
+/// The source of the method that `Target >> method` defines, with its documentation and the comments around it.
 pub fn extension_source(text: &str, extension: &Extension) -> String {
     let whole = documented(text, extension.span);
-    let doc = slice(text, &(whole.start..extension.span.start as usize));
-    let code = slice(text, &(extension.method.head.span.start as usize..whole.end));
-    format!("{doc}{code}")
+    let start = doc_start(text, whole.start, &lines::COMMENTS);
+    let above = slice(text, &(start..extension.span.start as usize));
+    let end = lines::comments_below(text, whole.end);
+    let code = slice(text, &(extension.method.head.span.start as usize..end));
+    format!("{above}{code}")
 }
 
 /// The text with another definition of one of its classes, as somebody wrote it; `None` when it has no such class. The
@@ -270,11 +284,10 @@ pub fn replace_class(text: &str, dialect: Dialect, class: &str, source: &str) ->
     let outline = Outline::new(text, dialect);
     let span = outline.class(class)?.span;
     let source = source.trim();
-    let whole = if lines::DOCUMENTATION.iter().any(|mark| source.starts_with(mark)) {
-        documented(text, span)
-    } else {
-        range(span)
-    };
+    let mut whole = documented(text, span);
+    if !lines::DOCUMENTATION.iter().any(|mark| source.starts_with(mark)) {
+        whole.start = span.start as usize;
+    }
     let new = lines::in_newlines_of(text, &source.replace("\r\n", "\n"));
     Some(lines::apply(text, vec![(whole, new)]))
 }
@@ -302,7 +315,7 @@ pub fn class_changes(class: &str, base: &str, new: &str) -> Vec<(Key, Option<Str
     };
     let mut changes = Vec::new();
     for key in of_class(&after) {
-        let Some(source) = after.source_of(&key) else {
+        let Some(source) = after.commented_source_of(&key) else {
             continue;
         };
         if before.text_of(&key).is_none() || !says(base, &key, &source) {
@@ -337,7 +350,8 @@ fn class_places(text: &str, class: &Class, places: &mut Vec<(Key, Range<usize>)>
         .max()
         .unwrap_or(class.header.end);
     let start = documented(text, class.span).start;
-    places.push((Key::header(name), start..end.max(class.header.end) as usize));
+    let end = lines::comment_end(text, end.max(class.header.end) as usize);
+    places.push((Key::header(name), start..end));
     for slot in class.slots.iter().filter(|slot| !is_leading(slot.span.start)) {
         places.push((Key::header(name), documented(text, slot.span)));
     }
@@ -346,9 +360,16 @@ fn class_places(text: &str, class: &Class, places: &mut Vec<(Key, Range<usize>)>
     }
 }
 
+/// A definition with the documentation right above it and the comment that ends its last line.
 fn documented(text: &str, span: Span) -> Range<usize> {
     let whole = range(span);
-    doc_start(text, whole.start, &lines::DOCUMENTATION)..whole.end
+    doc_start(text, whole.start, &lines::DOCUMENTATION)..lines::comment_end(text, whole.end)
+}
+
+/// How many characters stand before a place in its line.
+fn column(text: &str, at: usize) -> usize {
+    let before = text.get(line_start(text, at)..at);
+    before.unwrap_or_default().chars().count()
 }
 
 fn range(span: Span) -> Range<usize> {

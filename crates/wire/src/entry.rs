@@ -163,6 +163,9 @@ pub struct Entry {
     /// The source is the text of a whole file, not of one definition.
     #[serde(default)]
     pub is_whole_file: bool,
+    /// The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+    #[serde(default)]
+    pub is_extension: bool,
 }
 
 impl Entry {
@@ -198,12 +201,15 @@ impl Entry {
         }
     }
 
-    /// Whether both are about the same definition, or one about all of the other's class.
+    /// Whether both are about the same definition, or one about a class in whose text the other is.
     pub fn overlaps(&self, other: &Entry) -> bool {
+        let is_of_class = self.selector.is_none() || other.selector.is_none();
         self.class == other.class
-            && (self.selector.is_none()
-                || other.selector.is_none()
-                || (self.selector == other.selector && self.side == other.side))
+            && if is_of_class {
+                self.source_file == other.source_file && !self.is_extension && !other.is_extension
+            } else {
+                self.selector == other.selector && self.side == other.side
+            }
     }
 
     /// Another definition of a class that its file had already.
@@ -217,6 +223,7 @@ impl Entry {
             return false;
         }
         match self.kind {
+            ChangeKind::NewClass if self.is_redefinition() && earlier.is_extension => false,
             ChangeKind::NewClass | ChangeKind::RemoveClass => self.source_file == earlier.source_file,
             ChangeKind::Instance | ChangeKind::Class | ChangeKind::RemoveMethod => {
                 earlier.selector.is_some() && self.selector == earlier.selector && self.side == earlier.side

@@ -73,6 +73,7 @@ pub struct Audit {
 #[derive(Debug)]
 struct Trail {
     log: Box<dyn Lines>,
+    directory: Directory,
     path: PathBuf,
     mark: Mark,
     remembered: MarkFile,
@@ -82,12 +83,18 @@ struct Trail {
 /// Where the lines go: each as a whole, or not at all.
 trait Lines: Send + std::fmt::Debug {
     fn append(&mut self, line: &[u8]) -> io::Result<()>;
+    /// The file that is given up when `line` is appended.
+    fn given_up_for(&self, line: &[u8]) -> Option<String>;
     fn reopen(&mut self) -> Result<(), StorageError>;
 }
 
 impl Lines for RotatingLog {
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
         self.write_whole(line)
+    }
+
+    fn given_up_for(&self, line: &[u8]) -> Option<String> {
+        Self::given_up_for(self, line)
     }
 
     fn reopen(&mut self) -> Result<(), StorageError> {
@@ -133,7 +140,12 @@ impl Audit {
     ) -> Result<Self, AuditError> {
         let was_torn = read::repair(directory)?;
         let found = read::last_seq(directory)?;
-        let mut mark = Mark::read(directory)?;
+        let known = Mark::read(directory)?;
+        let is_forgotten = known.is_none() && found > 0;
+        let mut mark = known.unwrap_or_default();
+        if mark.first == 0 {
+            mark.first = read::first_seq(directory)?.unwrap_or(1);
+        }
         // Half a record is one that was lost; beyond the last whole one, the gap will show it.
         if was_torn && mark.last <= found {
             mark.lost += 1;
@@ -142,12 +154,22 @@ impl Audit {
         let remembered = MarkFile::open(directory, mark)?;
         let mut trail = Trail {
             log,
+            directory: directory.clone(),
             path: directory.path_of(FILE),
             mark,
             remembered,
             error: None,
         };
         trail.remember();
+        if is_forgotten {
+            let event = Event::Limit {
+                what: TRAIL.to_owned(),
+                detail: "audit.state was not there: records may be missing before this one".to_owned(),
+                count: None,
+            };
+            // Where this cannot be written it counts as lost, and that is told.
+            drop(trail.record(&event.by(Who::default())));
+        }
         Ok(Self {
             options,
             trail: Mutex::new(trail),
@@ -223,6 +245,9 @@ impl Trail {
         };
         let mut text = serde_json::to_vec(&line).expect("an audit record is plain data");
         text.push(b'\n');
+        if let Some(file) = self.log.given_up_for(&text) {
+            self.give_up(&file);
+        }
         match self.log.append(&text) {
             Ok(()) => {
                 self.mark.last += 1;
@@ -236,6 +261,15 @@ impl Trail {
                     cause,
                 })
             }
+        }
+    }
+
+    /// The records of `file` make room. Remembered before they go: after a kill in between there are more than need be.
+    fn give_up(&mut self, file: &str) {
+        // What is not in it any more was not given up, and stays missing.
+        if let Ok(Some(last)) = read::last_seq_of(&self.directory, file) {
+            self.mark.first = self.mark.first.max(last + 1);
+            self.remember();
         }
     }
 

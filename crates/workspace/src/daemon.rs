@@ -493,6 +493,7 @@ fn remember(
     if let Ok(Value::Object(start)) = serde_json::to_value(asked) {
         metadata.start = start;
     }
+    metadata.stopped = false;
     Ok(directory.write_metadata(&metadata)?)
 }
 

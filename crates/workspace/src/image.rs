@@ -17,6 +17,7 @@ use rustix::pipe::PipeFlags;
 use serde_json::{Map, Value};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver as Messages;
 
 use crate::terms;
@@ -71,6 +72,8 @@ pub(crate) struct Image {
     setup: NodeSetup,
     link: RefCell<Option<NodeLink>>,
     phase: Cell<Phase>,
+    /// The phase is another one.
+    turned: Notify,
     starts: Cell<u64>,
     exits: RefCell<Vec<Instant>>,
     last_error: RefCell<Option<String>>,
@@ -84,6 +87,7 @@ impl Image {
             setup,
             link: RefCell::new(None),
             phase: Cell::new(Phase::Starting),
+            turned: Notify::new(),
             starts: Cell::new(0),
             exits: RefCell::new(Vec::new()),
             last_error: RefCell::new(None),
@@ -105,7 +109,7 @@ impl Image {
         };
         let (link, messages) = NodeLink::start(&self.setup.erlang, &self.setup.runtime, options)
             .map_err(|cause| failed(cause.to_string()))?;
-        self.phase.set(Phase::Starting);
+        self.turn(Phase::Starting);
         self.starts.set(self.starts.get() + 1);
         let number = |value: u64| Term::Integer(i64::try_from(value).unwrap_or(i64::MAX));
         let settings = terms::map([
@@ -146,7 +150,7 @@ impl Image {
     /// The project is loaded: requests are welcome.
     pub(crate) fn ready(&self) {
         if self.phase.get() == Phase::Starting {
-            self.phase.set(Phase::Up);
+            self.turn(Phase::Up);
         }
     }
 
@@ -158,12 +162,28 @@ impl Image {
         exits.retain(|exit| exit.elapsed() < WINDOW);
         exits.push(Instant::now());
         let pause = PAUSES.get(exits.len() - 1).copied();
-        self.phase.set(if pause.is_some() {
+        self.turn(if pause.is_some() {
             Phase::Down
         } else {
             Phase::Failed
         });
         pause
+    }
+
+    fn turn(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.turned.notify_waiters();
+    }
+
+    /// Wait for a node that is being started. One that is not started any more is not waited for.
+    pub(crate) async fn up(&self) -> Result<(), ErrorBody> {
+        loop {
+            match self.phase.get() {
+                Phase::Up => return Ok(()),
+                Phase::Failed => return Err(self.down()),
+                Phase::Starting | Phase::Down => self.turned.notified().await,
+            }
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {

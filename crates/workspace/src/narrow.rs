@@ -53,6 +53,24 @@ impl Narrowing {
     }
 }
 
+/// What restricted the workspace when it was started `last`, and was not taken back since, restricts it again. How it
+/// could be reached is no restriction: nobody is let in again by a start that does not say so.
+pub(crate) fn keep_restrictions(options: &mut StartOptions, last: &StartOptions) {
+    options.no_subprocess |= last.no_subprocess;
+    options.no_ffi |= last.no_ffi;
+    options.no_http |= last.no_http;
+    options.read_only_fs |= last.read_only_fs;
+    options.audit_text |= last.audit_text;
+    options.audit_required |= last.audit_required;
+    lower(&mut options.eval_max_heap_mb, Some(last.eval_max_heap_mb));
+    lower(&mut options.eval_timeout_s, Some(last.eval_timeout_s));
+    lower(&mut options.max_processes, Some(last.max_processes));
+    if last.node_max_memory_mb.is_some_and(|limit| limit > 0) {
+        let limit = options.node_max_memory_mb.get_or_insert(0);
+        lower(limit, last.node_max_memory_mb);
+    }
+}
+
 /// 0 is no limit, which every other one is below.
 fn lower(limit: &mut u64, wanted: Option<u64>) {
     match wanted {

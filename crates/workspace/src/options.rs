@@ -108,6 +108,13 @@ impl Default for StartOptions {
 }
 
 impl StartOptions {
+    /// These, restricted as those of the `last` start were.
+    #[must_use]
+    pub fn restricted_as(mut self, last: &Self) -> Self {
+        crate::narrow::keep_restrictions(&mut self, last);
+        self
+    }
+
     /// What limits whom; `null` is no limit.
     pub fn limits(&self) -> Value {
         json!({

@@ -101,17 +101,14 @@ pub(crate) async fn build(
     if force {
         arguments.push("--force".into());
     }
-    let mut child = beamtalk_process::spawn(
-        &Spec {
-            program: program.to_owned(),
-            name: "beamtalk".into(),
-            arguments,
-            directory: root.to_owned(),
-            environment: BTreeMap::new(),
-            stdin: Stdin::Null,
-        },
-        None,
-    )
+    let mut child = beamtalk_process::spawn(&Spec {
+        program: program.to_owned(),
+        name: "beamtalk".into(),
+        arguments,
+        directory: root.to_owned(),
+        environment: BTreeMap::new(),
+        stdin: Stdin::Null,
+    })
     .map_err(|cause| failed(cause.to_string()))?;
     let (Some(mut output), Some(mut errors)) = (child.take_stdout(), child.take_stderr()) else {
         return Err(failed("the build has no pipes".to_owned()));

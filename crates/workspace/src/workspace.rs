@@ -86,6 +86,13 @@ pub(crate) struct Stop {
     pub(crate) reason: &'static str,
 }
 
+impl Stop {
+    /// Whether a person ended the workspace, and not the system, a limit or a restart.
+    pub(crate) fn is_on_purpose(&self) -> bool {
+        matches!(self.reason, "stop" | "SIGINT")
+    }
+}
+
 /// A connection, as far as events and its end concern it.
 pub(crate) struct Guest {
     pub(crate) outgoing: Outgoing,

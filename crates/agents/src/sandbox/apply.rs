@@ -1,11 +1,14 @@
 //! Entering the sandbox: namespaces, then no privileges, then Landlock.
 
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, Scope,
 };
+use rustix::fs::{Mode, OFlags};
 use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 
 use super::user_flag;
@@ -86,8 +89,13 @@ pub(super) fn without_keys(launch: &Launch) -> Result<(), String> {
     }
 }
 
-/// Restrict this process to what is granted, as it looks from inside.
-pub(super) fn restrict(launch: &Launch, terminal: Option<&Path>) -> Result<(), String> {
+/// Restrict this process to what is granted, as it looks from inside; nothing is made, removed or
+/// renamed in the `closed` directories, nor in those on the way to them.
+pub(super) fn restrict(
+    launch: &Launch,
+    terminal: Option<&Path>,
+    closed: &BTreeSet<PathBuf>,
+) -> Result<(), String> {
     if !launch.landlock {
         return if launch.best_effort {
             Ok(())
@@ -104,13 +112,70 @@ pub(super) fn restrict(launch: &Launch, terminal: Option<&Path>) -> Result<(), S
         .iter()
         .map(|(path, access)| (PathBuf::from(path), *access));
     let terminal = terminal.map(|path| (path.to_owned(), Access::Rw));
-    confine(launch, granted.chain(own).chain(terminal)).map_err(|error| error.to_string())
+    let rules = granted
+        .chain(own)
+        .chain(terminal)
+        .flat_map(|(path, access)| rules(&path, access, closed));
+    confine(launch, rules).map_err(|error| error.to_string())
 }
 
-fn confine(
-    launch: &Launch,
-    granted: impl Iterator<Item = (PathBuf, Access)>,
-) -> Result<(), landlock::RulesetError> {
+/// A place and what may be done in it and below.
+type Rule = (OwnedFd, BitFlags<AccessFs>);
+
+/// The rules that grant `path`. Rights hold for everything below a place, so a directory around a
+/// closed one gives none to change its entries, and each of the other directories in it gives its own.
+fn rules(path: &Path, access: Access, closed: &BTreeSet<PathBuf>) -> Vec<Rule> {
+    // Links on the way to what is granted are followed here as everywhere.
+    let Ok(real) = std::fs::canonicalize(path) else {
+        return Vec::new();
+    };
+    let place = |path: &Path, kind: OFlags| {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW | kind;
+        rustix::fs::open(path, flags, Mode::empty()).ok()
+    };
+    let mut given = rights(access);
+    if !real.is_dir() {
+        given &= AccessFs::from_file(ABI_USED);
+    }
+    let on_the_way: BTreeSet<&Path> = closed
+        .iter()
+        .flat_map(|closed| closed.ancestors())
+        .filter(|around| around.starts_with(&real))
+        .collect();
+    if on_the_way.is_empty() {
+        return place(&real, OFlags::empty())
+            .map(|place| (place, given))
+            .into_iter()
+            .collect();
+    }
+    let others = on_the_way
+        .iter()
+        .flat_map(|directory| std::fs::read_dir(directory).into_iter().flatten().flatten())
+        .map(|entry| entry.path())
+        .filter(|path| !on_the_way.contains(path.as_path()))
+        .filter_map(|path| Some((place(&path, OFlags::DIRECTORY)?, given)));
+    place(&real, OFlags::empty())
+        .map(|place| (place, given & !entry_rights()))
+        .into_iter()
+        .chain(others)
+        .collect()
+}
+
+/// The rights to change what a directory holds.
+fn entry_rights() -> BitFlags<AccessFs> {
+    AccessFs::RemoveDir
+        | AccessFs::RemoveFile
+        | AccessFs::MakeChar
+        | AccessFs::MakeDir
+        | AccessFs::MakeReg
+        | AccessFs::MakeSock
+        | AccessFs::MakeFifo
+        | AccessFs::MakeBlock
+        | AccessFs::MakeSym
+        | AccessFs::Refer
+}
+
+fn confine(launch: &Launch, rules: impl Iterator<Item = Rule>) -> Result<(), landlock::RulesetError> {
     let level = if launch.best_effort {
         CompatLevel::BestEffort
     } else {
@@ -125,13 +190,8 @@ fn confine(
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI_USED))?;
     }
     let mut created = ruleset.scope(Scope::from_all(ABI_USED))?.create()?;
-    for (path, access) in granted {
-        let Ok(fd) = PathFd::new(&path) else { continue };
-        let mut wanted = rights(access);
-        if !path.is_dir() {
-            wanted &= AccessFs::from_file(ABI_USED);
-        }
-        created = created.add_rule(PathBeneath::new(fd, wanted))?;
+    for (place, allowed) in rules {
+        created = created.add_rule(PathBeneath::new(place, allowed))?;
     }
     if ports {
         for port in &launch.bind_tcp {

@@ -1,9 +1,13 @@
 //! The places no session is shown, whatever directory or profile it was given.
 
+use std::collections::BTreeSet;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use crate::config::Access;
 use crate::files;
 use crate::places::{Places, variable};
+use crate::session::launch::Launch;
 
 /// Below the home directory: what other programs keep secrets in.
 const STORES: [&str; 19] = [
@@ -74,8 +78,54 @@ pub(crate) fn stores(places: &Places) -> Vec<PathBuf> {
     let configured = CONFIGURED_STORES
         .iter()
         .flat_map(|name| [config.join(name), places.home.join(".config").join(name)]);
-    let named = elsewhere.into_iter().filter_map(variable).map(PathBuf::from);
+    let named: Vec<PathBuf> = elsewhere
+        .into_iter()
+        .filter_map(variable)
+        .flat_map(|value| std::env::split_paths(&value).collect::<Vec<_>>())
+        .collect();
     home.chain(configured)
-        .chain(named.filter(|path| path.is_absolute()))
+        .chain(named.into_iter().filter(|path| path.is_absolute()))
+        .collect()
+}
+
+/// The directory in which the first missing part of `path` would have to be made, without links;
+/// `None` if nothing is missing.
+fn missing_in(path: &Path) -> Option<PathBuf> {
+    if std::fs::canonicalize(path).is_ok() {
+        return None;
+    }
+    let mut above = path.ancestors().skip(1);
+    above.find_map(|directory| std::fs::canonicalize(directory).ok().filter(|real| real.is_dir()))
+}
+
+/// Make the places of our own that are missing where the session works or may write: what is there
+/// can be covered, also once a daemon or a loop keeps something in it.
+pub(crate) fn make_own(launch: &Launch) {
+    let granted: Vec<PathBuf> = launch
+        .paths
+        .iter()
+        .filter(|(path, access)| **access >= Access::Rw || launch.in_place.contains(*path))
+        .filter_map(|(path, _)| std::fs::canonicalize(path).ok())
+        .collect();
+    for path in &launch.hidden {
+        if missing_in(path).is_some_and(|at| granted.iter().any(|path| at.starts_with(path))) {
+            // Where it cannot be made its directory is closed instead, see `closed`.
+            drop(
+                std::fs::DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(path),
+            );
+        }
+    }
+}
+
+/// The directories in which a missing protected place would have to be made. Nothing can be mounted
+/// over what is not there, so no session makes, removes or renames anything in these.
+pub(crate) fn closed(launch: &Launch) -> BTreeSet<PathBuf> {
+    // Without mounts our own places are not covered either, and `sandbox_report` says so.
+    let own = launch.hidden.iter().filter(|_| launch.mount);
+    own.chain(&launch.stores)
+        .filter_map(|path| missing_in(path))
         .collect()
 }

@@ -79,12 +79,12 @@ pub(crate) fn layout(grants: &[Grant], hidden: &[Hidden]) -> Result<Vec<Step>, P
             }
             (false, _) => {
                 steps.insert(path, false);
-                // Directories on the way are shown as mounts of their own, which cannot be renamed:
-                // what is hidden by its path must stay where it is.
+                // Directories on the way are shown as mounts of their own, which cannot be renamed, also
+                // those that were granted themselves: what is hidden by its path must stay where it is.
                 let between = path
                     .ancestors()
                     .skip(1)
-                    .take_while(|above| !shown.contains_key(above));
+                    .take_while(|above| shown.get(above).copied().or_else(|| around(above)) == Some(true));
                 steps.extend(between.map(|above| (above, true)));
             }
         }
@@ -164,6 +164,29 @@ mod tests {
                 show("/home/a"),
                 show("/home/a/.config"),
                 show("/home/a/.config/deep"),
+                Step::Hide(places[0].path.clone())
+            ]
+        );
+    }
+
+    #[test]
+    fn nor_can_a_part_of_the_way_that_is_granted_itself() {
+        let places = [Hidden {
+            path: PathBuf::from("/home/a/.config/git/credentials"),
+            unless_named: true,
+        }];
+        let grants = [
+            grant("/home/a", Claim::Place),
+            grant("/home/a/.config/git", Claim::Place),
+        ];
+        let steps = layout(&grants, &places).unwrap();
+        let show = |path: &str| Step::Show(PathBuf::from(path));
+        assert_eq!(
+            steps,
+            [
+                show("/home/a"),
+                show("/home/a/.config"),
+                show("/home/a/.config/git"),
                 Step::Hide(places[0].path.clone())
             ]
         );

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::build::graph::Dialect;
-use crate::build::package::Entry;
-use crate::build::{self, Package, Scope};
+use beamtalk_project::build::graph::Dialect;
+use beamtalk_project::build::package::Entry;
+use beamtalk_project::build::{self, Package, Scope};
+use beamtalk_project::findings::Policy;
+use beamtalk_project::findings::severity::Warnings;
+use beamtalk_project::lock::Locking;
+use beamtalk_project::{Project, files};
+
 use crate::exit::Exit;
-use crate::files;
-use crate::findings::Policy;
-use crate::findings::severity::Warnings;
-use crate::lock::{LockArguments, Locking};
-use crate::project::Project;
+use crate::lock::LockArguments;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
@@ -116,9 +117,9 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
 /// The package a path stands for: a single file outside any project, or the project around it.
 pub(crate) fn package(terminal: &mut Terminal, path: &Path, locking: Locking) -> anyhow::Result<Package> {
     if path.is_file() && files::has_extension(path, &["bt"]) && Project::find(path)?.is_none() {
-        return Package::single_file(path);
+        return Ok(Package::single_file(path)?);
     }
-    Package::resolve(terminal, Project::require(path)?, locking)
+    Ok(Package::resolve(terminal, Project::require(path)?, locking)?)
 }
 
 pub(crate) fn policy(package: &Package, warnings: Warnings) -> Policy {

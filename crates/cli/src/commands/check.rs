@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use beamtalk_compiler::{ClassTable, Origin};
+use beamtalk_project::build::{Package, plan};
+use beamtalk_project::findings::severity::Warnings;
+use beamtalk_project::findings::{self, Counts};
+use beamtalk_project::lock::Locking;
+use beamtalk_project::source::{self, Parsed, Text};
+use beamtalk_project::{Project, files};
 
 use super::build::{package, policy};
 use super::test::declare_package;
-use crate::build::{Package, plan};
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::findings::severity::Warnings;
-use crate::findings::{self, Counts};
-use crate::lock::{LockArguments, Locking};
-use crate::project::Project;
-use crate::source::{self, Parsed, Text};
+use crate::lock::LockArguments;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
@@ -46,7 +46,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     summarise(terminal, &counts, findings.len())?;
     if counts.errors > 0 {
-        return Err(crate::build::compile_failed(&counts).into());
+        return Err(beamtalk_project::build::compile_failed(&counts).into());
     }
     terminal.status(format_args!("Checked {} files", findings.len()));
     Ok(Exit::Success)
@@ -68,7 +68,7 @@ pub(crate) fn readable(terminal: &mut Terminal, path: &Path, locking: Locking) -
         return Err(Fault::usage("path_missing", format!("{} does not exist", path.display())).into());
     }
     if path.is_dir() && Project::find(path)?.is_none() {
-        return Package::resolve(terminal, Project::loose(path)?, locking);
+        return Ok(Package::resolve(terminal, Project::loose(path)?, locking)?);
     }
     package(terminal, path, locking)
 }

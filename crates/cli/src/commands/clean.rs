@@ -4,10 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use beamtalk_project::{Project, files};
 
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::project::Project;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

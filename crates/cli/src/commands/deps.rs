@@ -2,14 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::build::Package;
-use crate::build::graph::{Moving, Provenance};
+use beamtalk_project::build::Package;
+use beamtalk_project::build::graph::{Moving, Provenance};
+use beamtalk_project::lock::{Lock, Locking};
+use beamtalk_project::manifest::{self, Dependency, Manifest, Reference, Source, edit};
+use beamtalk_project::{Network, Project, files};
+
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::lock::{Lock, LockArguments, Locking};
-use crate::manifest::{self, Dependency, Manifest, Reference, Source, edit};
-use crate::project::Project;
-use crate::terminal::{Network, Terminal};
+use crate::lock::LockArguments;
+use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

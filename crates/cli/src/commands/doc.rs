@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
+use beamtalk_project::build::Package;
+use beamtalk_project::files;
+use beamtalk_project::findings::{self, Counts, Policy};
+use beamtalk_project::lock::Locking;
+use beamtalk_project::source::Text;
 use beamtalk_syntax::diagnostic::Severity;
 
 use super::check::readable;
-use crate::build::Package;
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::findings::{self, Counts, Policy};
-use crate::lock::Locking;
 use crate::site::{Kind, Site, entries};
-use crate::source::Text;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
@@ -157,5 +157,6 @@ fn write(output: &Path, pages: &BTreeMap<String, String>) -> anyhow::Result<()> 
         }
     }
     let list: Vec<&str> = pages.keys().map(String::as_str).collect();
-    files::write_atomic(&output.join(LIST), format!("{}\n", list.join("\n")).as_bytes())
+    files::write_atomic(&output.join(LIST), format!("{}\n", list.join("\n")).as_bytes())?;
+    Ok(())
 }

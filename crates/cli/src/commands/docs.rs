@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 
+use beamtalk_project::nearest::nearest;
 use beamtalk_syntax::ast::{Class, Item, Method, Unit};
 
 use crate::exit::{Exit, Fault};
-use crate::nearest::nearest;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

@@ -7,12 +7,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use beamtalk_etf::Term;
+use beamtalk_etf::{Term, read};
 use beamtalk_node::{Erlang, INSTALL_COMMAND, Runtime, Worker};
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
-use crate::wire;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -258,13 +257,13 @@ fn check_node(checks: &mut Vec<Check>, erlang: &Erlang, runtime: &Runtime) {
         .send(&Term::tuple([Term::atom("ping")]))
         .and_then(|()| worker.receive())
         .map(|reply| {
-            wire::tagged(&reply)
+            read::tagged(&reply)
                 .map(|(_, rest)| rest.to_vec())
                 .unwrap_or_default()
         });
     match answer.as_deref() {
         Ok([printed, ports]) => {
-            let printed = wire::text(printed);
+            let printed = read::text(printed);
             if printed == "3" {
                 checks.push(Check::good("node", "starts and evaluates 1 + 2"));
             } else {

@@ -3,19 +3,17 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use beamtalk_syntax::FormatError;
+use beamtalk_project::findings::{self, Counts, FileFindings, Finding, Policy};
+use beamtalk_project::source::Text;
+use beamtalk_project::{Project, files};
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
-use beamtalk_syntax::diff;
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::{FormatError, diff};
+use beamtalk_testing::expectation::Expectation;
+use beamtalk_testing::script::{self, Style};
 
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::findings::{self, Counts, FileFindings, Finding, Policy};
-use crate::project::Project;
-use crate::source::Text;
 use crate::terminal::Terminal;
-use crate::testing::expectation::Expectation;
-use crate::testing::script::{self, Style};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use beamtalk_compiler::lint::{Native, fix, lint_file, lint_native};
+use beamtalk_project::build::Package;
+use beamtalk_project::files;
+use beamtalk_project::findings::severity::Warnings;
+use beamtalk_project::findings::{self, Counts, FileFindings, Finding, Policy};
+use beamtalk_project::lock::Locking;
+use beamtalk_project::source::{self, Parsed, Text};
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
 
 use super::build::policy;
 use super::check::{Sources, read, readable, summarise};
-use crate::build::Package;
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::findings::severity::Warnings;
-use crate::findings::{self, Counts, FileFindings, Finding, Policy};
-use crate::lock::Locking;
-use crate::source::{self, Parsed, Text};
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Context;
+use beamtalk_project::files;
+use beamtalk_project::manifest::{is_package_name, is_reserved};
 
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::manifest::{is_package_name, is_reserved};
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

@@ -2,7 +2,7 @@
 
 mod listing;
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,6 +14,7 @@ use clap::{Args, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
+use crate::harmless::{Sink, harmless};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -126,7 +127,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Err(Failure::Unreachable(text)) => (text, Exit::Code(UNREACHABLE)),
         Err(Failure::Failed(text)) => (text, Exit::Failure),
     };
-    writeln!(std::io::stderr(), "beamtalk 9p: {text}")?;
+    let mut said = format!("beamtalk 9p: {text}");
+    if std::io::stderr().is_terminal() {
+        said = harmless(said.as_bytes());
+    }
+    writeln!(std::io::stderr(), "{said}")?;
     Ok(exit)
 }
 
@@ -236,21 +241,19 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Command::Rdwr { path } => {
             let remote = reach(arguments, path)?;
             let mut file = remote.open(2)?;
-            let mut out = std::io::stdout();
+            let mut out = Sink::stdout();
             let mut lines = std::io::stdin().lock().lines();
             loop {
                 match file.read_next(None) {
-                    Ok(piece) => {
-                        out.write_all(piece.as_ref())?;
-                        out.flush()?;
-                    }
-                    Err(error) => writeln!(out, "{error}")?,
+                    Ok(piece) => out.piece(piece.as_ref())?,
+                    Err(error) => out.piece(format!("{error}\n").as_bytes())?,
                 }
+                out.end()?;
                 let Some(line) = lines.next().transpose()? else {
                     return Ok(());
                 };
                 if let Err(error) = file.write_document(line.as_bytes()) {
-                    writeln!(out, "{error}")?;
+                    out.piece(format!("{error}\n").as_bytes())?;
                 }
             }
         }
@@ -273,7 +276,9 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
                 } else {
                     vec![stat]
                 };
-                listing::print(&mut std::io::stdout(), stats, order, *long)?;
+                let mut lines = Vec::new();
+                listing::print(&mut lines, stats, order, *long)?;
+                print(&lines)?;
             }
             Ok(())
         }
@@ -281,7 +286,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
             for path in paths {
                 let remote = reach(arguments, path)?;
                 let stat = remote.stat()?;
-                writeln!(std::io::stdout(), "{}", listing::stat_line(&stat))?;
+                print(format!("{}\n", listing::stat_line(&stat)).as_bytes())?;
             }
             Ok(())
         }
@@ -311,18 +316,24 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
 /// Copy until the end of the file, or until interrupted: the blocked read is flushed then.
 fn copy(remote: &Remote, file: &mut File) -> Result<(), Failure> {
     let under_way = flush_when_interrupted(remote.tree.client().clone())?;
-    let mut out = std::io::stdout();
+    let mut out = Sink::stdout();
     loop {
         let pending = file.start_read().map_err(|error| remote.failed("read", &error))?;
         under_way.store(pending.tag().into(), Ordering::Relaxed);
         let piece = match file.finish_read(pending, None) {
-            Ok(piece) if piece.is_empty() => return Ok(()),
-            Err(Error::Refused(refused)) if refused.text == "interrupted" => return Ok(()),
+            Ok(piece) if piece.is_empty() => return Ok(out.end()?),
+            Err(Error::Refused(refused)) if refused.text == "interrupted" => return Ok(out.end()?),
             outcome => outcome.map_err(|error| remote.failed("read", &error))?,
         };
-        out.write_all(piece.as_ref())?;
-        out.flush()?;
+        out.piece(piece.as_ref())?;
     }
+}
+
+/// Bytes that are there as a whole.
+fn print(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = Sink::stdout();
+    out.piece(bytes)?;
+    out.end()
 }
 
 /// The tag to flush on an interrupt, to be set by the reader.
@@ -398,7 +409,7 @@ fn con(remote: &Remote, raw: bool) -> Result<(), Failure> {
             }
         }
     });
-    let mut out = std::io::stdout();
+    let mut out = Sink::stdout();
     loop {
         let piece = reader.read_next(None);
         let piece = piece.map_err(|error| remote.failed("read", &error))?;
@@ -406,7 +417,7 @@ fn con(remote: &Remote, raw: bool) -> Result<(), Failure> {
             // Nothing more, unless another line asks for it.
             match was_sent.recv() {
                 Ok(()) => continue,
-                Err(_) => return Ok(()),
+                Err(_) => return Ok(out.end()?),
             }
         }
         let kept: Vec<u8> = piece
@@ -415,7 +426,6 @@ fn con(remote: &Remote, raw: bool) -> Result<(), Failure> {
             .copied()
             .filter(|byte| raw || *byte != b'\r')
             .collect();
-        out.write_all(&kept)?;
-        out.flush()?;
+        out.piece(&kept)?;
     }
 }

@@ -1,33 +1,43 @@
 //! `beamtalk port-helper`: runs programs for a node, which starts it as a port.
 //!
-//! The node's own ports have one output pipe and no process groups. This helper gives every program a group of its
-//! own and separate pipes, and ends the group when it is told to, when the program ends, or when the
-//! node goes away. A guard does it when this helper itself is killed. Frames are external terms behind a 4-byte length. Commands are maps with `command`
-//! (`spawn`, `write_stdin`, `close_stdin`, `kill`) and `child_id`; events are `{spawned, N}`,
+//! The node's own ports have one output pipe and cannot end what a program started. This helper gives every program separate
+//! pipes and a keeper, below which everything stays that the program ever makes, and which ends all of it when it is told to,
+//! when the program ends, and when the node or this helper goes away. Frames are external terms behind a 4-byte length.
+//! Commands are maps with `command` (`spawn`, `write_stdin`, `close_stdin`, `kill`) and `child_id`; events are `{spawned, N}`,
 //! `{spawn_failed, N, Reason}`, `{stdout, N, Bytes}`, `{stderr, N, Bytes}` and, last, `{exit, N, Code}`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use beamtalk_etf::{Limits, Term, decode, encode};
-use beamtalk_process::{Group, Guard, GuardLink, announce_before_exec};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use beamtalk_process::{Happened, Keepers, Kept, Signal, Spec, Stdin, Stop};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
 
-/// How long a group may take to end after the gentle signal.
+/// How long a program may take to end after the gentle signal.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long output may still come after its program has ended.
-const LAST_OUTPUT: Duration = Duration::from_millis(200);
+/// How long output may still come once everything that could write it was ended.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
+/// What a program is said to have ended with when nobody knows: it was killed.
+const KILLED: i64 = 137;
+/// Events on their way to the node; programs that write more wait.
+const EVENTS: usize = 64;
+
+/// Events, in the order they go to the node.
+type Events = mpsc::Sender<Vec<Term>>;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {}
@@ -38,260 +48,177 @@ pub(crate) fn run(_terminal: &mut Terminal, _arguments: &Arguments) -> anyhow::R
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let guard = {
-        let _context = runtime.enter();
-        Guard::start(None)?
-    };
-    let (link, (ended, endings)) = (guard.link(), channel());
-    let forgetful = link.clone();
-    thread::spawn(move || reap(&endings, &forgetful));
-    let mut children: BTreeMap<i64, Program> = BTreeMap::new();
-    while let Some(command) = read_frame(&mut io::stdin().lock())? {
-        children.retain(|_, child| !child.ending.has(Stage::Collected));
-        let Some(request) = Request::new(&command) else {
-            continue;
-        };
-        match request.name {
-            "spawn" => match start(&request, &link, &ended) {
-                Ok(child) => {
-                    children.insert(request.child, child);
-                }
-                Err(error) => emit(&[atom("spawn_failed"), request.child.into(), atom(reason(&error))]),
-            },
-            name => {
-                if let Some(child) = children.get_mut(&request.child) {
-                    child.command(name, &request);
-                }
-            }
-        }
-    }
-    for child in children.values() {
-        child.end_group();
-    }
-    let collected: Vec<bool> = children
-        .values()
-        .map(|child| child.ending.wait(Stage::Collected, GRACE + GRACE))
-        .collect();
-    // What has not ended by now is left to the guard.
-    if collected.iter().all(|is_collected| *is_collected) {
-        runtime.block_on(guard.dismiss());
-    }
+    runtime.block_on(serve())?;
+    // A thread may still read or write; nobody waits for it.
+    runtime.shutdown_background();
     Ok(Exit::Success)
 }
 
-/// How far the end of a program has come.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
-enum Stage {
-    Running,
-    /// The program has ended; others of its group may not have.
-    Ended,
-    /// Nobody is left of its group.
-    Collected,
-}
-
-struct Ending {
-    stage: Mutex<Stage>,
-    changed: Condvar,
-}
-
-impl Ending {
-    fn lock(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn has(&self, stage: Stage) -> bool {
-        *self.lock() >= stage
-    }
-
-    fn reach(&self, stage: Stage) {
-        *self.lock() = stage;
-        self.changed.notify_all();
-    }
-
-    /// Wait for a stage, and answer whether it came in time.
-    fn wait(&self, stage: Stage, limit: Duration) -> bool {
-        let waiting = self
-            .changed
-            .wait_timeout_while(self.lock(), limit, |now| *now < stage);
-        let (now, _) = waiting.unwrap_or_else(PoisonError::into_inner);
-        *now >= stage
-    }
-}
-
-/// A running program, seen from the thread that reads commands.
-struct Program {
-    group: Pid,
-    input: Input,
-    ending: Arc<Ending>,
-}
-
-/// The program's standard input. A thread writes to it once there is something to write.
-enum Input {
-    Unused(ChildStdin),
-    Fed(Sender<Vec<u8>>),
-    Closed,
-}
-
-impl Input {
-    fn write(&mut self, bytes: &[u8]) {
-        if let Input::Unused(_) = self {
-            let (sender, receiver) = channel();
-            if let Input::Unused(pipe) = std::mem::replace(self, Input::Fed(sender)) {
-                thread::spawn(move || feed(pipe, &receiver));
+async fn serve() -> anyhow::Result<()> {
+    let keepers = Keepers::start(None)?;
+    let directory = std::env::current_dir()?;
+    let (commands, mut received) = mpsc::unbounded_channel();
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        while let Ok(Some(command)) = read_frame(&mut input) {
+            if commands.send(command).is_err() {
+                return;
             }
         }
-        if let Input::Fed(sender) = self {
-            // A program that has closed its input reads no more.
-            drop(sender.send(bytes.to_vec()));
+    });
+    let (events, mut outgoing) = mpsc::channel::<Vec<Term>>(EVENTS);
+    thread::spawn(move || {
+        while let Some(event) = outgoing.blocking_recv() {
+            emit(&event);
+        }
+    });
+    let mut programs: BTreeMap<i64, mpsc::UnboundedSender<Order>> = BTreeMap::new();
+    let mut running = JoinSet::new();
+    loop {
+        let command = tokio::select! {
+            command = received.recv() => command,
+            // The node starts another helper, which has other keepers.
+            () = keepers.ended() => None,
+            Some(_) = running.join_next() => continue,
+        };
+        let Some(command) = command else { break };
+        programs.retain(|_, orders| !orders.is_closed());
+        let Some(request) = Request::new(&command) else {
+            continue;
+        };
+        if request.name == "spawn" {
+            let (orders, taken) = mpsc::unbounded_channel();
+            programs.insert(request.child, orders);
+            let started = request.spec(directory.clone()).map(|spec| keepers.spawn(spec));
+            running.spawn(program(request.child, started, taken, events.clone()));
+        } else if let (Some(orders), Some(order)) = (programs.get(&request.child), Order::of(&request)) {
+            // A program that has ended takes no orders.
+            drop(orders.send(order));
+        }
+    }
+    keepers.dismiss().await;
+    Ok(())
+}
+
+/// What the node wants of a running program.
+enum Order {
+    Write(Vec<u8>),
+    CloseInput,
+    Kill,
+}
+
+impl Order {
+    fn of(request: &Request<'_>) -> Option<Self> {
+        match (request.name, request.get("data")) {
+            ("write_stdin", Some(Term::Binary(data))) => Some(Self::Write(data.clone())),
+            ("close_stdin", _) => Some(Self::CloseInput),
+            ("kill", _) => Some(Self::Kill),
+            _ => None,
         }
     }
 }
 
-impl Program {
-    fn command(&mut self, name: &str, request: &Request<'_>) {
-        match name {
-            "write_stdin" => {
-                if let Some(Term::Binary(data)) = request.get("data") {
-                    self.input.write(data);
-                }
-            }
-            "close_stdin" => self.input = Input::Closed,
-            "kill" => self.end_group(),
-            _ => {}
-        }
-    }
-
-    /// The gentle signal now, the other one when it did not help.
-    fn end_group(&self) {
-        if self.ending.has(Stage::Ended) {
+/// One program, from its start to the end of everything it made.
+async fn program(
+    number: i64,
+    asked: io::Result<Result<Kept, beamtalk_process::Error>>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    events: Events,
+) {
+    let started = async {
+        let mut kept = asked
+            .map_err(|error| reason(&error))?
+            .map_err(|error| refusal(&error))?;
+        kept.started().await.map_err(|error| refusal(&error))?;
+        Ok(kept)
+    };
+    let mut kept = match started.await {
+        Ok(kept) => kept,
+        Err(reason) => {
+            tell(&events, [atom("spawn_failed"), number.into(), atom(reason)]).await;
             return;
         }
-        signal(self.group, Signal::TERM);
-        let (group, ending) = (self.group, Arc::clone(&self.ending));
-        thread::spawn(move || {
-            if !ending.wait(Stage::Ended, GRACE) {
-                signal(group, Signal::KILL);
+    };
+    tell(&events, [atom("spawned"), number.into()]).await;
+    let outputs = [
+        forward("stdout", number, kept.take_stdout(), &events),
+        forward("stderr", number, kept.take_stderr(), &events),
+    ];
+    let mut input = kept.take_stdin().map(feed);
+    let stop = Stop {
+        signal: Signal::TERM,
+        grace: GRACE,
+    };
+    let code = loop {
+        let happened = tokio::select! {
+            happened = kept.next() => happened,
+            Some(order) = orders.recv() => {
+                match order {
+                    // A program that has closed its input reads no more.
+                    Order::Write(bytes) => drop(input.as_ref().map(|input| input.send(bytes))),
+                    Order::CloseInput => input = None,
+                    Order::Kill => kept.stop(stop).await,
+                }
+                continue;
             }
-        });
-    }
-}
-
-fn start(request: &Request<'_>, guard: &GuardLink, ended: &Sender<Ended>) -> io::Result<Program> {
-    let mut command = Command::new(request.text("executable")?);
-    command.args(request.texts("args"));
-    command.envs(request.pairs("env"));
-    if let Some(Term::Binary(directory)) = request.get("dir") {
-        command.current_dir(OsString::from_vec(directory.clone()));
-    }
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command.process_group(0);
-    announce_before_exec(&mut command, guard);
-    let mut child = command.spawn()?;
-    let group = Pid::from_child(&child);
-    let number = request.child;
-    emit(&[atom("spawned"), number.into()]);
-    let ending = Arc::new(Ending {
-        stage: Mutex::new(Stage::Running),
-        changed: Condvar::new(),
-    });
-    let input = child.stdin.take().map_or(Input::Closed, Input::Unused);
-    let (finished, pipes) = channel();
-    if let Some(output) = child.stdout.take() {
-        forward("stdout", number, output, finished.clone());
-    }
-    if let Some(output) = child.stderr.take() {
-        forward("stderr", number, output, finished);
-    }
-    let (watched, ended) = (Arc::clone(&ending), ended.clone());
-    thread::spawn(move || collect(child, number, &pipes, watched, &ended));
-    Ok(Program { group, input, ending })
+        };
+        match happened {
+            Some(Happened::Exited { status, .. }) => break exit_code(status),
+            Some(Happened::Gone | Happened::Stuck(_)) | None => break KILLED,
+        }
+    };
+    orders.close();
+    // Whoever is left of it goes, too.
+    kept.stop(stop).await;
+    let last = async {
+        for output in outputs {
+            drop(output.await);
+        }
+    };
+    drop(timeout(GRACE + LAST_OUTPUT, last).await);
+    tell(&events, [atom("exit"), number.into(), code.into()]).await;
+    while let Some(Happened::Exited { .. }) = kept.next().await {}
 }
 
 /// Write what is sent to the program's input, which closes when there is no sender any more.
-fn feed(mut input: impl Write, data: &Receiver<Vec<u8>>) {
-    for bytes in data {
-        if input.write_all(&bytes).and_then(|()| input.flush()).is_err() {
-            return;
-        }
-    }
-}
-
-/// Pass output on as events; `finished` is dropped at its end.
-fn forward(name: &'static str, number: i64, mut output: impl Read + Send + 'static, finished: Sender<()>) {
-    thread::spawn(move || {
-        let mut buffer = vec![0; 65536];
-        loop {
-            match output.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(length) => emit(&[atom(name), number.into(), Term::binary(&buffer[..length])]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
+fn feed(mut pipe: pipe::Sender) -> mpsc::UnboundedSender<Vec<u8>> {
+    let (sender, mut data) = mpsc::unbounded_channel::<Vec<u8>>();
+    tokio::spawn(async move {
+        while let Some(bytes) = data.recv().await {
+            if pipe.write_all(&bytes).await.is_err() {
+                return;
             }
         }
-        drop(finished);
     });
+    sender
 }
 
-/// A program that has ended, of whose group there may be others.
-struct Ended {
-    child: Child,
-    ending: Arc<Ending>,
-    since: Instant,
-}
-
-/// Wait for the program, then for its output, and end what is left of its group.
-fn collect(child: Child, number: i64, pipes: &Receiver<()>, ending: Arc<Ending>, ended: &Sender<Ended>) {
-    let group = Pid::from_child(&child);
-    let code = exit_code(group);
-    ending.reach(Stage::Ended);
-    signal(group, Signal::TERM);
-    let is_open = |limit| pipes.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
-    if is_open(LAST_OUTPUT) && is_open(GRACE) {
-        signal(group, Signal::KILL);
-        is_open(GRACE);
-    }
-    emit(&[atom("exit"), number.into(), code.into()]);
-    let since = Instant::now();
-    // The receiver lives as long as this process.
-    drop(ended.send(Ended { child, ending, since }));
-}
-
-/// Give every group its time to end, then end it.
-///
-/// A program is not collected before its group has been signalled for the last time, so the number of the group
-/// cannot have passed to another one.
-fn reap(endings: &Receiver<Ended>, guard: &GuardLink) {
-    for mut ended in endings {
-        thread::sleep(GRACE.saturating_sub(ended.since.elapsed()));
-        let group = Pid::from_child(&ended.child);
-        signal(group, Signal::KILL);
-        if let Some(group) = Group::of(ended.child.id()) {
-            guard.forget(group);
+/// Pass output on as events, to its end.
+fn forward(
+    name: &'static str,
+    number: i64,
+    output: Option<pipe::Receiver>,
+    events: &Events,
+) -> JoinHandle<()> {
+    let events = events.clone();
+    tokio::spawn(async move {
+        let Some(mut output) = output else { return };
+        let mut buffer = vec![0; 65536];
+        while let Ok(length @ 1..) = output.read(&mut buffer).await {
+            let bytes = Term::binary(buffer.get(..length).unwrap_or_default());
+            tell(&events, [atom(name), number.into(), bytes]).await;
         }
-        drop(ended.child.wait());
-        ended.ending.reach(Stage::Collected);
-    }
+    })
 }
 
-fn exit_code(pid: Pid) -> i64 {
-    loop {
-        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
-            Ok(Some(status)) => {
-                let signal = status.terminating_signal().map(|signal| 128 + signal);
-                return status.exit_status().or(signal).map_or(0, i64::from);
-            }
-            Ok(None) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return 0,
-        }
-    }
+/// With the node gone there is nobody to tell.
+async fn tell<const N: usize>(events: &Events, event: [Term; N]) {
+    drop(events.send(event.into()).await);
 }
 
-/// A group that is gone already is fine.
-fn signal(group: Pid, signal: Signal) {
-    let _ = kill_process_group(group, signal);
+fn exit_code(status: ExitStatus) -> i64 {
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).map_or(KILLED, i64::from)
 }
 
 /// One command of the node.
@@ -316,6 +243,26 @@ impl<'a> Request<'a> {
 
     fn get(&self, key: &str) -> Option<&'a Term> {
         find(self.fields, key)
+    }
+
+    /// What to run; without a directory of its own, in that of the node.
+    fn spec(&self, directory: PathBuf) -> io::Result<Spec> {
+        let program = self.text("executable")?;
+        Ok(Spec {
+            name: program.clone(),
+            program: program.into(),
+            arguments: self.texts("args"),
+            directory: match self.get("dir") {
+                Some(Term::Binary(own)) => directory.join(OsString::from_vec(own.clone())),
+                _ => directory,
+            },
+            environment: self
+                .pairs("env")
+                .into_iter()
+                .map(|(name, value)| (name, Some(value)))
+                .collect(),
+            stdin: Stdin::Piped,
+        })
     }
 
     fn text(&self, key: &str) -> io::Result<OsString> {
@@ -360,6 +307,15 @@ fn bytes(term: &Term) -> Option<OsString> {
 
 fn atom(name: &str) -> Term {
     Term::atom(name)
+}
+
+fn refusal(error: &beamtalk_process::Error) -> &'static str {
+    match error {
+        beamtalk_process::Error::Start { cause, .. } | beamtalk_process::Error::Directory { cause, .. } => {
+            reason(cause)
+        }
+        _ => "io_error",
+    }
 }
 
 fn reason(error: &io::Error) -> &'static str {

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
+use beamtalk_project::build::{self, Package, Scope};
+use beamtalk_project::findings::severity::Warnings;
+use beamtalk_project::lock::Locking;
+use beamtalk_project::{Project, source};
 use beamtalk_workspace::{LoadedPackage, PackageUse, ProjectImage, SourceText, TextOrigin};
 
 use super::build::policy;
-use crate::build::{self, Package, Scope};
 use crate::exit::Exit;
-use crate::findings::severity::Warnings;
-use crate::lock::Locking;
-use crate::project::Project;
-use crate::source;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beamtalk_client::Greeting;
+use beamtalk_project::Network;
 use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
 
-use crate::commands::workspace::{flags_of_last_start, warn_without_effect};
+use crate::commands::workspace::{defaults, flags_of_last_start, warn_without_effect};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::repl::batch::{self, Source};
@@ -19,7 +20,7 @@ use crate::repl::link::{Dial, Dialed, Life, Link};
 use crate::repl::paint::Palette;
 use crate::repl::screen::Screen;
 use crate::start_flags::StartFlags;
-use crate::terminal::{Network, Terminal};
+use crate::terminal::Terminal;
 use crate::workspace_link::{Found, Place, Trust, connect, not_running, refused};
 
 #[derive(clap::Args)]
@@ -57,24 +58,34 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
-    let config = Config::load(terminal)?;
-    let options = arguments.start.options(config.start)?;
+    let place = Place::find(terminal, None)?;
+    let config = Config::of(&place.state)?;
+    let options = arguments.start.options(defaults(&place, config.start)?)?;
     let is_ephemeral = arguments.ephemeral || (config.is_ephemeral && !options.persistent);
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !arguments.expressions.is_empty() {
         let source = Source::Expressions(arguments.expressions.into_iter());
         in_workspace(
             terminal,
+            place,
             &arguments.start,
             &options,
             is_ephemeral,
             |terminal, link, reached| batch::run(link, screen(terminal), source, None, reached.arrival()),
         )
     } else if is_terminal && !terminal.is_json() {
-        in_workspace(terminal, &arguments.start, &options, is_ephemeral, at_terminal)
+        in_workspace(
+            terminal,
+            place,
+            &arguments.start,
+            &options,
+            is_ephemeral,
+            at_terminal,
+        )
     } else {
         in_workspace(
             terminal,
+            place,
             &arguments.start,
             &options,
             is_ephemeral,
@@ -87,10 +98,12 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
 
 pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> anyhow::Result<Exit> {
     let flags = StartFlags::of_environment()?;
-    let options = flags.options(Config::load(terminal)?.start)?;
+    let place = Place::find(terminal, None)?;
+    let options = flags.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     let source = Source::Expressions(vec![arguments.expression].into_iter());
     in_workspace(
         terminal,
+        place,
         &flags,
         &options,
         arguments.ephemeral,
@@ -125,12 +138,13 @@ impl Reached {
 /// Find or start the workspace, work in it, and stop it again when it was for this command only.
 fn in_workspace(
     terminal: &mut Terminal,
+    place: Place,
     flags: &StartFlags,
     options: &StartOptions,
     is_ephemeral: bool,
     work: impl FnOnce(&mut Terminal, Link, &Reached) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
-    let place = Arc::new(Place::find(terminal, None)?);
+    let place = Arc::new(place);
     let found = place.find_or_start(terminal, options)?;
     if found.started.is_none() && *flags != StartFlags::default() {
         warn_without_effect(terminal, &place, flags)?;

@@ -11,14 +11,14 @@ use std::path::Path;
 use anyhow::Context;
 use beamtalk_etf::Term;
 use beamtalk_node::{Erlang, Runtime, script_command};
+use beamtalk_project::Project;
+use beamtalk_project::build::package::Entry;
+use beamtalk_project::build::{self, Package, Plan, Scope, path_term, plan};
+use beamtalk_project::findings::severity::Warnings;
 use beamtalk_storage::StateDirectory;
 
-use crate::build::package::Entry;
-use crate::build::{self, Package, Plan, Scope, path_term, plan};
 use crate::exit::{Exit, Fault};
-use crate::findings::severity::Warnings;
 use crate::lock::LockArguments;
-use crate::project::Project;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]
@@ -84,7 +84,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             .filter(|plan| plan.is_changed())
             .try_for_each(Plan::clean)?;
     }
-    let job = job(&plans, &entry, words.as_deref(), is_loose)?;
+    let job = job(&plans, &entry, words.as_deref(), is_loose);
     let mut file = tempfile::Builder::new()
         .prefix("run-")
         .tempfile_in(StateDirectory::open(None)?.directory("jobs")?.path())
@@ -124,7 +124,7 @@ fn entry(arguments: &Arguments) -> anyhow::Result<(Entry, Option<Vec<String>>)> 
 }
 
 /// What the node has to do, as the term it reads.
-fn job(plans: &[Plan], entry: &Entry, words: Option<&[String]>, is_loose: bool) -> anyhow::Result<Term> {
+fn job(plans: &[Plan], entry: &Entry, words: Option<&[String]>, is_loose: bool) -> Term {
     let mut compile = Vec::new();
     let mut load = Vec::new();
     let mut settle = Vec::new();
@@ -145,7 +145,7 @@ fn job(plans: &[Plan], entry: &Entry, words: Option<&[String]>, is_loose: bool) 
                 load.push(path_term(&plan.output.join(format!("{name}.beam"))));
             }
         }
-        if let (Some(index), false) = (plan.index_bytes()?, is_loose) {
+        if let (Some(index), false) = (plan.index_bytes(), is_loose) {
             let path = plan.output.join(build::index::FILE_NAME);
             settle.push(Term::tuple([path_term(&path), Term::Binary(index)]));
         }
@@ -162,7 +162,7 @@ fn job(plans: &[Plan], entry: &Entry, words: Option<&[String]>, is_loose: bool) 
         None => Vec::new(),
     };
     let pair = |key: &str, value: Term| (Term::atom(key), value);
-    Ok(Term::Map(vec![
+    Term::Map(vec![
         pair("compile", Term::List(compile)),
         pair("load", Term::List(load)),
         pair("settle", Term::List(settle)),
@@ -172,7 +172,7 @@ fn job(plans: &[Plan], entry: &Entry, words: Option<&[String]>, is_loose: bool) 
         pair("class", Term::atom(entry.class.as_str())),
         pair("selector", Term::atom(entry.selector.as_str())),
         pair("arguments", Term::List(arguments)),
-    ]))
+    ])
 }
 
 fn program_name() -> String {

@@ -1,29 +1,28 @@
 //! `beamtalk test`, `test-script` and `test-docs`.
 
+mod connected;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use beamtalk_compiler::ClassTable;
-use beamtalk_etf::Term;
+use beamtalk_etf::{Term, read};
 use beamtalk_node::{Erlang, Runtime, Worker};
+use beamtalk_project::build::{self, Built, Package, path_term};
+use beamtalk_project::findings::severity::Warnings;
+use beamtalk_project::lock::Locking;
+use beamtalk_project::{Project, files, source};
+use beamtalk_testing::collect::{self, Collection, Documentation, Selection};
+use beamtalk_testing::filter::Filters;
+use beamtalk_testing::report::Results;
+use beamtalk_testing::run::{self, Options, Stopwatch};
+use beamtalk_testing::watching::{self, Snapshot};
 
 use super::build::policy;
-use crate::build::{self, Built, Package, path_term};
 use crate::exit::{Exit, Fault, Report};
-use crate::files;
-use crate::findings::severity::Warnings;
-use crate::lock::{LockArguments, Locking};
-use crate::project::Project;
-use crate::source;
+use crate::lock::LockArguments;
 use crate::terminal::Terminal;
-use crate::testing::collect::{self, Collection, Documentation, Selection};
-use crate::testing::connected;
-use crate::testing::filter::Filters;
-use crate::testing::report::Results;
-use crate::testing::run::{self, Options, Stopwatch};
-use crate::testing::watching::{self, Snapshot};
-use crate::wire;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -309,12 +308,13 @@ fn project(paths: &[PathBuf]) -> anyhow::Result<Project> {
         .and_then(Path::parent)
         .map(Path::to_owned);
     let here = std::fs::canonicalize(".")?;
-    match root {
-        Some(root) => Project::loose(&root),
-        None if start.starts_with(&here) => Project::loose(&here),
-        None if start.is_dir() => Project::loose(&start),
-        None => Project::loose(start.parent().unwrap_or(&start)),
-    }
+    let directory = match &root {
+        Some(root) => root,
+        None if start.starts_with(&here) => &here,
+        None if start.is_dir() => &start,
+        None => start.parent().unwrap_or(&start),
+    };
+    Ok(Project::loose(directory)?)
 }
 
 /// Make the classes of the package and its dependencies known to the compiler.
@@ -326,7 +326,7 @@ pub(crate) fn declare_package(package: &Package, table: &mut ClassTable) -> anyh
             .sources()?
             .iter()
             .map(|path| source::Text::read(path, root))
-            .collect::<anyhow::Result<Vec<_>>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
         all.push((package, build::plan::parse_all(package, &texts)));
     }
     table.set_packages(build::plan::names(
@@ -363,17 +363,17 @@ pub(crate) fn load_package(worker: &mut Worker, built: &Built) -> anyhow::Result
         Term::List(applications),
     ]))?;
     let reply = worker.receive()?;
-    if !matches!(wire::tagged(&reply), Some(("done", _))) {
-        return Err(wire::unexpected(&reply));
+    if !matches!(read::tagged(&reply), Some(("done", _))) {
+        return Err(beamtalk_node::Error::unexpected(&reply).into());
     }
     worker.send(&Term::tuple([Term::atom("load"), Term::List(modules)]))?;
     let reply = worker.receive()?;
-    match wire::tagged(&reply) {
+    match read::tagged(&reply) {
         Some(("loaded", [Term::Atom(_)])) => Ok(()),
-        Some(("loaded", [outcome])) => match wire::tagged(outcome) {
-            Some((_, [reason])) => anyhow::bail!("cannot load the package: {}", wire::text(reason)),
-            _ => Err(wire::unexpected(&reply)),
+        Some(("loaded", [outcome])) => match read::tagged(outcome) {
+            Some((_, [reason])) => anyhow::bail!("cannot load the package: {}", read::text(reason)),
+            _ => Err(beamtalk_node::Error::unexpected(&reply).into()),
         },
-        _ => Err(wire::unexpected(&reply)),
+        _ => Err(beamtalk_node::Error::unexpected(&reply).into()),
     }
 }

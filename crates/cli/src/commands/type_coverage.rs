@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use beamtalk_compiler::complete::{ClassCoverage, coverage};
+use beamtalk_project::lock::Locking;
+use beamtalk_project::source::{self, Parsed};
 use beamtalk_syntax::span::LineIndex;
 use serde_json::json;
 
 use super::check::{Sources, read, readable};
 use crate::exit::{Exit, Fault};
-use crate::lock::Locking;
-use crate::source::{self, Parsed};
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

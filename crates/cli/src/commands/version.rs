@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use beamtalk_project::manifest::{self, Manifest, edit};
+use beamtalk_project::{Project, files};
+
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::manifest::{self, Manifest, edit};
-use crate::project::Project;
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use beamtalk_storage::SessionName;
 use serde_json::json;
 
+use crate::commands::workspace::defaults;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
@@ -24,7 +25,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
+    let options =
+        StartFlags::of_environment()?.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     place.find_or_start(terminal, &options)?;
     let (mut control, info) = place.require_control()?;
     let answer = control_answer(control.call(&json!({"op": "login-token"}))?)?;

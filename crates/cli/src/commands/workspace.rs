@@ -12,7 +12,7 @@ mod status;
 mod transcript;
 
 use clap::Subcommand;
-pub(crate) use life::{flags_of_last_start, warn_without_effect};
+pub(crate) use life::{defaults, flags_of_last_start, warn_without_effect};
 
 use crate::exit::Exit;
 use crate::start_flags::StartFlags;

@@ -219,6 +219,12 @@ impl Console {
         }
     }
 
+    /// Whether something is being typed.
+    pub(crate) fn has_draft(&self) -> bool {
+        let draft = self.draft.as_ref();
+        draft.is_some_and(|(pending, _)| !pending.text().trim().is_empty())
+    }
+
     /// Keep what was being typed among the earlier inputs: the session ends without it.
     pub(crate) fn keep_draft(&mut self) -> anyhow::Result<()> {
         match self.draft.take() {

@@ -53,7 +53,10 @@ pub(crate) fn run(
             terminal.error("The workspace cannot be reached.");
             break Exit::NotRunning;
         }
-        session.ask_about_waiting(&mut console)?;
+        // Keys meant for an input that is being typed must not answer a question: it waits for an empty line.
+        if !console.has_draft() {
+            session.ask_about_waiting(&mut console)?;
+        }
         match console.read()? {
             Typed::Input(input) => {
                 match session.handle(&input, &mut console)? {

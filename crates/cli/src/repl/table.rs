@@ -1,6 +1,6 @@
 //! The commands of a session: one table for dispatch, completion and `:help`.
 
-use crate::nearest::nearest;
+use beamtalk_project::nearest::nearest;
 
 /// Declares the commands: variant, names (the first is the full one), argument, what it does.
 macro_rules! commands {

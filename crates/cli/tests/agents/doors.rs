@@ -315,16 +315,105 @@ fn a_session_at_home_sees_neither_state_nor_secrets() {
         "beamtalk agents new hostile $HOME/.ssh",
         "beamtalk agents: sandbox: path …/.ssh is not shown to any session\n[1]\n",
     );
-    // Nor does a link it left lead anywhere else the next time.
-    ask(
-        &id,
-        "mkdir -p ~/.config/git; mv ~/.config/git ~/.config/was; ln -s / ~/.config/git; ls ~/.config >/dev/null",
-    );
+    // Nor does a link lead anywhere else that was put there between two starts.
+    let plant = "mv $HOME/.config/git $HOME/.config/was; ln -s / $HOME/.config/git";
+    ask(&id, plant);
+    assert!(world.path("home/.config/git").is_dir(), "moved from inside");
+    world.value(plant);
     world.value(&format!("beamtalk agents restart {id}"));
     world.check(
         &format!("beamtalk agents wait {id} --for error,idle; beamtalk agents show {id} | grep ^last_error"),
         "error\nlast_error: sandbox: path …/.config/git leads out of the working directory …/home\n",
     );
+}
+
+/// Tries to put something where a protected place is, was or would be; prints what succeeded.
+const PLANT: &str = r#"
+planted() { echo "BROKEN $*"; }
+for store in .ssh .gnupg .aws .kube .netrc .npmrc .git-credentials .mozilla .cargo .docker .config/gcloud .config/gh \
+    .config/git/credentials .config/rclone .local/share/keyrings .config/beamtalk/agents .beamtalk/workspaces \
+    work/../.azure ../home/.pgpass .devloop/state.json; do
+    at=$HOME/$store
+    test -s $at && continue
+    mkdir $at 2>/dev/null && planted mkdir $store
+    (echo x > $at) 2>/dev/null && planted write $store
+    ln -s $HOME/work $at 2>/dev/null && planted symlink $store
+    ln work/file $at 2>/dev/null && planted link $store
+    mv work/file $at 2>/dev/null && planted file $store
+    mv work/made $at 2>/dev/null && planted directory $store
+    mkfifo $at 2>/dev/null && planted fifo $store
+    (cd work && mv -T made ../$store) 2>/dev/null && planted relative $store
+    /usr/bin/python3 -c "import os
+f = os.open('$HOME', os.O_TMPFILE | os.O_RDWR)
+os.link('/proc/self/fd/%d' % f, '$at', follow_symlinks=True)" 2>/dev/null && planted unnamed $store
+done
+for way in .config .config/git .local .local/share .beamtalk; do
+    mv $HOME/$way $HOME/work/away 2>/dev/null && planted moved $way
+    mv $HOME/$way $HOME/other 2>/dev/null && planted renamed $way
+    /usr/bin/python3 -c "import ctypes
+libc = ctypes.CDLL(None)
+exit(libc.renameat2(-100, b'$HOME/$way', -100, b'$HOME/work/made', 2))" 2>/dev/null && planted exchanged $way
+    rm -rf $HOME/$way 2>/dev/null
+    test -d $HOME/$way || planted removed $way
+done
+# What is there to be worked with can be.
+echo more >> ~/notes || echo "BROKEN notes"
+mkdir work/new && mv work/file work/new/ && rm -r work/new work/made || echo "BROKEN work"
+mkdir deep/er/new && echo x > deep/x && ln deep/x work/x || echo "BROKEN deep"
+echo end
+"#;
+
+fn nothing_is_planted_where_a_store_would_be(run_by: &As) {
+    let Some(field) = Field::new(run_by) else {
+        return;
+    };
+    let (world, prefix) = (&field.world, &field.prefix);
+    world.value(&format!(
+        "{prefix}mkdir -p $HOME/work/made $HOME/deep/er $HOME/.config/git $HOME/.local/share/app; \
+         {prefix}touch $HOME/.config/git/config; \
+         {prefix}sh -c 'echo x > $HOME/work/file; echo plain > $HOME/notes'"
+    ));
+    std::fs::write(world.path("home/plant.sh"), PLANT).unwrap();
+    let before = world.value(
+        "cd $HOME; find . -not -path './.beamtalk/*' -not -path './work/*' -not -path './deep/*' | sort",
+    );
+    let id = world.value(&format!("{prefix}beamtalk agents new hostile $HOME --wait"));
+    let said = world.value(&format!(
+        "{prefix}beamtalk agents prompt {id} '. ~/plant.sh' --wait"
+    ));
+    assert_eq!(said, "end");
+    // On the owner's disk is what was there, and the empty place of a loop, which is our own.
+    let after = world.value(
+        "cd $HOME; find . -not -path './.beamtalk/*' -not -path './work/*' -not -path './deep/*' | sort",
+    );
+    let added: Vec<&str> = after
+        .lines()
+        .filter(|line| !before.lines().any(|was| was == *line))
+        .collect();
+    assert_eq!(added, ["./.devloop"]);
+    assert_eq!(
+        after.lines().count(),
+        before.lines().count() + 1,
+        "{before}\n{after}"
+    );
+    // The same session does not see what the owner makes there later.
+    world.value(&format!(
+        "{prefix}sh -c 'echo SECRET > $HOME/.devloop/state.json'"
+    ));
+    let said = world.value(&format!(
+        "{prefix}beamtalk agents prompt {id} 'cat ~/.devloop/state.json 2>/dev/null || echo hidden' --wait"
+    ));
+    assert_eq!(said, "hidden");
+}
+
+#[test]
+fn a_session_of_root_plants_nothing_where_a_store_would_be() {
+    nothing_is_planted_where_a_store_would_be(&As::Root);
+}
+
+#[test]
+fn a_session_of_another_user_plants_nothing_where_a_store_would_be() {
+    nothing_is_planted_where_a_store_would_be(&As::User(54_323));
 }
 
 fn a_linked_protected_place_stops_a_session_around_it(run_by: &As) {
@@ -438,6 +527,30 @@ fn a_message_cannot_steer_the_terminal_of_its_reader() {
         seen.contains("s\\x1b[2J") && seen.contains("a\\x1b]0;owned\\x07b"),
         "{seen:?}"
     );
+}
+
+#[test]
+fn nor_can_a_file_that_is_read_there() {
+    let world = World::started();
+    let id = world.value("beamtalk agents new echo $W/work --wait");
+    let text = "a\\033]0;owned\\007\\033[2Jü";
+    world.value(&format!("printf '{text}' | beamtalk 9p write agent/{id}/context"));
+    let read = format!("beamtalk 9p read agent/{id}/context");
+    for command in [
+        read.clone(),
+        format!("echo | beamtalk 9p rdwr agent/{id}/context"),
+        format!("beamtalk 9p con agent/{id}/context </dev/null"),
+    ] {
+        let (seen, _) = world.run(&format!("script -qec '{command}' /dev/null"));
+        assert!(!seen.contains('\u{1b}') && !seen.contains('\u{7}'), "{seen:?}");
+        assert!(
+            seen.contains("a\\x1b]0;owned\\x07\\x1b[2Jü"),
+            "{command}: {seen:?}"
+        );
+    }
+    // A program gets what the file holds.
+    let (raw, _) = world.run(&read);
+    assert_eq!(raw.trim_end(), "a\u{1b}]0;owned\u{7}\u{1b}[2Jü");
 }
 
 /// Whether the daemon keeps a connection open: it says nothing, but does not hang up.

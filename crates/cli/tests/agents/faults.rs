@@ -390,8 +390,8 @@ fn a_session_around_the_namespace_cannot_replace_the_socket() {
         "beamtalk agents: permission denied\n5\n",
     );
     world.check(
-        &prompt("beamtalk agents state $AGENT_ID; touch here && ls here"),
-        "running\nhere\n",
+        &prompt("beamtalk agents state $AGENT_ID; touch work/here && ls work/here"),
+        "running\nwork/here\n",
     );
     world.check(&format!("ls -A $NAMESPACE/doors/{id}"), "agent\n");
 }

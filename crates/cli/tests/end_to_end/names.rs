@@ -152,7 +152,7 @@ fn a_class_of_a_dependency_of_a_dependency_is_told() {
         .expect_code(0);
     strict.run(&["build", "--warnings-as-errors"]).expect_code(0);
     for code in [
-        "E0301", "W0302", "E0303", "E0304", "E0401", "E0402", "E0403", "W0306",
+        "E0301", "W0302", "E0303", "E0304", "E0401", "E0402", "E0403", "W0306", "W0307",
     ] {
         place.run(&["docs", code]).expect_code(0);
     }
@@ -348,4 +348,63 @@ fn internal_methods_are_not_called_from_outside() {
     let done = place.run(&["build"]).expect_code(0);
     let text = "warning[W0306]: Method 'raw' shadows a method that is internal to package 'units'";
     assert!(done.stderr.contains(text), "{}", done.stderr);
+}
+
+#[test]
+fn an_internal_method_satisfies_no_protocol() {
+    let place = project("");
+    place.write(
+        "src/Sized.bt",
+        "Protocol define: Sized\n  extending: Named\n\n  size -> Integer\n",
+    );
+    place.write(
+        "src/Named.bt",
+        "Protocol define: Named\n  name -> String\n\n  class unit -> String\n",
+    );
+    let class = |name: &str, kind: &str, body: &str| {
+        place.write(
+            &format!("src/{name}.bt"),
+            &format!("{kind} subclass: {name}\n{body}"),
+        );
+    };
+    // All it needs, one of it kept back; and a method of Object that everybody knows it by.
+    class(
+        "Crate",
+        "Value",
+        "  field: name = \"c\"\n\n  internal size => 1\n\n  class unit => \"kg\"\n\n  asString => \"x\"\n\n  internal printString => \"x\"\n",
+    );
+    class(
+        "Box",
+        "Value",
+        "  field: name = \"b\"\n\n  size => 1\n\n  internal class unit => \"kg\"\n",
+    );
+    // Meant so; not conforming anyway; nobody outside can name it; nothing kept back.
+    class(
+        "Quiet",
+        "Value",
+        "  field: name = \"q\"\n\n  @expect visibility\n  internal size => 1\n\n  class unit => \"kg\"\n",
+    );
+    class("Half", "Value", "  internal size => 1\n");
+    class(
+        "Inner",
+        "internal Value",
+        "  field: name = \"i\"\n\n  internal size => 1\n\n  class unit => \"kg\"\n",
+    );
+    class(
+        "Open",
+        "Value",
+        "  field: name = \"o\"\n\n  size => self weight\n\n  class unit => \"kg\"\n\n  internal weight => 1\n",
+    );
+    let done = place.run(&["build"]).expect_code(0);
+    let warned = |text: &str| done.stderr.matches(text).count();
+    let text = "warning[W0307]: Internal method ";
+    for (what, count) in [
+        ("'size' cannot satisfy protocol 'Sized'", 1),
+        ("'unit' cannot satisfy protocol 'Named'", 1),
+        ("'unit' cannot satisfy protocol 'Sized'", 1),
+        ("'printString' cannot satisfy protocol 'Printable'", 1),
+    ] {
+        assert_eq!(warned(&format!("{text}{what}")), count, "{what}: {}", done.stderr);
+    }
+    assert_eq!(warned(text), 4, "{}", done.stderr);
 }

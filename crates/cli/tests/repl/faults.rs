@@ -224,7 +224,7 @@ fn changes_that_wait_are_asked_about_once() {
 }
 
 #[test]
-fn a_workspace_started_again_asks_and_gives_the_typed_lines_back() {
+fn a_workspace_started_again_gives_the_typed_lines_back_and_asks_when_they_are_done() {
     let place = left_behind();
     let screen = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
     screen.wait_for_last("install, later, discard?");
@@ -237,13 +237,16 @@ fn a_workspace_started_again_asks_and_gives_the_typed_lines_back() {
     screen.wait_for_last("..>   Lamp vo");
     kill(&place, "pid");
     screen.wait_for("The workspace had stopped; started again.");
+    // Whoever is typing is told and goes on typing.
+    screen.wait_for_count(SENTENCE, 2);
+    screen.wait_for_last("..>   Lamp vo");
+    screen.text("lt) size");
+    screen.keys(&["Enter"]);
     screen.wait_for_last("install, later, discard?");
     screen.line("i");
     screen.wait_for("Installed Lamp class>>watt");
-    screen.wait_for_last("..>   Lamp vo");
-    screen.text("lt)");
-    screen.keys(&["Enter"]);
-    screen.wait_for("..>   Lamp volt)\n#(40, 12)\n>");
+    screen.wait_for_last("> ");
+    screen.evaluate("#(Lamp watt, Lamp volt)", "\n#(40, 12)\n");
     // The one who says no loses nothing else.
     screen.evaluate(":flush", "\nflushed 2 methods across 1 file\n");
     screen.evaluate("Lamp class >> lux => 9", "Lamp class>>lux (pending");
@@ -251,13 +254,14 @@ fn a_workspace_started_again_asks_and_gives_the_typed_lines_back() {
     screen.wait_for_last("> Lamp wa");
     kill(&place, "pid");
     screen.wait_for_count("The workspace had stopped; started again.", 2);
-    screen.wait_for_last("install, later, discard?");
-    screen.line("discard");
-    screen.wait_for("Discarded");
     screen.wait_for_last("> Lamp wa");
     screen.text("tt");
     screen.keys(&["Enter"]);
-    screen.wait_for("> Lamp watt\n40\n>");
+    screen.wait_for("> Lamp watt\n40\n");
+    screen.wait_for_last("install, later, discard?");
+    screen.line("discard");
+    screen.wait_for("Discarded");
+    screen.wait_for_last("> ");
     screen.evaluate(":changes", "No changes");
     drop(screen);
     place.stop();

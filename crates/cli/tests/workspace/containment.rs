@@ -3,11 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use beamtalk_client::{Connection, Events, Greeting};
+use beamtalk_client::{Connection, Events, Greeting, Pending};
 use serde_json::{Map, Value, json};
 
 use crate::faults::wait_for_node;
 use crate::home::{Home, block_on, eval, fields, kind, request};
+use crate::project::write;
 
 /// The reason of the next exit of the node that everybody is told.
 async fn exit_told(events: &mut Events) -> String {
@@ -66,6 +67,63 @@ fn an_unloaded_bridge() {
         "brunload",
         "Erlang code delete: #beamtalk_bridge. Erlang code purge: #beamtalk_bridge. Timer sleep: 60000",
         "",
+    );
+}
+
+/// What a request needs beside the bridge does not answer to its name: the node is replaced. Each has a workspace of its
+/// own, all at the same time.
+fn needed_are_replaced(damage: &'static str, processes: [&'static str; 3]) {
+    let attacks = processes.map(|process| {
+        let name = format!("{}{}", &damage[..3], &process[process.len() - 5..]);
+        let code = damage
+            .split_once(' ')
+            .expect("a word and code")
+            .1
+            .replace("NAME", process);
+        std::thread::spawn(move || silent_process_is_replaced(&name, &code))
+    });
+    for attack in attacks {
+        attack.join().expect("the node is replaced");
+    }
+}
+
+fn silent_process_is_replaced(name: &str, code: &str) {
+    let home = Home::new(name);
+    home.start(&[]);
+    block_on(async {
+        let (connection, mut events) = home.try_connect("repl").await.expect("the owner comes in");
+        let _attack = connection
+            .request("eval", fields(json!({ "code": code })))
+            .expect("sent");
+        let told = exit_told(&mut events).await;
+        assert!(told.contains("no sign of life"), "{code}: {told}");
+        wait_for_node(&connection).await;
+        let other = home.connect().await;
+        assert_eq!(eval(&other, "1 + 1").await["value"], 2, "{code}");
+    });
+}
+
+#[test]
+fn a_suspended_process_of_the_runtime() {
+    needed_are_replaced(
+        "sys Erlang sys suspend: (Erlang erlang whereis: #NAME)",
+        ["beamtalk_session_sup", "beamtalk_registry", "code_server"],
+    );
+}
+
+#[test]
+fn a_process_of_the_runtime_stopped_from_outside() {
+    needed_are_replaced(
+        "stp Erlang erlang suspend_process: (Erlang erlang whereis: #NAME). Timer sleep: 60000",
+        ["beamtalk_workspace", "beamtalk_sup", "beamtalk_guard"],
+    );
+}
+
+#[test]
+fn an_unregistered_process_of_the_runtime() {
+    needed_are_replaced(
+        "unr Erlang erlang unregister: #NAME",
+        ["beamtalk_workspace_sup", "beamtalk_registry", "beamtalk_bridge"],
     );
 }
 
@@ -241,6 +299,148 @@ fn a_fork_bomb_is_ended() {
             }
             assert!(Instant::now() < deadline, "{count:?}");
         }
+    });
+}
+
+/// Code that no check of ours sees.
+const BOMB: &str = "-module(orbit_bomb).
+-export([grow/0, grown/0, split/0, halves/0, flat/0, later/0, busy/1, loop/1]).
+grow() -> spawn(?MODULE, grown, []).
+grown() -> grow(), grow(), timer:sleep(60000).
+split() -> spawn(?MODULE, halves, []).
+halves() -> split(), split().
+flat() -> spawn(timer, sleep, [60000]), flat().
+later() -> timer:apply_after(200, ?MODULE, grow, []).
+busy(Count) -> [spawn(?MODULE, loop, [high]) || _ <- lists:seq(1, Count)], ok.
+loop(Priority) -> process_flag(priority, Priority), loop().
+loop() -> loop().
+";
+
+const FUSE: &str = "Actor subclass: Fuse
+  state: lit = 0
+  grow => Erlang orbit_bomb grow
+  flat => Erlang orbit_bomb flat
+  lit => self.lit
+";
+
+/// A workspace with the bomb, an owner with a variable, an actor and an evaluation under way, and somebody else.
+async fn beside_a_bomb(home: &Home) -> (Connection, Pending, Connection) {
+    write(
+        home,
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n",
+    );
+    write(home, "native/orbit_bomb.erl", BOMB);
+    write(home, "src/fuse.bt", FUSE);
+    home.start(&["--max-processes", "3000"]);
+    let owner = home.connect().await;
+    eval(&owner, "kept := 7. actor := Fuse spawn").await;
+    let code = "1 to: 40 do: [:i | Timer sleep: 100]. kept + 1";
+    let waits = owner
+        .request("eval", fields(json!({ "code": code })))
+        .expect("sent");
+    wait_until_busy(&owner, &owner.session).await;
+    (owner, waits, home.connect().await)
+}
+
+/// Nobody else noticed: what ran beside it goes on to its end, in the same node.
+async fn expect_unharmed(owner: &Connection, waits: Pending, other: &Connection) {
+    let deadline = Instant::now() + Duration::from_secs(8);
+    loop {
+        let count = eval(other, "Erlang erlang system_info: #process_count").await;
+        if count["value"].as_u64().is_some_and(|count| count < 1_000) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{count:?}");
+    }
+    assert_eq!(
+        waits.done().await.expect("an answer").get("value"),
+        Some(&json!(8))
+    );
+    assert_eq!(eval(owner, "actor lit").await["value"], 0, "actors live on");
+}
+
+#[test]
+fn processes_that_double_end_with_the_evaluation_that_started_them() {
+    let home = Home::new("grow");
+    block_on(async {
+        let (owner, waits, other) = beside_a_bomb(&home).await;
+        for bomb in ["grow", "split"] {
+            let code = format!("Erlang orbit_bomb {bomb}. Timer sleep: 60000");
+            let answer = request(&other, "eval", json!({"code": code, "timeout_ms": 10000})).await;
+            assert_eq!(kind(&answer), "process_limit", "{bomb}: {answer:?}");
+        }
+        expect_unharmed(&owner, waits, &other).await;
+    });
+}
+
+#[test]
+fn processes_that_double_after_their_evaluation_are_ended() {
+    let home = Home::new("growlate");
+    block_on(async {
+        let (owner, waits, other) = beside_a_bomb(&home).await;
+        for bomb in [
+            "Erlang orbit_bomb grow. 1",
+            "Erlang orbit_bomb later. 1",
+            "Fuse spawn grow. 1",
+        ] {
+            let answer = eval(&other, bomb).await;
+            assert!(
+                answer.get("value") == Some(&json!(1)) || kind(&answer) == "process_limit",
+                "{bomb}: {answer:?}"
+            );
+        }
+        expect_unharmed(&owner, waits, &other).await;
+    });
+}
+
+#[test]
+fn an_actor_that_starts_processes_without_end_goes_with_them() {
+    let home = Home::new("growflat");
+    block_on(async {
+        let (owner, waits, other) = beside_a_bomb(&home).await;
+        eval(&other, "fuse := Fuse spawn. fuse flat!").await;
+        let deadline = Instant::now() + Duration::from_secs(8);
+        while eval(&other, "fuse isAlive").await.get("value") != Some(&json!(false)) {
+            assert!(Instant::now() < deadline, "the actor goes on");
+        }
+        expect_unharmed(&owner, waits, &other).await;
+    });
+}
+
+#[test]
+fn processes_of_a_high_priority_that_never_pause_are_ended() {
+    let home = Home::new("hogs");
+    block_on(async {
+        let (owner, waits, other) = beside_a_bomb(&home).await;
+        let count = eval(&other, "Erlang erlang system_info: #schedulers_online").await;
+        let count = count["value"].as_u64().expect("a number") + 1;
+        let started = Instant::now();
+        eval(&other, &format!("Erlang orbit_bomb busy: {count}")).await;
+        eval(&other, &format!("Erlang orbit_bomb busy: {count}")).await;
+        assert_eq!(eval(&other, "2 + 3").await["value"], 5);
+        expect_unharmed(&owner, waits, &other).await;
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            started.elapsed()
+        );
+    });
+}
+
+/// Many processes of the usual priority that never pause are slow, and that is all.
+#[test]
+fn a_busy_node_is_left_alone() {
+    let home = Home::new("busy");
+    block_on(async {
+        let (owner, waits, other) = beside_a_bomb(&home).await;
+        let code = "1 to: 200 do: [:i | Erlang erlang spawn: #orbit_bomb with: #loop with: #(#normal)]. Timer sleep: 9000. 1";
+        assert_eq!(eval(&other, code).await["value"], 1);
+        assert_eq!(
+            waits.done().await.expect("an answer").get("value"),
+            Some(&json!(8))
+        );
+        assert_eq!(eval(&owner, "actor lit").await["value"], 0);
     });
 }
 

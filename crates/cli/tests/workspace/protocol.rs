@@ -108,7 +108,79 @@ fn frames_that_are_no_requests_are_refused() {
 }
 
 #[test]
+fn a_time_that_is_asked_for_is_kept_for_every_op() {
+    let home = started("times", &[]);
+    write(
+        &home,
+        "test/slow_test.bt",
+        "TestCase subclass: SlowTest\n  testSlow => Timer sleep: 60000\n",
+    );
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-tests", json!({})).await;
+        for (op, fields) in [
+            ("test", json!({"class": "SlowTest", "timeout_ms": 300})),
+            ("test-all", json!({"timeout_ms": 300})),
+            ("load-project", json!({"force": true, "timeout_ms": 1})),
+            (
+                "load-source",
+                json!({"source": "Value subclass: Late\n  a => 1\n", "timeout_ms": 1}),
+            ),
+        ] {
+            let asked = std::time::Instant::now();
+            let answer = client.ask(op, fields).await;
+            assert!(asked.elapsed() < Duration::from_secs(5), "{op}");
+            assert_eq!(kind(&answer), "timeout", "{op} {answer:?}");
+            assert_eq!(answer["error"]["details"]["limit"], "time", "{op}");
+        }
+        assert_eq!(
+            client.refused("flush", json!({"timeout_ms": "soon"})).await,
+            "invalid_parameter"
+        );
+        // What could not be stopped halfway was done: the class is there in the end.
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            let answer = client.ask("eval", json!({"code": "Late new a"})).await;
+            if kind(&answer) == "none" {
+                break;
+            }
+            assert!(std::time::Instant::now() < deadline, "{answer:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // What ran is stopped: a test that goes on would hold the next one up.
+        client
+            .good(
+                "load-source",
+                json!({"source": "Value subclass: Next\n  a => 1\n", "timeout_ms": 20000}),
+            )
+            .await;
+    });
+}
+
+#[test]
 fn more_open_requests_than_allowed_are_busy() {
+    let home = started("frames", &[]);
+    let mut raw = Raw::open(&home);
+    write(
+        &home,
+        "test/slow_test.bt",
+        "TestCase subclass: SlowTest\n  testSlow => Timer sleep: 1500\n",
+    );
+    raw.send("{\"op\":\"load-tests\",\"id\":\"l\"}");
+    assert_eq!(raw.message()["id"], "l");
+    for number in 0..64 {
+        raw.send(&json!({"op": "test", "id": format!("t{number}"), "class": "SlowTest"}).to_string());
+    }
+    raw.send("{\"op\":\"health\",\"id\":\"h\"}");
+    let first = raw.message();
+    assert_eq!(
+        (&first["id"], &first["error"]["kind"]),
+        (&json!("h"), &json!("busy"))
+    );
+}
+
+#[test]
+fn a_client_sends_no_more_than_is_taken() {
     let home = started("open", &[]);
     write(
         &home,
@@ -123,7 +195,16 @@ fn more_open_requests_than_allowed_are_busy() {
             let slow = fields(json!({"class": "SlowTest"}));
             pending.push(client.0.request("test", slow).expect("sent"));
         }
-        assert_eq!(client.refused("health", json!({})).await, "busy");
+        // The client knows without asking; a frame that is sent all the same is refused.
+        let more = client.0.request("health", fields(json!({})));
+        assert!(matches!(more, Err(beamtalk_client::Error::Busy)));
+        let long = fields(json!({"code": " ".repeat(1024 * 1024)}));
+        let other = Client::of(&home).await;
+        assert!(matches!(
+            other.0.request("eval", long),
+            Err(beamtalk_client::Error::TooLong(_))
+        ));
+        assert_eq!(other.value("1 + 2").await, 3, "and nothing is lost by it");
         for one in pending {
             one.done().await.expect("an answer");
         }

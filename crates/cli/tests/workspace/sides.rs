@@ -1,7 +1,5 @@
 //! Disk and image changed at once, through the real binary: nothing a person wrote is overwritten or lost without a choice.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::home::block_on;
 use crate::project::{Client, LAMP, exists, read, started, write};
 use serde_json::{Map, Value, json};
@@ -245,204 +243,6 @@ fn a_workspace_without_writing_writes_nothing_by_itself_either() {
     });
 }
 
-// ---- any order of edits and choices ----
-
-const METHODS: [&str; 3] = ["a", "b", "c"];
-
-/// A source of choices that the seed decides.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % sides
-    }
-}
-
-/// What each method is, on one side.
-type State = BTreeMap<&'static str, u64>;
-
-fn toy(methods: &State) -> String {
-    let body: String = methods
-        .iter()
-        .map(|(name, value)| format!("\n  {name} => {value}\n"))
-        .collect();
-    format!("Value subclass: Toy\n{body}")
-}
-
-fn on_disk(text: &str) -> State {
-    let value = |name: &'static str| {
-        let line = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" => "))?;
-        Some((name, line.parse().ok()?))
-    };
-    METHODS.into_iter().filter_map(value).collect()
-}
-
-async fn in_image(client: &Client) -> State {
-    let mut found = State::new();
-    for name in METHODS {
-        let answer = client
-            .ask("eval", json!({"code": format!("Toy new {name}")}))
-            .await;
-        if let Some(value) = answer.get("value").and_then(Value::as_u64) {
-            found.insert(name, value);
-        }
-    }
-    found
-}
-
-#[test]
-fn no_order_of_edits_and_choices_loses_what_was_written() {
-    let home = started("orders", &[]);
-    for seed in [3, 11, 40] {
-        block_on(campaign(&home, seed));
-    }
-}
-
-#[expect(clippy::too_many_lines, reason = "one arm for each thing that can happen")]
-async fn campaign(home: &crate::home::Home, seed: u64) {
-    let client = Client::of(home).await;
-    let mut dice = Dice(seed);
-    let mut next = seed * 1_000;
-    let mut fresh = || {
-        next += 1;
-        next
-    };
-    let start: State = METHODS.into_iter().map(|name| (name, fresh())).collect();
-    client.good("clear-changes", json!({})).await;
-    write(home, "src/toy.bt", &toy(&start));
-    client.good("load-project", json!({})).await;
-    // Versions of the disk that the image has taken over, was flushed to, or was told to replace.
-    let mut seen: BTreeSet<(&str, Option<u64>)> =
-        start.iter().map(|(name, value)| (*name, Some(*value))).collect();
-    // What was written at the prompt and has neither reached the disk nor been given up.
-    let mut own: BTreeSet<(&str, Option<u64>)> = BTreeSet::new();
-    let mut history = Vec::new();
-    for _ in 0..45 {
-        let (disk, image) = (on_disk(&read(home, "src/toy.bt")), in_image(&client).await);
-        let name = METHODS[dice.roll(3)];
-        let action = [
-            "disk", "patch", "anew", "remove", "flush", "flush", "sync", "take", "discard",
-        ][dice.roll(9)];
-        history.push(format!("{action} {name}"));
-        let told = || format!("seed {seed}: {history:?} disk {disk:?} image {image:?}");
-        let mut is_choice = false;
-        match action {
-            "disk" => {
-                let mut new = disk.clone();
-                if dice.roll(4) == 0 {
-                    new.remove(name);
-                } else {
-                    new.insert(name, fresh());
-                }
-                write(home, "src/toy.bt", &toy(&new));
-                continue;
-            }
-            "patch" => {
-                let value = fresh();
-                client.text(&format!("Toy >> {name} => {value}")).await;
-                own.insert((name, Some(value)));
-                own.retain(|(method, known)| *method != name || *known == Some(value));
-            }
-            "anew" => {
-                let new: State = METHODS
-                    .into_iter()
-                    .filter(|_| dice.roll(4) > 0)
-                    .map(|name| (name, fresh()))
-                    .collect();
-                client.text(toy(&new).trim()).await;
-                own = new.iter().map(|(name, value)| (*name, Some(*value))).collect();
-            }
-            "remove" if image.contains_key(name) => {
-                client
-                    .good("remove-method", json!({"class": "Toy", "selector": name}))
-                    .await;
-                own.retain(|(method, _)| *method != name);
-                own.insert((name, None));
-            }
-            "remove" => {}
-            "flush" => {
-                let report = client.good("flush", json!({})).await;
-                let now = on_disk(&read(home, "src/toy.bt"));
-                if report["conflicts"] == json!([]) {
-                    for (method, value) in &own {
-                        assert_eq!(now.get(method).copied(), *value, "written: {}", told());
-                    }
-                    own.clear();
-                    seen.extend(
-                        METHODS
-                            .map(|method| (method, now.get(method).copied()))
-                            .into_iter()
-                            .filter(|(method, value)| image.get(method).copied() == *value),
-                    );
-                } else {
-                    assert_eq!(now, disk, "left alone: {}", told());
-                }
-            }
-            "sync" => {
-                client.good("load-project", json!({})).await;
-                let now = in_image(&client).await;
-                for method in METHODS {
-                    if now.get(method) == disk.get(method) {
-                        seen.insert((method, disk.get(method).copied()));
-                    }
-                }
-                own.retain(|(method, value)| disk.get(method).copied() != *value);
-            }
-            "take" => {
-                let from = ["image", "disk"][dice.roll(2)];
-                let answer = client
-                    .ask("take", json!({"from": from, "class": "Toy", "selector": name}))
-                    .await;
-                is_choice = true;
-                if answer.contains_key("entries") && from == "image" {
-                    seen.insert((name, disk.get(name).copied()));
-                } else if answer.contains_key("entries") {
-                    let now = in_image(&client).await;
-                    if own.iter().any(|(method, _)| *method == name) {
-                        assert_eq!(now.get(name), disk.get(name), "taken: {}", told());
-                        seen.insert((name, disk.get(name).copied()));
-                    }
-                    own.retain(|(method, _)| *method != name);
-                }
-            }
-            _ => {
-                client.good("discard", json!({"class": "Toy"})).await;
-                is_choice = true;
-                let now = in_image(&client).await;
-                for (method, _) in &own {
-                    assert_eq!(now.get(method), disk.get(method), "discarded: {}", told());
-                    seen.insert((method, disk.get(method).copied()));
-                }
-                own.clear();
-                assert_eq!(client.pending().await, NOTHING, "{}", told());
-            }
-        }
-        let disk_now = on_disk(&read(home, "src/toy.bt"));
-        let image_now = in_image(&client).await;
-        for method in METHODS {
-            let (before, after) = (disk.get(method).copied(), disk_now.get(method).copied());
-            assert!(
-                before == after || (action == "flush" && seen.contains(&(method, before))),
-                "{method} on disk was {before:?} and nobody had seen it: {}",
-                told()
-            );
-            let (before, after) = (image.get(method).copied(), image_now.get(method).copied());
-            let is_own = own.contains(&(method, before));
-            assert!(
-                before == after || !is_own || is_choice || ["patch", "anew", "remove"].contains(&action),
-                "{method} in the image was {before:?}: {}",
-                told()
-            );
-        }
-    }
-}
-
 const FAN: &str = "Value subclass: Fan\n  field: x = 0\n  one => 1\n  two => 2\n";
 
 #[test]
@@ -518,5 +318,241 @@ fn changes_follow_a_class_to_its_new_file() {
             FAN.replace("one => 1", "one => 11")
         );
         assert!(!exists(&home, "src/Fan.bt"));
+    });
+}
+
+#[test]
+fn a_class_of_another_file_does_not_replace_pending_changes() {
+    let home = started("otherfile", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    write(&home, "../elsewhere/Fan.bt", &FAN.replace("=> 2", "=> 200"));
+    write(
+        &home,
+        "../elsewhere/Belt.bt",
+        "Value subclass: Belt\n  length => 8\n",
+    );
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Fan >> one => 11").await;
+        let path = home.project().join("../elsewhere/Fan.bt");
+        let load = json!({"path": path});
+        let answer = client.ask("load-file", load.clone()).await;
+        let told = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(
+            told.contains("Fan>>one") && told.contains("src/Fan.bt"),
+            "{answer:?}"
+        );
+        let answer = client
+            .good("load-file", json!({"path": path.parent().expect("a directory")}))
+            .await;
+        assert_eq!(answer["errors"].as_array().map(Vec::len), Some(1), "{answer:?}");
+        assert_eq!(client.value("Belt new length").await, 8);
+        assert_eq!(client.value("Fan new one").await, 11);
+        assert_eq!(client.value("Fan new two").await, 2);
+        // Once nothing of it is pending, it is loaded.
+        client.good("flush", json!({})).await;
+        client.good("load-file", load).await;
+        assert_eq!(client.value("Fan new two").await, 200);
+    });
+}
+
+#[test]
+fn headers_that_do_not_go_together_are_a_conflict() {
+    let home = started("headers", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        // The disk's method needs the disk's field, the image's method needs the image's.
+        let disk = "Value subclass: Fan\n  field: y = 5\n  one => self.y\n  two => 2\n";
+        let image = "Value subclass: Fan\n  field: z = 7\n  one => 1\n  two => self.z";
+        for op in ["load-project", "reload"] {
+            client.text(image).await;
+            write(&home, "src/Fan.bt", disk);
+            let answer = client.good(op, json!({"class": "Fan"})).await;
+            assert_eq!(
+                answer.get("errors").unwrap_or(&json!([])),
+                &json!([]),
+                "{answer:?}"
+            );
+            assert_eq!(reason(&answer), "external_edit", "{op}: {answer:?}");
+            let detail = answer["conflicts"][0]["detail"].as_str().unwrap_or_default();
+            assert!(detail.starts_with("Fan"), "{op}: {detail}");
+            assert_eq!(client.value("Fan new two").await, 7, "the image is as it was");
+            assert_eq!(client.pending().await, ["new-class Fan"]);
+            let seq = client.good("changes", json!({})).await["entries"][0]["seq"].clone();
+            let diff = client.good("diff", json!({"seq": seq})).await;
+            let diff = diff["diff"].as_str().unwrap_or_default();
+            for part in ["field: x", "field: y", "field: z"] {
+                assert!(diff.contains(part), "{part}: {diff}");
+            }
+            client.good("discard", json!({"class": "Fan"})).await;
+            client.good("load-project", json!({})).await;
+            assert_eq!(client.value("Fan new one").await, 5, "{op}");
+            assert_eq!(client.value("Fan new two").await, 2, "{op}");
+            write(&home, "src/Fan.bt", FAN);
+            client.good("load-project", json!({})).await;
+        }
+        client.text(image).await;
+        write(&home, "src/Fan.bt", disk);
+        client.good("load-project", json!({})).await;
+        client
+            .good("take", json!({"from": "image", "class": "Fan"}))
+            .await;
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(reason(&report), "none", "{report:?}");
+        assert_eq!(
+            read(&home, "src/Fan.bt"),
+            "Value subclass: Fan\n  field: z = 7\n  one => self.y\n  two => self.z\n"
+        );
+    });
+}
+
+#[test]
+fn comments_typed_with_a_change_reach_the_file() {
+    let home = started("comments", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    write(
+        &home,
+        "src/More.bt",
+        "Fan >> three => 3 // old\n\nFan >> four => 4 // kept\n",
+    );
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Fan >> one => 5 // why").await;
+        client
+            .text("// As asked.\nFan >> two =>\n  22\n  // the end")
+            .await;
+        client.text("Fan >> fresh => 6 /* new */").await;
+        client.text("Fan >> three => 33 // because").await;
+        client.text("Fan >> four => 44").await;
+        client.good("flush", json!({})).await;
+        assert_eq!(
+            read(&home, "src/Fan.bt"),
+            "Value subclass: Fan\n  field: x = 0\n  one => 5 // why\n  // As asked.\n  two =>\n    22\n    // the end\n\n  fresh => 6 /* new */\n"
+        );
+        assert_eq!(
+            read(&home, "src/More.bt"),
+            "Fan >> three => 33 // because\n\nFan >> four => 44 // kept\n"
+        );
+        assert_eq!(client.pending().await, NOTHING);
+        // A second time nothing is written twice, and a comment that changed on disk is no text to overwrite.
+        client.text("Fan >> one => 5 // why").await;
+        assert_eq!(client.pending().await, NOTHING);
+        let edited = read(&home, "src/Fan.bt").replace("// why", "// by hand");
+        write(&home, "src/Fan.bt", &edited);
+        client.text("Fan >> one => 7 // because").await;
+        assert_eq!(reason(&client.good("flush", json!({})).await), "external_edit");
+        assert_eq!(read(&home, "src/Fan.bt"), edited);
+    });
+}
+
+#[test]
+fn a_change_made_while_its_file_was_broken_is_written_once_it_is_mended() {
+    let home = started("mended", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        write(&home, "src/Fan.bt", &FAN.replace("one => 1", "one => ((("));
+        client.text("Fan >> two => 22").await;
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(report["skipped"][0]["reason"], "dynamic", "{report:?}");
+        write(&home, "src/Fan.bt", &FAN.replace("one => 1", "one => 111"));
+        client.good("load-project", json!({})).await;
+        assert_eq!(client.value("Fan new two").await, 22);
+        assert_eq!(client.value("Fan new one").await, 111);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(
+            (reason(&report), &report["flushed"]),
+            ("none", &json!(1)),
+            "{report:?}"
+        );
+        assert_eq!(
+            read(&home, "src/Fan.bt"),
+            FAN.replace("one => 1", "one => 111").replace("=> 2", "=> 22")
+        );
+    });
+}
+
+#[test]
+fn a_header_that_gave_way_to_the_disk_can_be_restored() {
+    let home = started("aheader", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        let image = "Value subclass: Fan\n  field: x = 7\n  one => 11\n  two => 2";
+        client.text(image).await;
+        write(&home, "src/Fan.bt", &FAN.replace("x = 0", "x = 5"));
+        client.good("take", json!({"from": "disk", "class": "Fan"})).await;
+        assert_eq!(client.value("Fan new x").await, 5);
+        assert_eq!(client.value("Fan new one").await, 11, "no conflict about it");
+        let all = client.good("changes", json!({"all": true})).await;
+        let aside = all["entries"].as_array().expect("entries").iter();
+        let aside: Vec<&Value> = aside.filter(|entry| entry["settled"] == "replaced").collect();
+        assert_eq!(aside.len(), 1, "{aside:?}");
+        client.good("restore", json!({"seq": aside[0]["seq"]})).await;
+        assert_eq!(client.value("Fan new x").await, 7);
+        assert_eq!(client.value("Fan new one").await, 11);
+        assert_eq!(client.pending().await, ["new-class Fan"]);
+        assert_eq!(reason(&client.good("flush", json!({})).await), "external_edit");
+    });
+}
+
+#[test]
+fn undoing_an_old_change_gives_what_was_loaded_since() {
+    let home = started("oldchange", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        let changed = client.save("Fan", "one", "one => 11").await;
+        let added = client.save("Fan", "fresh", "fresh => 12").await;
+        client.good("discard", json!({"all": true})).await;
+        let newer = format!("{}\n  fresh => 200\n", FAN.replace("one => 1", "one => 100"));
+        write(&home, "src/Fan.bt", &newer);
+        client.good("load-project", json!({})).await;
+        for (seq, selector, old, new) in [(changed, "one", 11, 100), (added, "fresh", 12, 200)] {
+            client.good("restore", json!({"seq": seq})).await;
+            assert_eq!(client.value(&format!("Fan new {selector}")).await, old);
+            client.good("revert", json!({"seq": seq})).await;
+            assert_eq!(
+                client.value(&format!("Fan new {selector}")).await,
+                new,
+                "as on disk"
+            );
+        }
+        assert_eq!(client.pending().await, NOTHING);
+    });
+}
+
+#[test]
+fn changes_of_a_class_that_was_renamed_have_a_way_out() {
+    let home = started("renamed", &[]);
+    write(&home, "src/Fan.bt", FAN);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client.good("load-project", json!({})).await;
+        client.text("Fan >> one => 11").await;
+        client.text("Fan >> fresh => 12").await;
+        let renamed = FAN.replace("Fan", "Blower");
+        write(&home, "src/Fan.bt", &renamed);
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!(reason(&answer), "span_out_of_range", "{answer:?}");
+        assert_eq!(client.value("Fan new one").await, 11);
+        let report = client.good("flush", json!({})).await;
+        assert_eq!(reason(&report), "span_out_of_range", "{report:?}");
+        assert_eq!(read(&home, "src/Fan.bt"), renamed);
+        let image = json!({"from": "image", "class": "Fan"});
+        assert_eq!(client.refused("take", image).await, "reload_failed");
+        assert_eq!(client.pending().await, ["Fan one", "Fan fresh"]);
+        client.good("take", json!({"from": "disk", "class": "Fan"})).await;
+        assert_eq!(client.pending().await, NOTHING);
+        let answer = client.good("load-project", json!({})).await;
+        assert_eq!((answer.get("conflicts"), &answer["errors"]), (None, &json!([])));
+        assert_eq!(client.value("Blower new one").await, 1);
     });
 }

@@ -197,3 +197,61 @@ fn directories_others_could_read_are_closed_with_a_word() {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }
+
+#[test]
+fn what_restricts_a_workspace_outlives_a_killed_daemon_and_ends_with_a_stop() {
+    let desk = Desk::new("keeps");
+    let status = || desk.run(&["--json", "workspace", "status"]).expect(0).json();
+    let kill = || {
+        let pid = desk.info()["pid"].as_i64().unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    };
+    let flags = [
+        "--read-only-fs",
+        "--no-subprocess",
+        "--eval-max-heap-mb",
+        "64",
+        "--audit-required",
+    ];
+    desk.run(&[&["workspace", "start"][..], &flags].concat())
+        .expect(0);
+    // Every command that starts it again: none says a word about flags.
+    for again in [
+        &["eval", "1 + 1"][..],
+        &["repl", "-e", "1 + 1"],
+        &["workspace", "start"],
+    ] {
+        kill();
+        desk.run(again).expect(0);
+        let status = status();
+        assert_eq!(status["capabilities"]["fs"], "ro", "{again:?} {status}");
+        assert_eq!(status["capabilities"]["subprocess"], false, "{again:?}");
+        assert_eq!(status["limits"]["eval_max_heap_mb"], 64, "{again:?}");
+    }
+    // Given otherwise, and a stop on purpose.
+    kill();
+    desk.run(&["workspace", "start", "--eval-max-heap-mb", "128"])
+        .expect(0);
+    assert_eq!(status()["limits"]["eval_max_heap_mb"], 128);
+    assert_eq!(status()["capabilities"]["fs"], "ro");
+    desk.run(&["workspace", "stop"]).expect(0);
+    desk.run(&["eval", "1 + 1"]).expect(0);
+    assert_eq!(status()["capabilities"]["fs"], "rw");
+    assert_eq!(status()["capabilities"]["subprocess"], true);
+    assert_eq!(status()["limits"]["eval_max_heap_mb"], 512);
+}
+
+#[test]
+fn what_a_workspace_was_created_with_holds_for_whoever_starts_it_first() {
+    let desk = Desk::new("created");
+    desk.run(&["workspace", "create", "lab", "--read-only-fs"])
+        .expect(0);
+    desk.run(&["--workspace", "lab", "eval", "1 + 1"]).expect(0);
+    let status = desk
+        .run(&["--json", "--workspace", "lab", "workspace", "status"])
+        .expect(0)
+        .json();
+    assert_eq!(status["capabilities"]["fs"], "ro", "{status}");
+    desk.run(&["workspace", "stop", "lab"]).expect(0);
+}

@@ -86,3 +86,48 @@ fn the_log_is_read_and_followed() {
     assert!(rest[0].contains("second words"), "{rest:?}");
     assert_eq!(rest[..], whole[at..]);
 }
+
+#[test]
+fn what_is_taken_from_the_trail_is_told() {
+    let desk = Desk::new("taken");
+    let (log, state) = ("audit.log", "audit.state");
+    for _ in 0..3 {
+        desk.run(&["eval", "1 + 1"]).expect(0);
+    }
+    desk.run(&["workspace", "stop"]).expect(0);
+    let place = desk.workspace();
+    let read = |name: &str| std::fs::read_to_string(place.join(name)).unwrap();
+    let (whole, mark) = (read(log), read(state));
+    let count = whole.lines().count();
+    let verify = |code: i32, text: &str| {
+        let found = desk.run(&["workspace", "audit", "verify"]).expect(code);
+        let said = format!("{}{}", found.err, found.out);
+        assert!(said.contains(text), "{text}: {said}");
+        assert_eq!(said.contains("none missing"), code == 0, "{said}");
+    };
+    verify(0, "none missing");
+    let without = |from: usize, to: usize| {
+        let kept = whole.split_inclusive('\n').enumerate();
+        let kept = kept.filter(|(number, _)| !(from..to).contains(number));
+        std::fs::write(place.join(log), kept.map(|(_, line)| line).collect::<String>()).unwrap();
+    };
+    without(0, 2);
+    verify(1, "2 records from number 1 on are not there any more");
+    without(count - 2, count);
+    verify(1, "2 records up to number");
+    without(1, 2);
+    verify(1, "record 3 comes where 2 should");
+    std::fs::remove_file(place.join(log)).unwrap();
+    verify(1, "are not there any more");
+    std::fs::write(place.join(log), &whole).unwrap();
+    std::fs::remove_file(place.join(state)).unwrap();
+    verify(1, "audit.state is not there");
+    // Nor does the next start make it good.
+    without(count - 2, count);
+    desk.run(&["eval", "1 + 1"]).expect(0);
+    desk.run(&["workspace", "stop"]).expect(0);
+    verify(1, "audit.state was not there when this was written");
+    std::fs::write(place.join(log), &whole).unwrap();
+    std::fs::write(place.join(state), &mark).unwrap();
+    verify(0, "none missing");
+}

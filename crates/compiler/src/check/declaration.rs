@@ -440,7 +440,9 @@ impl Checker<'_> {
             &entry.methods
         };
         let in_body = body.contains_key(selector) && entry.origin != Origin::Library;
-        let others = self.table.extensions(target, method.is_class, selector).len() > 1;
+        // One that a session made gives way.
+        let all = self.table.extensions(target, method.is_class, selector).iter();
+        let others = all.filter(|entry| entry.source.origin != Origin::Session).count() > 1;
         if in_body || others {
             let side = if method.is_class { " class" } else { "" };
             let message = eco_format!("extension conflict on {target}{side}>>{selector}");

@@ -25,10 +25,12 @@ impl Checker<'_> {
                 for method in &class.methods {
                     self.exposed_by(&class.name.text, method);
                     self.hides(class, method);
+                    self.withholds(&class.name.text, method);
                 }
             }
             ast::Item::Extension(extension) if !self.is_hidden(&extension.target.name.text) => {
                 self.exposed_by(&extension.target.name.text, &extension.method);
+                self.withholds(&extension.target.name.text, &extension.method);
             }
             ast::Item::Protocol(protocol) => {
                 for signature in &protocol.signatures {
@@ -104,6 +106,34 @@ impl Checker<'_> {
         let alias = self.table.alias(name);
         class.is_some_and(|class| class.modifiers.is_internal && class.package == *package)
             || alias.is_some_and(|alias| alias.is_internal && alias.package == *package)
+    }
+
+    /// An internal method with which a public class would conform to a protocol, which everybody may ask for.
+    fn withholds(&mut self, class: &str, method: &ast::Method) {
+        if !method.is_internal {
+            return;
+        }
+        let selector = &method.head.selector;
+        let table = self.table;
+        let would_conform = |protocol: &&EcoString| {
+            let required = table.required_by(protocol);
+            required
+                .iter()
+                .any(|(is_class, wanted)| *is_class == method.is_class && wanted == selector)
+                && required
+                    .iter()
+                    .all(|(is_class, wanted)| table.has_method(class, *is_class, wanted))
+        };
+        let mut protocols: Vec<&EcoString> = table.protocol_names().filter(would_conform).collect();
+        protocols.sort_unstable();
+        for protocol in protocols {
+            let message = eco_format!("Internal method '{selector}' cannot satisfy protocol '{protocol}'");
+            self.diagnostics.push(
+                Diagnostic::warning(codes::INTERNAL_IN_PROTOCOL, method.head.span, message)
+                    .with_category(Category::Visibility)
+                    .with_hint("Make it public, or choose another selector."),
+            );
+        }
     }
 
     /// A method that a superclass of another package keeps to itself is replaced without being known.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use beamtalk_syntax::ast::{self, Item, SlotKeyword};
-use beamtalk_syntax::{parse_file, parse_input};
+use beamtalk_syntax::parse_file;
 use ecow::{EcoString, eco_format};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -222,16 +222,12 @@ impl<'a> Classes<'a> {
 
     fn extension(&self, class: &str, is_class: bool, selector: &str) -> Option<(ast::Method, EcoString)> {
         let entry = self.table.extensions(class, is_class, selector).last()?;
-        parse_input(&entry.text)
-            .unit
-            .items
-            .into_iter()
-            .find_map(|item| match item {
-                Item::Extension(extension) if extension.span == entry.span => {
-                    Some((extension.method, entry.text.clone()))
-                }
-                _ => None,
-            })
+        entry.source.unit.items.iter().find_map(|item| match item {
+            Item::Extension(extension) if extension.span == entry.span => {
+                Some((extension.method.clone(), entry.source.text.clone()))
+            }
+            _ => None,
+        })
     }
 
     /// The fields of an instance, or the variables of a class, own ones first.

@@ -55,7 +55,7 @@ pub(crate) fn start(
 ) -> Result<oneshot::Sender<()>, String> {
     let Run { id, .. } = run;
     let started = if run.mark.is_some() {
-        spawn(&run.spec, None).map(Runner::Loose)
+        spawn(&run.spec).map(Runner::Loose)
     } else {
         keepers.spawn(run.spec.clone()).map(Runner::Kept)
     };

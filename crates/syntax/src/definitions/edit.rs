@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::lines::{apply, doc_start, in_newlines_of, line_end, line_prefix, removal};
+use super::lines::{apply, comment_end, doc_start, in_newlines_of, line_end, line_prefix, removal};
 use super::source::{Parts, parts};
 use super::{Dialect, Key, Member, Outline, documented, range, slice};
 use crate::ast::{Class, Item, Method, Slot};
@@ -67,9 +67,12 @@ pub fn edit(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, (usi
                 }
                 (Change::Remove, None) => {}
                 (Change::Put(source), None) => {
-                    let class = class.ok_or((index, Fault::NoClass))?;
                     let parts = parts(selector, *is_class, source);
-                    pieces.push(addition(text, class, *is_class, &parts, edits));
+                    pieces.push(match (class, &parts.target) {
+                        (Some(class), _) => addition(text, class, *is_class, &parts, edits),
+                        (None, Some(target)) => added_extension(text, target, &parts),
+                        (None, None) => return Err((index, Fault::NoClass)),
+                    });
                 }
             },
         }
@@ -124,8 +127,18 @@ fn replacement(text: &str, parts: &Parts, place: &Place) -> (Range<usize>, Strin
         &parts.modifiers
     };
     let comments = new_comments(text, documented(text, place.whole).start, &parts.comments);
-    let composed = format!("{}{front}{}", parts.doc, parts.rest);
-    let old = slice(text, &(start..whole.end));
+    // A comment behind the old method stays, unless the new one brings its own.
+    let (code, tail) = parts
+        .rest
+        .split_at_checked(parts.length)
+        .unwrap_or((&parts.rest, ""));
+    let (rest, end) = if tail.trim().is_empty() || follows(text, whole.end, tail) {
+        (code, whole.end)
+    } else {
+        (parts.rest.as_str(), comment_end(text, whole.end))
+    };
+    let composed = format!("{}{front}{rest}", parts.doc);
+    let old = slice(text, &(start..end));
     let new = if comments.is_empty() && same_method(old, &composed) {
         old.to_owned()
     } else {
@@ -134,7 +147,30 @@ fn replacement(text: &str, parts: &Parts, place: &Place) -> (Range<usize>, Strin
             &as_member(&format!("{comments}{composed}"), line_prefix(text, start)),
         )
     };
-    (start..whole.end, new)
+    (start..end, new)
+}
+
+/// Whether these comments stand behind a place already.
+fn follows(text: &str, at: usize, comments: &str) -> bool {
+    let behind = text.get(at..).unwrap_or_default();
+    let comments = comments.trim_end();
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.split('\n').take(comments.split('\n').count());
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    lines(behind) == lines(comments)
+}
+
+/// At the end of a text that does not have the class.
+fn added_extension(text: &str, target: &str, parts: &Parts) -> (Range<usize>, String) {
+    let at = text.trim_end().len();
+    let source = format!("{}{}{target}{}", parts.comments, parts.doc, parts.rest.trim_end());
+    let new = if at == 0 {
+        format!("{source}\n")
+    } else {
+        format!("\n\n{source}")
+    };
+    (at..at, in_newlines_of(text, &new))
 }
 
 /// Comments above a method that the text does not have right there.
@@ -202,8 +238,11 @@ fn header(text: &str, class: &Class, source: &str, pieces: &mut Pieces) -> Optio
     let source = source.trim().replace("\r\n", "\n");
     let new = Outline::of_file(&source);
     let wanted = new.class(&class.name.text)?;
-    let line = class.span.start as usize..class.header.end as usize;
-    let wanted_line = slice(&source, &(wanted.span.start as usize..wanted.header.end as usize));
+    let (start, wanted_start) = (class.span.start as usize, wanted.span.start as usize);
+    let (end, wanted_end) = (class.header.end as usize, wanted.header.end as usize);
+    let wanted_line = slice(&source, &(wanted_start..comment_end(&source, wanted_end)));
+    // A comment behind the old line stays, unless the new one brings its own.
+    let line = start..kept_comment(text, end, comment_end(&source, wanted_end) > wanted_end);
     let doc = slice(
         &source,
         &(documented(&source, wanted.span).start..wanted.span.start as usize),
@@ -235,9 +274,14 @@ fn header(text: &str, class: &Class, source: &str, pieces: &mut Pieces) -> Optio
             None => pieces.push((removal(text, place), String::new())),
             Some(kept) => {
                 let new_text = text_of(kept);
-                let code = range(slot.span);
-                let is_documented = documented(&source, kept.span).start != kept.span.start as usize;
-                let place = if is_documented { place } else { code };
+                let new_place = documented(&source, kept.span);
+                let start = if new_place.start == kept.span.start as usize {
+                    slot.span.start as usize
+                } else {
+                    place.start
+                };
+                let has_comment = new_place.end > kept.span.end as usize;
+                let place = start..kept_comment(text, slot.span.end as usize, has_comment);
                 if !same_method(slice(text, &place), &new_text) {
                     let new_text = as_member(&new_text, line_prefix(text, place.start));
                     pieces.push((place, in_newlines_of(text, &new_text)));
@@ -258,6 +302,11 @@ fn header(text: &str, class: &Class, source: &str, pieces: &mut Pieces) -> Optio
         pieces.push((at..at, in_newlines_of(text, &added)));
     }
     Some(())
+}
+
+/// The end of what is replaced: with the comment behind it if another one comes in its place.
+fn kept_comment(text: &str, end: usize, is_replaced: bool) -> usize {
+    if is_replaced { comment_end(text, end) } else { end }
 }
 
 /// The new text must say what was asked for, be as readable as before, and have every other definition as it was.

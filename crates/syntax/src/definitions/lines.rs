@@ -5,6 +5,9 @@ use std::ops::Range;
 /// What the lines right above a definition that belong to it start with.
 pub(super) const DOCUMENTATION: [&str; 2] = ["///", "@expect"];
 
+/// What lines above a method that are about it start with.
+pub(super) const COMMENTS: [&str; 2] = ["//", "@expect"];
+
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text.get(..at)
         .and_then(|before| before.rfind('\n'))
@@ -48,6 +51,36 @@ pub(super) fn doc_start(text: &str, at: usize, marks: &[&str]) -> usize {
         line = previous;
     }
     start
+}
+
+/// The end of the comment that follows on the same line; `at` when none does.
+pub(super) fn comment_end(text: &str, at: usize) -> usize {
+    let rest = text.get(at..line_end(text, at)).unwrap_or_default().trim_end();
+    let comment = rest.trim_start();
+    let is_block = comment
+        .strip_prefix("/*")
+        .is_some_and(|inner| inner.find("*/").is_some_and(|end| end + 2 == inner.len()));
+    if is_block || comment.starts_with("//") {
+        at + rest.len()
+    } else {
+        at
+    }
+}
+
+/// The end of the lines below that are comments and belong to what stands above them: nothing follows right after them.
+pub(super) fn comments_below(text: &str, at: usize) -> usize {
+    let mut end = at;
+    let mut next = after_newline(text, line_end(text, at));
+    while next > end && next < text.len() {
+        let line = text.get(next..line_end(text, next)).unwrap_or_default();
+        match line.trim() {
+            "" => return end,
+            comment if comment.starts_with("//") => end = line_end(text, next),
+            _ => return at,
+        }
+        next = after_newline(text, end);
+    }
+    end
 }
 
 /// What to cut for a part that goes, as whole lines where it has them for itself.

@@ -1,6 +1,7 @@
 //! The source of one method as somebody gives it: a whole definition, or the bare body of a unary method.
 
-use crate::ast::Method;
+use super::extension_source;
+use crate::ast::{Extension, Item, Method};
 use crate::layout;
 
 /// A method's source with its head.
@@ -59,8 +60,36 @@ pub fn signature(source: &str) -> Option<String> {
     Some(words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// The source of a method without the class that `Target >> method` names.
+pub fn method_source(source: &str) -> String {
+    target(source).map_or_else(|| source.to_owned(), |(_, source)| source)
+}
+
+/// The source of a method as `Target >> method`, for a file that is not the class's own.
+pub fn as_extension(class: &str, is_class: bool, selector: &str, source: &str) -> String {
+    let parts = parts(selector, is_class, source);
+    let side = if is_class { " class" } else { "" };
+    format!("{}{}{class}{side} >> {}", parts.comments, parts.doc, parts.rest)
+}
+
+/// `Target >> ` and the method's own source, of a source that has both.
+fn target(source: &str) -> Option<(String, String)> {
+    if !source.contains(">>") || crate::parse_method(source.trim()).0.is_some() {
+        return None;
+    }
+    let items = crate::parse_input(source).unit.items;
+    let [Item::Extension(extension)] = items.as_slice() else {
+        return None;
+    };
+    let Extension { span, method, .. } = extension;
+    let front = source.get(span.start as usize..method.head.span.start as usize)?;
+    Some((front.to_owned(), extension_source(source, extension)))
+}
+
 /// The parts of a method's new source.
 pub(super) struct Parts {
+    /// `Target >> `, of a method that stands in a file which is not its class's.
+    pub(super) target: Option<String>,
     /// Comments above the documentation or the head, as whole lines.
     pub(super) comments: String,
     /// Documentation, as whole lines.
@@ -73,10 +102,13 @@ pub(super) struct Parts {
 }
 
 pub(super) fn parts(selector: &str, is_class: bool, source: &str) -> Parts {
-    let source = method_definition(selector, &source.replace("\r\n", "\n")).text;
+    let source = source.replace("\r\n", "\n");
+    let (target, source) = target(&source).map_or((None, source), |(target, own)| (Some(target), own));
+    let source = method_definition(selector, &source).text;
     let (method, _) = crate::parse_method(&source);
     let Some(method) = method else {
         return Parts {
+            target,
             comments: String::new(),
             doc: String::new(),
             modifiers: String::new(),
@@ -84,7 +116,10 @@ pub(super) fn parts(selector: &str, is_class: bool, source: &str) -> Parts {
             rest: source,
         };
     };
-    of_method(&source, &method, is_class)
+    Parts {
+        target,
+        ..of_method(&source, &method, is_class)
+    }
 }
 
 fn of_method(source: &str, method: &Method, is_class: bool) -> Parts {
@@ -101,6 +136,7 @@ fn of_method(source: &str, method: &Method, is_class: bool) -> Parts {
     });
     let rest = source.get(head..).unwrap_or_default().to_owned();
     Parts {
+        target: None,
         comments: comments
             .into_iter()
             .filter(|line| !line.trim().is_empty())

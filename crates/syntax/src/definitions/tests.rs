@@ -2,7 +2,9 @@ use proptest::prelude::*;
 
 use std::path::Path;
 
-use super::{Change, Dialect, Edit, Fault, Key, Outline, class_changes, join, remove_class, says};
+use super::{
+    Change, Dialect, Edit, Fault, Key, Outline, as_extension, class_changes, join, remove_class, says,
+};
 use crate::layout::same_method;
 
 const LAMP: &str = "\
@@ -159,6 +161,53 @@ fn an_extension_is_changed_in_its_file() {
     );
     let new = splice(LAMP, &[lamps]).unwrap();
     assert_eq!(new, lamp_with("(1 to: self) collect: [:_ | Lamp spawn]", "#()"));
+}
+
+#[test]
+fn a_method_comes_back_to_a_file_that_is_not_its_class_s() {
+    let text = "// More.\n\nLamp >> a => 1 // one\n";
+    let key = Key::method("Lamp", INSTANCE, "a");
+    let source = Outline::of_file(text).source_of(&key).unwrap();
+    assert_eq!(source, "Lamp >> a => 1 // one");
+    let without = splice(text, &[(key.clone(), Change::Remove)]).unwrap();
+    assert_eq!(without, "// More.\n");
+    assert_eq!(
+        splice(&without, &[(key.clone(), Change::Put(&source))]).unwrap(),
+        text
+    );
+    // In its class the same source is a method of the body.
+    let lamp = splice("Actor subclass: Lamp\n", &[(key.clone(), Change::Put(&source))]).unwrap();
+    assert_eq!(lamp, "Actor subclass: Lamp\n\n  a => 1 // one\n");
+    let bare = Change::Put("a => 1");
+    assert_eq!(splice(&without, &[(key, bare)]), Err((0, Fault::NoClass)));
+    let side = as_extension("Lamp", true, "make", "/// Made.\nmake => 2");
+    assert_eq!(side, "/// Made.\nLamp class >> make => 2");
+    assert_eq!(super::method_source(&side), "/// Made.\nmake => 2");
+}
+
+#[test]
+fn comments_behind_a_definition_belong_to_it() {
+    let text = "Actor subclass: Lamp // light\n  state: on = 1 // yes\n\n  a => 1 // first\n\n  b => 2\n";
+    let new = |selector: &str, source: &str| splice(text, &[put(selector, source)]).unwrap();
+    assert_eq!(new("a", "a => 3"), text.replace("=> 1", "=> 3"));
+    assert_eq!(
+        new("a", "a => 3 // why"),
+        text.replace("=> 1 // first", "=> 3 // why")
+    );
+    let below = new("b", "b => 4\n// the end");
+    assert_eq!(below, text.replace("=> 2", "=> 4\n  // the end"));
+    assert_eq!(splice(&below, &[put("b", "b => 4\n// the end")]).unwrap(), below);
+    let removed = splice(text, &[edit(INSTANCE, "a", Change::Remove)]).unwrap();
+    assert_eq!(removed, text.replace("  a => 1 // first\n\n", ""));
+    let header = |source| splice(text, &[header(source)]).unwrap();
+    assert_eq!(
+        header("Actor subclass: Lamp\n  state: on = 2"),
+        text.replace("on = 1", "on = 2")
+    );
+    assert_eq!(
+        header("Actor subclass: Lamp // dark\n  state: on = 1 // no"),
+        text.replace("light", "dark").replace("yes", "no")
+    );
 }
 
 #[test]
@@ -368,7 +417,9 @@ proptest! {
         let new = splice(&text, &[put("isOn", &source)]).unwrap();
         let again = Outline::of_file(&new).source_of(&Key::method("Lamp", INSTANCE, "isOn")).unwrap();
         let code = if is_new { again.clone() } else { again.split_once('\n').unwrap().1.to_owned() };
-        prop_assert!(same_method(&code, &source), "{}", new);
+        // What stood behind the old one stays.
+        let code = code.strip_suffix(" // as asked").unwrap_or(&code);
+        prop_assert!(same_method(code, &source), "{}", new);
         prop_assert_eq!(splice(&new, &[put("isOn", &again)]).unwrap(), new);
     }
 }

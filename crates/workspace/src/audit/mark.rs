@@ -1,4 +1,5 @@
-//! What the trail remembers beside itself: the number of its last record, and how many could not be written since.
+//! What the trail remembers beside itself: the numbers of its first and last record, and how many could not be written
+//! since.
 //!
 //! The file has its size from the beginning and is overwritten in place, which a full disk allows; so records that
 //! were lost are known to be lost even when the daemon is killed before it can say so in the trail.
@@ -19,26 +20,29 @@ pub(super) struct Mark {
     pub(super) last: u64,
     /// Records that could not be written and are not yet confessed.
     pub(super) lost: u64,
+    /// The number of the oldest record that was not given up for room; 0 where that was not remembered.
+    pub(super) first: u64,
 }
 
 impl Mark {
     fn text(self) -> String {
-        format!("{:020} {:020}\n", self.last, self.lost)
+        format!("{:020} {:020} {:020}\n", self.last, self.lost, self.first)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let (last, lost) = text.trim_end().split_once(' ')?;
+        let mut numbers = text.trim_end().split(' ').map(str::parse);
         Some(Self {
-            last: last.parse().ok()?,
-            lost: lost.parse().ok()?,
+            last: numbers.next()?.ok()?,
+            lost: numbers.next()?.ok()?,
+            // Earlier versions wrote two.
+            first: numbers.next().unwrap_or(Ok(0)).ok()?,
         })
     }
 
-    /// What is remembered; nothing where there is no such file, or none that can be read.
-    pub(super) fn read(directory: &Directory) -> Result<Self, AuditError> {
+    /// What is remembered; `None` where there is no such file, or none that can be read.
+    pub(super) fn read(directory: &Directory) -> Result<Option<Self>, AuditError> {
         let bytes = directory.read(FILE)?.unwrap_or_default();
-        let text = String::from_utf8(bytes).unwrap_or_default();
-        Ok(Self::parse(&text).unwrap_or_default())
+        Ok(String::from_utf8(bytes).ok().and_then(|text| Self::parse(&text)))
     }
 }
 

@@ -44,6 +44,11 @@ impl Record {
         count.or_else(said)
     }
 
+    /// Whether this one says that nothing was known of those before it.
+    fn is_forgetful(&self) -> bool {
+        self.text("type") == Some("limit") && self.text("what") == Some(TRAIL) && self.lost().is_none()
+    }
+
     /// Milliseconds since 1970.
     pub fn time(&self) -> Option<u64> {
         time::parse_timestamp(self.text("ts")?)
@@ -107,6 +112,18 @@ pub enum Fault {
     LostAtEnd(u64),
     #[error("{count} records up to number {last} are not there any more")]
     EndMissing { count: u64, last: u64 },
+    #[error("{count} records from number {first} on are not there any more")]
+    BeginMissing { count: u64, first: u64 },
+    #[error(
+        "audit.state is not there or cannot be read: whether the oldest and newest records are cannot be told"
+    )]
+    NothingRemembered,
+    #[error(
+        "{file}:{line}: audit.state was not there when this was written: records may be missing before it"
+    )]
+    Forgotten { file: String, line: u64 },
+    #[error("there is no trail: nothing was recorded yet, or all of it was removed")]
+    NoTrail,
 }
 
 /// What checking the whole trail found.
@@ -169,7 +186,8 @@ impl AuditReader {
     pub fn verify(&self) -> Result<Verification, AuditError> {
         let mut found = Verification::default();
         // Before the records: a trail that grows meanwhile is longer than was said, never shorter.
-        let mut mark = Mark::read(&self.directory)?;
+        let known = Mark::read(&self.directory)?;
+        let mut mark = known.unwrap_or_default();
         for (file, content) in open_all(&self.directory)? {
             for (number, line) in (1..).zip(Lines::new(content)) {
                 let line = line?;
@@ -195,14 +213,20 @@ impl AuditReader {
                         count,
                     });
                 }
+                if record.is_forgetful() {
+                    let file = file.clone();
+                    found.faults.push(Fault::Forgotten { file, line: number });
+                }
+                // What was given up need not be there, and may be: files kept when more of them were.
                 if let Some(last) = found.last
-                    && record.seq != last + 1
+                    && let expected = mark.first.max(last + 1)
+                    && (record.seq <= last || record.seq > expected)
                 {
-                    found.missing += record.seq.saturating_sub(last + 1);
+                    found.missing += record.seq.saturating_sub(expected);
                     found.faults.push(Fault::Gap {
                         file,
                         line: number,
-                        expected: last + 1,
+                        expected,
                         found: record.seq,
                     });
                 }
@@ -211,7 +235,24 @@ impl AuditReader {
                 found.last = Some(record.seq);
             }
         }
-        let last = found.last.unwrap_or(0);
+        if known.is_none() {
+            found.faults.push(if found.records == 0 {
+                Fault::NoTrail
+            } else {
+                Fault::NothingRemembered
+            });
+        }
+        // Read again: a trail that grows meanwhile may give up its oldest file.
+        let first = Mark::read(&self.directory)?
+            .unwrap_or_default()
+            .first
+            .max(mark.first);
+        if let Some(found_first) = found.first.filter(|found| first > 0 && *found > first) {
+            let count = found_first - first;
+            found.missing += count;
+            found.faults.push(Fault::BeginMissing { count, first });
+        }
+        let last = found.last.unwrap_or(first.saturating_sub(1));
         if mark.last > last {
             let count = mark.last - last;
             found.missing += count;
@@ -301,13 +342,34 @@ pub(super) fn repair(directory: &Directory) -> Result<bool, AuditError> {
 
 /// The number of the last record; 0 if there is none.
 pub(super) fn last_seq(directory: &Directory) -> Result<u64, AuditError> {
-    for (_, mut file) in open_all(directory)?.into_iter().rev() {
-        let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(AuditError::Read)?;
-        let last = content.rsplit(|byte| *byte == b'\n').find_map(Record::parse);
-        if let Some(record) = last {
-            return Ok(record.seq);
+    for (_, file) in open_all(directory)?.into_iter().rev() {
+        if let Some(seq) = last_in(file)? {
+            return Ok(seq);
         }
     }
     Ok(0)
+}
+
+/// The number of the last record in one file of the trail.
+pub(super) fn last_seq_of(directory: &Directory, name: &str) -> Result<Option<u64>, AuditError> {
+    directory.open(name)?.map_or(Ok(None), last_in)
+}
+
+fn last_in(mut file: File) -> Result<Option<u64>, AuditError> {
+    let mut content = Vec::new();
+    file.read_to_end(&mut content).map_err(AuditError::Read)?;
+    let last = content.rsplit(|byte| *byte == b'\n').find_map(Record::parse);
+    Ok(last.map(|record| record.seq))
+}
+
+/// The number of the oldest record there is.
+pub(super) fn first_seq(directory: &Directory) -> Result<Option<u64>, AuditError> {
+    for (_, file) in open_all(directory)? {
+        for line in Lines::new(file) {
+            if let Some(record) = Record::parse(line?.trim_ascii_end()) {
+                return Ok(Some(record.seq));
+            }
+        }
+    }
+    Ok(None)
 }

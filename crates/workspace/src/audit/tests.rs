@@ -382,6 +382,10 @@ impl Lines for Faulty {
         self.log.append(line)
     }
 
+    fn given_up_for(&self, line: &[u8]) -> Option<String> {
+        self.log.given_up_for(line)
+    }
+
     fn reopen(&mut self) -> Result<(), StorageError> {
         self.log.reopen()
     }
@@ -527,6 +531,64 @@ proptest! {
     }
 
     #[test]
+    fn no_record_is_taken_away_unnoticed(
+        count in 1_usize..40,
+        taken in proptest::collection::vec(any::<prop::sample::Index>(), 0..5),
+        end in 0_usize..4,
+        file in proptest::option::of(0_u32..4),
+        takes_state in any::<bool>(),
+        goes_on in 0_usize..8,
+    ) {
+        let place = Place::new();
+        let audit = place.open(SMALL);
+        for _ in 0..count {
+            eval(&audit, "lamp toggle", "s-1");
+        }
+        drop(audit);
+        let whole = place.reader().verify().unwrap();
+        prop_assert_eq!(&whole.faults, &[]);
+        let all = place.numbers(Filter::default());
+        let mut gone: Vec<u64> = taken.iter().map(|index| *index.get(&all)).collect();
+        gone.extend(all.iter().rev().take(end));
+        let path = |number: u32| match number {
+            0 => place.path(),
+            number => place.state.path().join(format!("{FILE}.{number}")),
+        };
+        for number in 0..=3 {
+            let Ok(text) = fs::read_to_string(path(number)) else { continue };
+            let seq = |line: &str| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap();
+            if file == Some(number) {
+                gone.extend(text.lines().map(seq));
+                fs::remove_file(path(number)).unwrap();
+            } else {
+                let kept: String = text.split_inclusive('\n').filter(|line| !gone.contains(&seq(line))).collect();
+                fs::write(path(number), kept).unwrap();
+            }
+        }
+        gone.sort_unstable();
+        gone.dedup();
+        if takes_state {
+            fs::remove_file(place.state.path().join("audit.state")).unwrap();
+        }
+        let is_touched = takes_state || !gone.is_empty();
+        let found = place.reader().verify().unwrap();
+        prop_assert_eq!(found.faults.is_empty(), !is_touched, "{:?}", found);
+        if !takes_state {
+            prop_assert_eq!(found.missing, gone.len() as u64);
+        }
+        // Nor does a start of the daemon make it good, until the records around are given up themselves.
+        let audit = place.open(AuditSize::default());
+        for _ in 0..goes_on {
+            eval(&audit, "lamp toggle", "s-2");
+        }
+        let found = place.reader().verify().unwrap();
+        // All of it and what is remembered of it: a trail that begins.
+        if !(takes_state && gone.len() == all.len()) {
+            prop_assert_eq!(found.faults.is_empty(), !is_touched, "{:?}", found);
+        }
+    }
+
+    #[test]
     fn a_trail_cut_at_any_byte_goes_on_and_tells_what_is_gone(count in 1_usize..6, cut in 0_usize..2000, text in "\\PC{0,30}") {
         let place = Place::new();
         let audit = place.open(AuditSize::default());
@@ -549,10 +611,8 @@ proptest! {
         prop_assert_eq!(place.reader().verify().unwrap().missing, gone);
         eval(&audit, &text, "s-2");
         let found = place.reader().verify().unwrap();
-        // Without any record before it, the first one's number tells what is gone.
-        let expected = if left == 0 { 0 } else { gone };
-        prop_assert_eq!(found.missing, expected);
-        prop_assert_eq!(found.faults.is_empty(), expected == 0);
+        prop_assert_eq!(found.missing, gone);
+        prop_assert_eq!(found.faults.is_empty(), gone == 0);
         prop_assert_eq!(found.records, left as u64 + 1);
         prop_assert_eq!(found.last, Some(count as u64 + 1));
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use beamtalk_storage::{Directory, time};
-use beamtalk_syntax::definitions::Key;
+use beamtalk_syntax::definitions::{Key, Outline, method_source};
 use beamtalk_syntax::diff;
 
 use super::entry::{Entry, EntryView, Intent, Kind, NewEntry, Settled, Side, State};
@@ -97,7 +97,14 @@ impl ChangeLog {
             state: State::Pending,
             settled: None,
             is_whole_file: new.is_whole_file,
+            is_extension: false,
         };
+        let is_extension = |text: &Option<String>| {
+            let text = text.as_ref();
+            text.is_some_and(|text| method_source(text) != *text)
+        };
+        entry.is_extension = entry.selector.is_some()
+            && (is_extension(&new.source) || is_extension(&new.prev_source) || is_extension(&new.base));
         self.place(&mut entry);
         let base = self.base_of_new(&entry, new.base)?;
         let texts = Texts {
@@ -127,6 +134,9 @@ impl ChangeLog {
         if open.is_empty() || !entry.flushable || entry.is_whole_file {
             return Ok(base);
         }
+        // Nothing that stands beside a class is in its text.
+        let is_of_text = |one: &&Entry| entry.selector.is_some() || !one.is_extension;
+        let open: Vec<&Entry> = open.into_iter().filter(is_of_text).collect();
         let texts = self.texts(&open)?;
         // The latest creation or removal speaks of the file as a whole.
         let bases = plan::bases(&pending_of(&texts));
@@ -180,6 +190,36 @@ impl ChangeLog {
             }
         }
         entry.source_file = Some(relative);
+    }
+
+    /// Changes whose file could not be read when they were made can be written once it can.
+    fn place_again(&mut self) -> Result<(), ChangeError> {
+        let is_left = |entry: &&Entry| {
+            entry.is_open() && !entry.flushable && entry.not_flushable_reason.as_deref() == Some("dynamic")
+        };
+        let mut placed = BTreeMap::new();
+        for entry in self
+            .entries
+            .iter()
+            .filter(is_left)
+            .filter(|entry| entry.source_file.is_some())
+        {
+            let mut again = entry.clone();
+            again.not_flushable_reason = None;
+            self.place(&mut again);
+            if again.flushable {
+                placed.insert(again.seq, again);
+            }
+        }
+        self.transform(|entry| {
+            let again = placed.remove(&entry.seq);
+            let is_meant = again.is_some();
+            if let Some(again) = again {
+                *entry = again;
+            }
+            is_meant
+        })?;
+        Ok(())
     }
 
     /// Whether a class may be made for that file.
@@ -342,6 +382,7 @@ impl ChangeLog {
         watch: flush::Watch,
     ) -> Result<FlushReport, ChangeError> {
         self.recover()?;
+        self.place_again()?;
         let filter = Filter {
             file: filter.file.as_ref().map(|file| self.normal(file)),
             ..filter.clone()
@@ -543,33 +584,44 @@ impl ChangeLog {
         Ok(pending)
     }
 
-    /// Open entries of classes whose file is gone become entries of the file that has the class now, with the bases they
-    /// had. `is_moved` is asked with the class and its file before. Answers the classes.
+    /// Open entries of definitions that stand in another file by now become entries of that file, with the bases they
+    /// had: those of a class whose file is gone, and those of a method that only this file has. `is_moved` is asked with
+    /// the class and its file before.
     pub(crate) fn follow_moved(
         &mut self,
         file: &str,
+        disk: &Outline,
         is_moved: impl Fn(&str, &str) -> bool,
-    ) -> Result<BTreeSet<String>, ChangeError> {
+    ) -> Result<Moved, ChangeError> {
+        self.place_again()?;
         let project = self.project.clone();
-        let mut classes = BTreeSet::new();
+        let mut moved = Moved::default();
         if project.relative(file).is_none() {
-            return Ok(classes);
+            return Ok(moved);
         }
         self.transform(|entry| {
-            let old = entry.source_file.as_deref().filter(|old| *old != file);
-            let is_meant = entry.is_open()
-                && entry.flushable
-                && !entry.is_whole_file
-                && old.is_some_and(|old| {
-                    matches!(project.state(old), FileState::Missing) && is_moved(&entry.class, old)
-                });
-            if is_meant {
-                entry.source_file = Some(file.to_owned());
-                classes.insert(entry.class.clone());
+            if !entry.is_open() || entry.is_whole_file || entry.source_file.as_deref() == Some(file) {
+                return false;
             }
-            is_meant
+            let old = entry.source_file.clone();
+            let state = old.as_deref().map(|old| project.state(old));
+            let is_class = entry.flushable
+                && matches!(state, Some(FileState::Missing))
+                && old.as_deref().is_some_and(|old| is_moved(&entry.class, old));
+            let is_method = !is_class && stands_only(entry, state.as_ref(), disk);
+            if is_class {
+                moved.classes.insert(entry.class.clone());
+            } else if is_method {
+                moved.left.extend(old);
+            } else {
+                return false;
+            }
+            entry.source_file = Some(file.to_owned());
+            entry.flushable = true;
+            entry.not_flushable_reason = None;
+            true
         })?;
-        Ok(classes)
+        Ok(moved)
     }
 
     /// Another base for an open entry.
@@ -657,6 +709,33 @@ impl ChangeLog {
         self.entries = kept;
         Ok(())
     }
+}
+
+/// What belongs to another file by now.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    /// Classes with their methods.
+    pub(crate) classes: BTreeSet<String>,
+    /// Files from which methods went.
+    pub(crate) left: BTreeSet<String>,
+}
+
+/// Whether a text has the method of an entry, and the entry's own file, if it has one, does not.
+fn stands_only(entry: &Entry, own: Option<&FileState>, text: &Outline) -> bool {
+    let Some(selector) = &entry.selector else {
+        return false;
+    };
+    let key = Key::method(&entry.class, entry.side == Some(Side::Class), selector);
+    let is_elsewhere = match own {
+        None => matches!(entry.not_flushable_reason.as_deref(), Some("dynamic" | "stdlib")),
+        Some(FileState::Missing) => true,
+        Some(FileState::Text { text, .. }) => {
+            let outline = Outline::of_file(text);
+            outline.error().is_none() && outline.text_of(&key).is_none()
+        }
+        Some(FileState::Outside | FileState::Unreadable(_)) => false,
+    };
+    is_elsewhere && text.text_of(&key).is_some()
 }
 
 /// An entry with the texts that decide about its file.

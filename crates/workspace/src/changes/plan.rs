@@ -4,7 +4,7 @@
 //! A file is written only where each definition that the image changed is on disk what it was in its base; whatever else
 //! somebody changed on disk stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use beamtalk_syntax::definitions::{
     Change, Dialect, Edit, Key, Outline, class_changes, edit, remove_class, says,
@@ -208,6 +208,7 @@ pub(crate) fn plan(
 /// What the entries of a file want of its definitions, the latest word for each. `entries` are oldest first.
 pub(crate) fn wanted(entries: &[Pending]) -> Vec<Wanted> {
     let mut all: BTreeMap<Key, Wanted> = BTreeMap::new();
+    let mut extensions = BTreeSet::new();
     for one in entries {
         let entry = one.entry;
         match (&entry.selector, entry.kind) {
@@ -219,10 +220,13 @@ pub(crate) fn wanted(entries: &[Pending]) -> Vec<Wanted> {
                     source: one.source.map(str::to_owned),
                     base: one.base.map(str::to_owned),
                 };
+                if entry.is_extension {
+                    extensions.insert(key.clone());
+                }
                 all.insert(key, wanted);
             }
             (None, Kind::NewClass) if entry.is_redefinition() => {
-                all.retain(|key, _| key.class != entry.class);
+                all.retain(|key, _| key.class != entry.class || extensions.contains(key));
                 let base = one.base.unwrap_or_default();
                 let before = Outline::of_file(base);
                 for (key, source) in class_changes(&entry.class, base, one.source.unwrap_or_default()) {

@@ -4,6 +4,7 @@
 //! change. The files of the sources are for reading; what a loss of power took of them comes back from the lines. A line that cannot be read is the end of a write that was
 //! never acknowledged, or damage; it is put aside, never thrown away.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use beamtalk_storage::{Directory, PRIVATE_FILE};
@@ -17,6 +18,8 @@ use super::error::ChangeError;
 const LOG: &str = "changes.jsonl";
 const EPOCH: &str = "epoch";
 const DAMAGED: &str = "damaged.jsonl";
+/// No log counts this far: a line with such a number is none of ours. Readers of JSON lose precision beyond it too.
+const LAST_NUMBER: u64 = 1 << 53;
 
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -93,16 +96,22 @@ impl Store {
         })
     }
 
-    /// All entries in their order; unreadable lines are put aside.
+    /// All entries in their order; unreadable lines and those with impossible numbers are put aside.
     pub(crate) fn load(&self) -> Result<Vec<Entry>, ChangeError> {
         let bytes = self.directory.read(LOG)?.unwrap_or_default();
         let mut entries: Vec<Entry> = Vec::new();
         let mut damaged = Vec::new();
+        let mut seen = BTreeSet::new();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let whole: Option<Line> = line
                 .strip_suffix(b"\n")
                 .and_then(|whole| serde_json::from_slice(whole).ok());
-            match whole {
+            let is_possible = |whole: &Line| {
+                whole.entry.seq < LAST_NUMBER
+                    && whole.entry.epoch < LAST_NUMBER
+                    && seen.insert(whole.entry.seq)
+            };
+            match whole.filter(is_possible) {
                 Some(whole) => {
                     self.restore(whole.entry.source_ref.as_ref(), whole.source.as_deref())?;
                     self.restore(whole.entry.prev_source_ref.as_ref(), whole.prev_source.as_deref())?;
@@ -141,7 +150,8 @@ impl Store {
     /// One more start: its number.
     pub(crate) fn next_epoch(&self, entries: &[Entry]) -> Result<u64, ChangeError> {
         let stored = self.directory.read(EPOCH)?.unwrap_or_default();
-        let stored: u64 = String::from_utf8_lossy(&stored).trim().parse().unwrap_or(0);
+        let stored: Option<u64> = String::from_utf8_lossy(&stored).trim().parse().ok();
+        let stored = stored.filter(|stored| *stored < LAST_NUMBER).unwrap_or(0);
         let used = entries.iter().map(|entry| entry.epoch).max().unwrap_or(0);
         let epoch = stored.max(used) + 1;
         self.directory

@@ -464,6 +464,28 @@ fn ephemeral_changes_are_never_written_and_end_with_a_flush() {
     assert_eq!(place.log().entry(2).unwrap().settled, Some(Settled::Pruned));
 }
 
+#[test]
+fn lines_with_impossible_numbers_are_put_aside() {
+    let place = Place::new();
+    place.log().record(method("Lamp", "isOn", "isOn => 1")).unwrap();
+    let log = place.root.join("state/changes/changes.jsonl");
+    let line = fs::read_to_string(&log).unwrap();
+    let hostile: String = [u64::MAX, u64::MAX - 1]
+        .map(|seq| line.replace("\"seq\":1,", &format!("\"seq\":{seq},")))
+        .concat();
+    let epoch = line
+        .replace("\"seq\":1,", "\"seq\":2,")
+        .replace("\"epoch\":1,", &format!("\"epoch\":{},", u64::MAX));
+    fs::write(&log, format!("{line}{hostile}{epoch}{line}")).unwrap();
+    fs::write(place.root.join("state/changes/epoch"), format!("{}\n", u64::MAX)).unwrap();
+    let mut log = place.log();
+    assert_eq!(log.all().unwrap().len(), 1);
+    assert_eq!(log.epoch(), 2);
+    assert_eq!(log.record(method("Lamp", "isOn", "isOn => 2")).unwrap().seq, 2);
+    let aside = fs::read_to_string(place.root.join("state/changes/archive/damaged.jsonl")).unwrap();
+    assert_eq!(aside.matches("isOn => 1").count(), 4, "{aside}");
+}
+
 fn unpacked(path: &std::path::Path) -> String {
     let file = fs::File::open(path).unwrap();
     std::io::read_to_string(flate2::read::GzDecoder::new(file)).unwrap()

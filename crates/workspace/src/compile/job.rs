@@ -45,6 +45,17 @@ pub struct Knowledge {
     pub packages: Vec<PackageUse>,
     /// `--no-ffi`: sends to `Erlang` are errors.
     pub no_ffi: bool,
+    /// All methods that were taken out of files which extended classes with them.
+    pub homes: Vec<HomeText>,
+}
+
+/// The file to which a method belongs that it does not have now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeText {
+    pub class: String,
+    pub is_class_side: bool,
+    pub selector: String,
+    pub file: SourceText,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use beamtalk_syntax::definitions::{self, Key, Member, Outline, Subject};
 
-use super::job::{Knowledge, PackageUse, SourceText, TextOrigin};
+use super::job::{HomeText, Knowledge, PackageUse, SourceText, TextOrigin};
 
 #[derive(Debug, Default)]
 pub struct Known {
@@ -177,6 +177,32 @@ impl Known {
         named.collect()
     }
 
+    /// Methods that extend classes in the base of a file and are not in the image: put again, they belong there.
+    fn homes(&self) -> Vec<HomeText> {
+        let changed = self.files.values().filter_map(|file| {
+            let ((_, image), base) = (file.image.as_ref()?, file.base.as_deref()?);
+            (image.text != base).then_some((image, base))
+        });
+        let mut homes = Vec::new();
+        for (image, base) in changed {
+            let (before, now) = (Outline::of_file(base), Outline::of_file(&image.text));
+            for key in before.keys() {
+                let Member::Method { is_class, selector } = &key.member else {
+                    continue;
+                };
+                if before.class(&key.class).is_none() && now.text_of(key).is_none() {
+                    homes.push(HomeText {
+                        class: key.class.to_string(),
+                        is_class_side: *is_class,
+                        selector: selector.to_string(),
+                        file: image.clone(),
+                    });
+                }
+            }
+        }
+        homes
+    }
+
     /// What a worker lacks, oldest first, and what it will know then.
     pub(crate) fn since(&self, told: Told) -> (Knowledge, Told) {
         let reset = told.generation != self.generation;
@@ -190,6 +216,7 @@ impl Known {
             declare: missing.into_iter().map(|(_, text)| text.clone()).collect(),
             packages: self.packages.clone(),
             no_ffi: false,
+            homes: self.homes(),
         };
         let now = Told {
             moment: self.moment,

@@ -82,6 +82,21 @@ enum Failure {
     Broken(String),
 }
 
+impl Failure {
+    fn is_cpu_limit(signal: Option<i32>) -> bool {
+        signal == Some(Signal::XCPU.as_raw())
+    }
+
+    fn is_memory_limit(words: &str) -> bool {
+        words.contains("memory allocation")
+    }
+
+    /// It ended by none of the limits.
+    fn is_death(&self) -> bool {
+        matches!(self, Self::Died(words, signal) if !Self::is_cpu_limit(*signal) && !Self::is_memory_limit(words))
+    }
+}
+
 impl CompilerPool {
     /// `program` is this binary.
     pub fn new(program: PathBuf, directory: PathBuf, limits: CompilerLimits, no_ffi: bool) -> Self {
@@ -125,12 +140,15 @@ impl CompilerPool {
             .hint("change the source, and please report it"));
         }
         let turn = self.turns.acquire().await;
-        let worker = self.idle.borrow_mut().pop();
-        let mut worker = match worker {
-            Some(worker) => worker,
-            None => self.start()?,
-        };
-        let outcome = self.attempt(&mut worker, job).await;
+        let idle = self.idle.borrow_mut().pop();
+        let was_idle = idle.is_some();
+        let mut worker = idle.map_or_else(|| self.start(), Ok)?;
+        let mut outcome = self.attempt(&mut worker, &job).await;
+        // One that was idle may have ended before it got the job. Compiling changes nothing: a fresh one can do it.
+        if was_idle && outcome.as_ref().is_err_and(Failure::is_death) {
+            worker = self.start()?;
+            outcome = self.attempt(&mut worker, &job).await;
+        }
         let answer = match outcome {
             Ok(compiled) => {
                 self.idle.borrow_mut().push(worker);
@@ -158,17 +176,14 @@ impl CompilerPool {
             .filter(|(name, _)| name.to_string_lossy().starts_with("BEAMTALK_"))
             .map(|(name, _)| (name, None))
             .collect();
-        let mut child = beamtalk_process::spawn(
-            &Spec {
-                program: self.program.clone(),
-                name: "beamtalk".into(),
-                arguments: vec!["compiler-worker".into()],
-                directory: self.directory.clone(),
-                environment: secretless,
-                stdin: Stdin::Piped,
-            },
-            None,
-        )
+        let mut child = beamtalk_process::spawn(&Spec {
+            program: self.program.clone(),
+            name: "beamtalk".into(),
+            arguments: vec!["compiler-worker".into()],
+            directory: self.directory.clone(),
+            environment: secretless,
+            stdin: Stdin::Piped,
+        })
         .map_err(|cause| failed(cause.to_string()))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let bytes = self.limits.memory_mib * 1024 * 1024;
@@ -192,12 +207,12 @@ impl CompilerPool {
         })
     }
 
-    async fn attempt(&self, worker: &mut Worker, job: Job) -> Result<Compiled, Failure> {
+    async fn attempt(&self, worker: &mut Worker, job: &Job) -> Result<Compiled, Failure> {
         let (mut knowledge, told) = self.known.borrow().since(worker.told);
         knowledge.no_ffi = self.no_ffi;
         let order = Order {
             knowledge,
-            job,
+            job: job.clone(),
             cpu_seconds: self.limits.cpu.as_secs(),
         };
         let broken = |cause: &dyn std::fmt::Display| Failure::Broken(cause.to_string());
@@ -236,11 +251,11 @@ impl CompilerPool {
         };
         match failure {
             Failure::Time => limit("time", format!("{} s", self.limits.time.as_secs())),
-            Failure::Died(_, signal) if signal == Some(Signal::XCPU.as_raw()) => limit(
+            Failure::Died(_, signal) if Failure::is_cpu_limit(signal) => limit(
                 "cpu",
                 format!("{} s of processor time", self.limits.cpu.as_secs()),
             ),
-            Failure::Died(words, _) if words.contains("memory allocation") => {
+            Failure::Died(words, _) if Failure::is_memory_limit(&words) => {
                 limit("memory", format!("{} MiB", self.limits.memory_mib))
             }
             Failure::Died(_, _) => {

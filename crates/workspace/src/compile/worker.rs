@@ -8,7 +8,7 @@ use std::time::Duration;
 use beamtalk_compiler::complete::{self, Binding};
 use beamtalk_compiler::{
     ClassTable, Dependencies, Origin, Packages, SourceFile, compile_file, compile_input, compile_method,
-    remove_method,
+    remove_method, without_extensions,
 };
 use beamtalk_syntax::ast::{self, Item};
 use beamtalk_syntax::definitions::{self, Key, Outline, class_source, extension_source};
@@ -63,6 +63,10 @@ pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
             table.set_packages(packages.clone());
         }
         files.iter().for_each(|file| table.declare(file));
+        table.set_homes(order.knowledge.homes.iter().map(|home| {
+            let (class, selector) = (EcoString::from(&home.class), EcoString::from(&home.selector));
+            (class, home.is_class_side, selector, parse(&home.file).0)
+        }));
         if order.knowledge.no_ffi {
             table.disable_ffi();
         }
@@ -364,18 +368,26 @@ impl Answer<'_> {
         let own = self
             .table
             .source_of(class)
-            .and_then(|known| source_in(&known, &key));
+            .and_then(|known| source_in(&known, &key))
+            // One that stands beside the class in its file is an extension like one in another file.
+            .filter(|source| definitions::method_source(source) == *source);
         let elsewhere = self
             .table
             .extension_file(class, is_class_side, selector)
             .filter(|_| own.is_none());
-        let (previous, file, package) = match elsewhere {
+        let (source, previous, file, package) = match elsewhere {
             Some(file) => (
+                if source.is_empty() {
+                    String::new()
+                } else {
+                    definitions::as_extension(class, is_class_side, selector, source)
+                },
                 Outline::of_file(&file.text).source_of(&key),
                 Some(file.path.to_string()),
-                file.package.map(Into::into),
+                file.package.as_ref().map(ToString::to_string),
             ),
             None => (
+                source.trim().to_owned(),
                 own,
                 self.file_of(class).map(|known| known.path.to_string()),
                 self.table
@@ -387,7 +399,7 @@ impl Answer<'_> {
             class: class.to_owned(),
             selector: Some(selector.to_owned()),
             is_class_side,
-            source: source.trim().to_owned(),
+            source,
             previous,
             file,
             package,
@@ -406,6 +418,10 @@ impl Answer<'_> {
             let compiled = compile_file(file, &table);
             self.findings(&file.path, &file.text, diagnostics);
             self.findings(&file.path, &file.text, &compiled.diagnostics);
+            let has_module = compiled.modules.iter().any(|module| module.name == file.module);
+            if !has_module && self.table.has_extensions(file) {
+                modules.push(without_extensions(file, &table));
+            }
             modules.extend(compiled.modules);
             for item in &file.unit.items {
                 if let Item::Class(class) = item {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use beamtalk_storage::Metadata;
 use beamtalk_wire::{WorkspaceEvent, limits};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -123,6 +124,25 @@ async fn is_idle(workspace: &Workspace, last_work: &mut Option<u64>) -> bool {
     workspace.last_use.get().elapsed() >= Duration::from_secs(workspace.options.idle_timeout_s)
 }
 
+/// The next start may be one with other flags.
+fn remember_stop(workspace: &Workspace) {
+    let outcome = workspace
+        .directory
+        .metadata()
+        .and_then(|metadata| match metadata {
+            Some(metadata) => {
+                let stopped = true;
+                workspace
+                    .directory
+                    .write_metadata(&Metadata { stopped, ..metadata })
+            }
+            None => Ok(()),
+        });
+    if let Err(error) = outcome {
+        tracing::error!("{error}");
+    }
+}
+
 /// Refuse what is new, let evaluations end, stop supervisors, then the node.
 async fn end(workspace: &Workspace, stop: &Stop) {
     workspace
@@ -146,6 +166,9 @@ async fn end(workspace: &Workspace, stop: &Stop) {
         }
     }
     classes::remember(workspace).await;
+    if stop.is_on_purpose() {
+        remember_stop(workspace);
+    }
     if let Some(gate) = workspace.gate.borrow().as_ref() {
         gate.close_all(1001, "the workspace stops");
     }

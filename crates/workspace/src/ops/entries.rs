@@ -164,7 +164,7 @@ pub(super) fn record(
         .file
         .as_ref()
         .filter(|_| entry.not_flushable_reason.as_deref() == Some("dynamic"))
-        .map(|file| format!("{file} cannot be read as it is: the change is in memory only"));
+        .map(|file| format!("{file} cannot be read as it is: the change is in memory only until it can"));
     if workspace.autoflush.get() && intent == Intent::Durable {
         warning = warning.or_else(|| autoflush(workspace, caller, &definition.class));
     }

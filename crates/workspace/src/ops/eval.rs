@@ -42,9 +42,14 @@ pub(super) async fn eval(
             "it waited for another evaluation of its session",
         )
         .await?;
-    deadline
-        .keep(workspace.enter_node(&session), "it waited for the node")
-        .await?;
+    let enter = async {
+        // What the image itself asks for while it is being started cannot wait for that.
+        if caller.connection.is_some() {
+            workspace.image.up().await?;
+        }
+        workspace.enter_node(&session).await
+    };
+    deadline.keep(enter, "it waited for the node").await?;
     let job = Job::Input {
         code: request.code.clone(),
         bound: workspace.names(&session),

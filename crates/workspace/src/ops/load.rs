@@ -18,7 +18,7 @@ use super::Caller;
 use super::entries::defined;
 use super::eval::refuse_errors;
 use super::native;
-use crate::changes::{Conflict, Settled};
+use crate::changes::{Conflict, ConflictReason, Entry, Settled};
 use crate::compile::job::{Job, SourceText, TextOrigin};
 use crate::compile::{Compiled, Known};
 use crate::project::{self, ProjectImage};
@@ -135,11 +135,14 @@ pub(crate) async fn load_image(
     let mut hashes = Vec::new();
     let mut notes = Notes::default();
     let mut merged = Vec::new();
+    let left = follow_moved(workspace, &image.sources)?;
     for text in &image.sources {
-        let is_same = |merge: &Option<String>| merge.as_ref() == Some(&text.text);
-        match merge(workspace, text, &mut notes)? {
-            same if is_same(&same) => {}
-            other => merged.push((text.clone(), other)),
+        let merge = merge(workspace, text, &mut notes)?;
+        let is_as_built = merge.as_ref() == Some(&text.text)
+            && !left.contains(&text.path)
+            && !is_emptied(workspace, &image, text);
+        if !is_as_built {
+            merged.push((text.clone(), merge));
         }
     }
     for module in &image.modules {
@@ -197,7 +200,6 @@ pub(crate) async fn load_image(
         errors.extend(loaded.errors());
         fields = loaded.fields;
     }
-    workspace.loaded.borrow_mut().extend(hashes);
     let is_refused = |text: &SourceText| errors.iter().any(|error| error["path"] == text.path.as_str());
     let is_plain = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text) && !is_refused(text);
     let plain: Vec<SourceText> = image.sources.iter().filter(is_plain).cloned().collect();
@@ -208,6 +210,8 @@ pub(crate) async fn load_image(
     }
     errors.extend(install_merged(workspace, merged, &mut fields, &mut notes).await?);
     loaded(workspace, &[], &notes)?;
+    hashes.retain(|(module, _)| !notes.left.contains(&source_of(&image, module)));
+    workspace.loaded.borrow_mut().extend(hashes);
     let total = image.modules.len() + image.broken.len();
     let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
         let is_gone = |text: &&SourceText| image.file_of(text).is_some_and(|file| !file.exists());
@@ -237,6 +241,14 @@ pub(crate) async fn load_image(
     Ok(fields)
 }
 
+/// Whether the image has something of a file from which a build makes no module any more.
+fn is_emptied(workspace: &Workspace, image: &ProjectImage, text: &SourceText) -> bool {
+    let is_of_text = |module: &PathBuf| module.file_stem().is_some_and(|stem| *stem == *text.module);
+    let known = workspace.compiler.known.borrow();
+    let loaded = known.file(text.package.as_deref(), &text.path);
+    loaded.is_some_and(|loaded| loaded.text != text.text) && !image.modules.iter().any(is_of_text)
+}
+
 /// Load the files that have pending changes; what does not compile stays as it is and is answered.
 async fn install_merged(
     workspace: &Rc<Workspace>,
@@ -244,7 +256,7 @@ async fn install_merged(
     fields: &mut Map<String, Value>,
     notes: &mut Notes,
 ) -> Result<Vec<Value>, ErrorBody> {
-    let mut errors = Vec::new();
+    let mut left = Vec::new();
     for (disk, text) in merged {
         let Some(text) = text else { continue };
         let has_it = |known: &Known| {
@@ -254,23 +266,68 @@ async fn install_merged(
         };
         if has_it(&workspace.compiler.known.borrow()) {
             loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-            continue;
-        }
-        let image = SourceText { text, ..disk.clone() };
-        match install_text(workspace, image).await {
-            Ok(answer) => {
-                *fields = together(std::mem::take(fields), answer);
-                loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-            }
-            Err(error) => {
-                notes.conflicts.retain(|conflict| conflict.file != disk.path);
-                errors.push(json!({
-                    "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
-                }));
-            }
+        } else {
+            left.push((disk, text));
         }
     }
-    Ok(errors)
+    // A file may need another, such as the one that a method went to: all are tried as long as one more comes in.
+    loop {
+        let before = left.len();
+        let mut refused = Vec::new();
+        for (disk, text) in left {
+            let image = SourceText {
+                text: text.clone(),
+                ..disk.clone()
+            };
+            match install_text(workspace, image).await {
+                Ok(answer) => {
+                    *fields = together(std::mem::take(fields), answer);
+                    loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
+                }
+                Err(error) => refused.push((disk, text, error)),
+            }
+        }
+        if refused.is_empty() || refused.len() == before {
+            return Ok(refused
+                .into_iter()
+                .filter_map(|(disk, _, error)| not_merged(workspace, &disk, error, notes))
+                .collect());
+        }
+        left = refused.into_iter().map(|(disk, text, _)| (disk, text)).collect();
+    }
+}
+
+/// The disk's version of a file and the image's changes do not go together: a conflict, and nothing of the file is
+/// loaded. An error where the image changed nothing of the file.
+fn not_merged(
+    workspace: &Workspace,
+    disk: &SourceText,
+    error: ErrorBody,
+    notes: &mut Notes,
+) -> Option<Value> {
+    let file = super::changes::project_file(workspace, disk);
+    let is_of_file = |entry: &Entry| entry.is_pending() && entry.source_file == file;
+    let entries = workspace.changes.borrow().select(is_of_file);
+    let Some(file) = file.filter(|_| !entries.is_empty()) else {
+        return Some(json!({
+            "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
+        }));
+    };
+    notes.left.push(disk.path.clone());
+    let told = notes.conflicts.iter().position(|conflict| conflict.file == file);
+    let earlier = told.and_then(|at| notes.conflicts.remove(at).detail);
+    let titles = || entries.iter().map(Entry::title).collect::<Vec<_>>().join(", ");
+    let what = earlier.unwrap_or_else(titles);
+    notes.conflicts.push(Conflict {
+        file,
+        reason: ConflictReason::ExternalEdit,
+        detail: Some(format!(
+            "{what}; with the image's version it does not compile: {}",
+            error.message
+        )),
+        seqs: entries.iter().map(|entry| entry.seq).collect(),
+    });
+    None
 }
 
 /// Code for the image, and the file it comes from as people know it.
@@ -472,7 +529,9 @@ async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<
     let mut errors = Vec::new();
     let mut disk = Vec::new();
     for path in files {
-        match source_text(workspace, path) {
+        let text =
+            source_text(workspace, path).and_then(|text| keep_pending(workspace, &text).map(|()| text));
+        match text {
             Ok(text) => disk.push(text),
             Err(error) if files.len() == 1 => return Err(error),
             Err(error) => errors.push(json!({
@@ -488,6 +547,38 @@ async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<
     fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
     fields.insert("errors".to_owned(), errors.into());
     Ok(fields)
+}
+
+/// A class that has pending changes is not replaced by the class of that name in another file.
+fn keep_pending(workspace: &Workspace, text: &SourceText) -> Result<(), ErrorBody> {
+    let file = super::changes::project_file(workspace, text);
+    let outline = Outline::of_file(&text.text);
+    let has_class = |home: &String, class: &str| {
+        let image = super::changes::image_text(workspace, home);
+        workspace.root.join(home).exists()
+            && image.is_some_and(|image| Outline::of_file(&image.text).class(class).is_some())
+    };
+    let replaced = workspace.changes.borrow().select(|entry| {
+        let home = entry
+            .source_file
+            .as_ref()
+            .filter(|home| Some(*home) != file.as_ref());
+        entry.is_pending()
+            && outline.class(&entry.class).is_some()
+            && home.is_some_and(|home| entry.is_whole_file || has_class(home, &entry.class))
+    });
+    let Some(first) = replaced.first() else {
+        return Ok(());
+    };
+    let home = first.source_file.as_deref().unwrap_or_default();
+    let message = format!(
+        "{} has changes that are not in {home} yet: change {} ({})",
+        first.class,
+        first.seq,
+        first.title()
+    );
+    Err(ErrorBody::new("reload_failed", message)
+        .hint(":flush or :discard them before loading the class from elsewhere"))
 }
 
 /// Load those of several files that have no errors.
@@ -548,7 +639,14 @@ async fn load_good_texts(
 fn merge_all(workspace: &Workspace, disk: &[SourceText]) -> Result<(Vec<SourceText>, Notes), ErrorBody> {
     let mut notes = Notes::default();
     let mut texts = Vec::new();
-    for text in disk {
+    let left = follow_moved(workspace, disk)?;
+    let is_other = |file: &&String| !disk.iter().any(|text| text.path == **file);
+    let others: Vec<SourceText> = left
+        .iter()
+        .filter(is_other)
+        .filter_map(|file| source_text(workspace, &workspace.root.join(file)).ok())
+        .collect();
+    for text in disk.iter().chain(&others) {
         if let Some(image) = merge(workspace, text, &mut notes)? {
             texts.push(SourceText {
                 text: image,
@@ -564,10 +662,24 @@ pub(super) async fn load_texts(
     workspace: &Rc<Workspace>,
     disk: Vec<SourceText>,
 ) -> Result<Map<String, Value>, ErrorBody> {
-    let (merged, notes) = merge_all(workspace, &disk)?;
+    let (merged, mut notes) = merge_all(workspace, &disk)?;
     let mut fields = Map::from_iter([("classes".to_owned(), json!([]))]);
     if !merged.is_empty() {
+        let is_merged = merged.iter().any(|text| !disk.contains(text));
         let compiled = workspace.compiler.run(Job::Files { files: merged }).await?;
+        if let (true, Err(error)) = (is_merged, refuse_errors(&compiled)) {
+            let files = disk.clone();
+            refuse_errors(&workspace.compiler.run(Job::Files { files }).await?)?;
+            let mut clashes = Vec::new();
+            for text in &disk {
+                clashes.extend(not_merged(workspace, text, error.clone(), &mut notes));
+            }
+            if !clashes.is_empty() {
+                return Err(error);
+            }
+            fields.insert("conflicts".to_owned(), json!(notes.conflicts));
+            return Ok(fields);
+        }
         refuse_errors(&compiled)?;
         fields = install(workspace, &compiled).await?;
     }
@@ -592,7 +704,6 @@ fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<
     let Some(file) = super::changes::project_file(workspace, disk) else {
         return Ok(Some(disk.text.clone()));
     };
-    follow_moved(workspace, &file, &disk.text)?;
     let log = workspace.changes.borrow();
     let merge = log.merge(&file, &disk.text).map_err(super::changes::failed)?;
     notes.conflicts.extend(merge.conflict);
@@ -603,27 +714,35 @@ fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<
     Ok(merge.text)
 }
 
-/// Changes of a class whose file is gone belong to the file that has the class now.
-fn follow_moved(workspace: &Workspace, file: &str, disk: &str) -> Result<(), ErrorBody> {
-    let outline = Outline::of_file(disk);
-    let is_moved = |class: &str, old: &str| {
-        let known = workspace.compiler.known.borrow();
-        let own = super::changes::own_package(workspace);
-        let base = known.base(own.as_deref(), old).or_else(|| known.base(None, old));
-        // A method of the class may have been in a file of its own: that is not where the class was.
-        outline.class(class).is_some()
-            && base.is_none_or(|base| Outline::of_file(base).class(class).is_some())
-    };
-    let left = workspace
-        .changes
-        .borrow_mut()
-        .follow_moved(file, is_moved)
-        .map_err(super::changes::failed)?;
-    let mut known = workspace.compiler.known.borrow_mut();
-    for class in left {
-        known.forget_class(&class);
+/// Changes of definitions that stand in another file by now belong to that file. Answers the files from which methods
+/// went, which the image has to load again.
+fn follow_moved(workspace: &Workspace, disk: &[SourceText]) -> Result<BTreeSet<String>, ErrorBody> {
+    let mut left = BTreeSet::new();
+    for text in disk {
+        let Some(file) = super::changes::project_file(workspace, text) else {
+            continue;
+        };
+        let outline = Outline::of_file(&text.text);
+        let is_moved = |class: &str, old: &str| {
+            let known = workspace.compiler.known.borrow();
+            let own = super::changes::own_package(workspace);
+            let base = known.base(own.as_deref(), old).or_else(|| known.base(None, old));
+            // A method of the class may have been in a file of its own: that is not where the class was.
+            outline.class(class).is_some()
+                && base.is_none_or(|base| Outline::of_file(base).class(class).is_some())
+        };
+        let moved = workspace
+            .changes
+            .borrow_mut()
+            .follow_moved(&file, &outline, is_moved)
+            .map_err(super::changes::failed)?;
+        let mut known = workspace.compiler.known.borrow_mut();
+        for class in &moved.classes {
+            known.forget_class(class);
+        }
+        left.extend(moved.left);
     }
-    Ok(())
+    Ok(left)
 }
 
 /// Files are loaded: they are the base of what is changed from now on, and what the disk has too is not pending.

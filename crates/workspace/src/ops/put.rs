@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
-use beamtalk_syntax::definitions::{Key, class_changes};
+use beamtalk_syntax::definitions::{Key, Outline, class_changes, method_source};
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::changes::{change_image, drop_method, image_text, is_loaded};
@@ -11,7 +11,7 @@ use super::eval::refuse_errors;
 use super::load::install;
 use super::save_method::shape;
 use crate::changes::{Entry, Kind, Side};
-use crate::compile::job::Job;
+use crate::compile::job::{Job, SourceText};
 use crate::terms;
 use crate::workspace::Workspace;
 
@@ -82,12 +82,15 @@ async fn put_definition(
                 class: entry.class.clone(),
                 is_class_side,
                 selector: selector.clone(),
-                source,
+                source: method_source(&source),
                 shape: shape(workspace, &entry.class).await?,
             };
             let compiled = workspace.compiler.run(job).await?;
             refuse_errors(&compiled)?;
             install(workspace, &compiled).await.map(drop)
+        }
+        (None, None, Some(file), Some(image)) if entry.is_whole_file => {
+            drop_file(workspace, file, image).await
         }
         (None, None, ..) => drop_class(workspace, &entry.class).await,
         (None, Some(source), Some(file), Some(image)) if !entry.is_whole_file => {
@@ -108,6 +111,27 @@ async fn drop_class(workspace: &Rc<Workspace>, class: &str) -> Result<(), ErrorB
         workspace.image.call("", "remove-class", arguments).await?;
     }
     workspace.forget_class(class);
+    Ok(())
+}
+
+/// Take everything that a file defines out of the image.
+async fn drop_file(workspace: &Rc<Workspace>, file: &str, image: SourceText) -> Result<(), ErrorBody> {
+    let outline = Outline::of_file(&image.text);
+    let classes: Vec<String> = outline
+        .classes()
+        .map(|class| class.name.text.to_string())
+        .collect();
+    for class in classes {
+        drop_class(workspace, &class).await?;
+    }
+    // Methods of classes of other files are left.
+    if let Some(rest) = image_text(workspace, file) {
+        let nothing = SourceText {
+            text: String::new(),
+            ..rest
+        };
+        super::load::install_text(workspace, nothing).await?;
+    }
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Common;
 use crate::exit::Exit;
+use crate::harmless::harmless;
 
 /// How a command of `agents` ends when it does not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,30 +210,6 @@ impl Client {
     }
 }
 
-/// What a terminal may be sent of a text nobody vouches for: a session that writes control
-/// sequences into a message or its output must not steer the terminal of who reads it.
-fn harmless(bytes: &[u8]) -> String {
-    let mut shown = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        let mut letters = chunk.valid().chars().peekable();
-        while let Some(letter) = letters.next() {
-            match letter {
-                '\n' | '\t' => shown.push(letter),
-                // The end of a line as terminals write it.
-                '\r' if letters.peek() == Some(&'\n') => {}
-                letter if letter.is_control() => {
-                    shown.extend(format!("\\x{:02x}", u32::from(letter)).chars());
-                }
-                letter => shown.push(letter),
-            }
-        }
-        for byte in chunk.invalid() {
-            shown.extend(format!("\\x{byte:02x}").chars());
-        }
-    }
-    shown
-}
-
 /// A line on standard output.
 pub(super) fn say(line: &str) -> Result<(), Failure> {
     emit(format!("{line}\n").as_bytes())
@@ -253,16 +230,4 @@ pub(super) fn emit_raw(bytes: &[u8]) -> Result<(), Failure> {
     out.write_all(bytes)?;
     out.flush()?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::harmless;
-
-    #[test]
-    fn control_characters_are_shown_and_not_sent() {
-        let text = "a\tb\r\n\x1b]0;x\x07\r\x7f\u{9b}ü".as_bytes();
-        assert_eq!(harmless(text), "a\tb\n\\x1b]0;x\\x07\\x0d\\x7f\\x9bü");
-        assert_eq!(harmless(b"\x9b1m"), "\\x9b1m");
-    }
 }

@@ -9,13 +9,13 @@ use beamtalk_agents::{
     AuthMode, DaemonOptions, Fatal, Instance, Kernel, NAME, Places, connect, drive as run_driver,
     probe_instance, run_session as become_session, start_logging,
 };
+use beamtalk_project::manifest::FILE_NAME as PROJECT_FILE;
 use beamtalk_storage::{StateDirectory, WorkspaceId};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::context::{Client, Ending, Failure, emit, say};
 use super::{Auth, ServeArguments};
 use crate::exit::Exit;
-use crate::manifest::FILE_NAME as PROJECT_FILE;
 
 const START_LIMIT: Duration = Duration::from_secs(5);
 const STOP_LIMIT: Duration = Duration::from_secs(20);

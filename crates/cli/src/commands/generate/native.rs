@@ -6,15 +6,14 @@ use std::path::Path;
 
 use anyhow::Context;
 use beamtalk_compiler::{ClassTable, Kind, Origin, is_delegate};
+use beamtalk_project::build::plan;
+use beamtalk_project::nearest::nearest;
+use beamtalk_project::source::{self, Parsed, Text};
+use beamtalk_project::{Project, files};
 use beamtalk_syntax::ast::{Class, Item, Method};
 use beamtalk_syntax::span::Span;
 
-use crate::build::plan;
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::nearest::nearest;
-use crate::project::Project;
-use crate::source::{self, Parsed, Text};
 use crate::terminal::Terminal;
 
 #[derive(clap::Args)]

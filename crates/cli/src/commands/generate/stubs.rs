@@ -6,15 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use beamtalk_etf::Term;
+use beamtalk_etf::{Term, read};
 use beamtalk_node::{Erlang, Runtime, Worker};
+use beamtalk_project::build::{graph, path_term};
+use beamtalk_project::{Project, files};
 
-use crate::build::{graph, path_term};
 use crate::exit::{Exit, Fault};
-use crate::files;
-use crate::project::Project;
 use crate::terminal::Terminal;
-use crate::wire;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -52,26 +50,26 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         Term::list(arguments.modules.iter().map(Term::binary)),
     ]))?;
     let reply = worker.receive()?;
-    let Some(("specs", [Term::List(answers)])) = wire::tagged(&reply) else {
-        return Err(wire::unexpected(&reply));
+    let Some(("specs", [Term::List(answers)])) = read::tagged(&reply) else {
+        return Err(beamtalk_node::Error::unexpected(&reply).into());
     };
     // All modules are read before the first file is written.
     let mut stubs = Vec::new();
     for (module, answer) in arguments.modules.iter().zip(answers) {
-        match wire::tagged(answer) {
+        match read::tagged(answer) {
             Some(("ok", [Term::List(rows)])) => {
                 let functions: Vec<Function> = rows.iter().filter_map(function).collect();
                 stubs.push((module, class(module, &functions)?));
             }
             Some(("error", [text])) => {
-                let message = format!("module '{module}': {}", wire::text(text));
+                let message = format!("module '{module}': {}", read::text(text));
                 return Err(Fault::failure("module_not_found", message)
                     .with_hint(
                         "build the project first, or name the directory of the .beam file with --native-dir",
                     )
                     .into());
             }
-            _ => return Err(wire::unexpected(&reply)),
+            _ => return Err(beamtalk_node::Error::unexpected(&reply).into()),
         }
     }
     let output = &arguments.output;
@@ -115,15 +113,15 @@ fn function(row: &Term) -> Option<Function> {
     };
     let parameters = parameters.iter().filter_map(|pair| match pair {
         Term::Tuple(pair) => match pair.as_slice() {
-            [name, kind] => Some((wire::text(name), wire::text(kind))),
+            [name, kind] => Some((read::text(name), read::text(kind))),
             _ => None,
         },
         _ => None,
     });
     Some(Function {
-        name: wire::text(name),
+        name: read::text(name),
         parameters: parameters.collect(),
-        result: wire::text(result),
+        result: read::text(result),
     })
 }
 

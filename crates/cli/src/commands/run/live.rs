@@ -4,14 +4,15 @@ use std::io::Write;
 use std::path::Path;
 
 use beamtalk_client::{Answer, Connection, Greeting, Reply};
+use beamtalk_project::Project;
+use beamtalk_project::build::package::Entry;
 use beamtalk_wire::Operation;
 use beamtalk_wire::answers::EvalAnswer;
 use beamtalk_wire::requests::{Eval, RunEntry, SupervisionTree};
 
-use crate::build::package::Entry;
+use crate::commands::workspace::defaults;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
-use crate::project::Project;
 use crate::repl::{greeting, link};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
@@ -94,7 +95,8 @@ pub(crate) fn in_workspace<T>(
     work: impl AsyncFnOnce(&mut Terminal, &Connection, bool) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let place = Place::find(terminal, None)?;
-    let options = StartFlags::of_environment()?.options(Config::of(&place.state)?.start)?;
+    let options =
+        StartFlags::of_environment()?.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     let found = place.find_or_start(terminal, &options)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -47,7 +47,7 @@ pub(super) fn create(
 
 pub(super) fn start(terminal: &mut Terminal, name: Option<&str>, flags: &StartFlags) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, name)?;
-    let options = flags.options(defaults(&place)?)?;
+    let options = flags.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     start_at(terminal, &place, &options, flags)
 }
 
@@ -104,16 +104,25 @@ pub(crate) fn flags_of_last_start(place: &Place) -> anyhow::Result<Option<StartO
     })?))
 }
 
-/// What flags are laid over: the configuration, or for the first start what `create` was told.
-fn defaults(place: &Place) -> anyhow::Result<StartOptions> {
+/// What flags are laid over: for the first start what `create` was told, otherwise the configuration. A workspace that
+/// was not stopped on purpose stays as restricted as it was.
+pub(crate) fn defaults(place: &Place, config: StartOptions) -> anyhow::Result<StartOptions> {
+    let Some(last) = flags_of_last_start(place)? else {
+        return Ok(config);
+    };
     let was_started = match place.directory()? {
         Some(directory) => directory.startup_log_path().exists(),
         None => false,
     };
-    if !was_started && let Some(created_with) = flags_of_last_start(place)? {
-        return Ok(created_with);
+    if !was_started {
+        return Ok(last);
     }
-    Ok(Config::of(&place.state)?.start)
+    let was_stopped = place.metadata()?.is_some_and(|metadata| metadata.stopped);
+    Ok(if was_stopped {
+        config
+    } else {
+        config.restricted_as(&last)
+    })
 }
 
 /// Be the daemon, in this process and this session.
@@ -123,7 +132,7 @@ pub(super) fn start_in_foreground(
     flags: &StartFlags,
 ) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, name)?;
-    let options = flags.options(defaults(&place)?)?;
+    let options = flags.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     if place.control()?.is_some() {
         warn_without_effect(terminal, &place, flags)?;
         terminal.status(format_args!("Workspace {} runs already.", place.id));

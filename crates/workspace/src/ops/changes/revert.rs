@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use beamtalk_syntax::definitions::{Outline, class_source};
+use beamtalk_syntax::layout::same_method;
 use beamtalk_wire::answers::EntryAnswer;
 use beamtalk_wire::requests::Revert;
 use beamtalk_wire::{ErrorBody, ErrorKind, LoggedEntry};
 
-use super::{disk_text, failed, key_of};
-use crate::changes::{Kind, Settled, State};
+use super::{bases, disk_text, failed, key_of};
+use crate::changes::{Entry, Kind, Settled, State};
 use crate::workspace::Workspace;
 
 /// Undo one entry, or bring back one that was undone.
@@ -63,15 +65,14 @@ pub(in crate::ops) async fn revert(
     {
         return Err(not_possible("its file is not what it was"));
     }
+    let previous = as_loaded(workspace, &entry, previous)?;
     // What was changed on top of it goes with it.
     let key = key_of(&entry);
     let later = workspace.changes.borrow().select(|one| {
         one.is_pending()
             && one.seq >= entry.seq
-            && one.class == entry.class
-            && (key_of(one) == key
-                || entry.selector.is_none()
-                || (one.selector.is_none() && one.seq > entry.seq))
+            && one.overlaps(&entry)
+            && (key_of(one) == key || entry.selector.is_none() || one.seq > entry.seq)
     });
     let seqs: Vec<u64> = later.iter().map(|entry| entry.seq).collect();
     workspace
@@ -97,4 +98,30 @@ fn now(workspace: &Workspace, seq: u64) -> EntryAnswer {
     EntryAnswer {
         entry: entry.map(|entry| LoggedEntry { entry, warning: None }),
     }
+}
+
+/// What was loaded for the definition since, if the change was made to what was loaded before: a change that was brought
+/// back may be older than its file.
+fn as_loaded(
+    workspace: &Workspace,
+    entry: &Entry,
+    previous: Option<String>,
+) -> Result<Option<String>, ErrorBody> {
+    let base = workspace.changes.borrow().base(entry).map_err(failed)?;
+    let is_base = match (&previous, &base) {
+        (Some(previous), Some(base)) => same_method(previous, base),
+        (None, None) => true,
+        _ => false,
+    };
+    let file = entry.source_file.as_ref().filter(|_| entry.flushable);
+    let loaded = file.and_then(|file| bases(workspace).remove(file));
+    let (Some(loaded), true, false) = (loaded, is_base, entry.is_whole_file) else {
+        return Ok(previous);
+    };
+    let outline = Outline::of_file(&loaded);
+    Ok(match (&entry.selector, outline.class(&entry.class)) {
+        (Some(_), _) => outline.source_of(&key_of(entry)),
+        (None, Some(class)) if entry.kind == Kind::NewClass => Some(class_source(&loaded, class).to_owned()),
+        (None, _) => previous,
+    })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use beamtalk_syntax::definitions::{Key, Member, Outline};
+use beamtalk_syntax::definitions::{Dialect, Edit, Key, Member, Outline, edit};
 use beamtalk_wire::ErrorBody;
 use beamtalk_wire::answers::TakeAnswer;
 use beamtalk_wire::requests::{From, Take};
@@ -13,7 +13,8 @@ use super::{
     shown, with_shadowed,
 };
 use crate::changes::{Entry, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
-use crate::ops::load::{load_texts, source_text};
+use crate::compile::job::SourceText;
+use crate::ops::load::{install_text, load_texts, source_text};
 use crate::workspace::Workspace;
 
 /// Settle conflicts in favour of one side.
@@ -89,7 +90,9 @@ fn in_conflict(
 ) -> Result<Vec<Entry>, ErrorBody> {
     let log = workspace.changes.borrow();
     let now = Outline::of_file(disk);
-    let differs = |wanted: &Wanted| !wanted.is_in(disk) && now.text_of(&wanted.key) != wanted.base;
+    let differs = |wanted: &Wanted| {
+        !wanted.is_in(disk) && (now.text_of(&wanted.key) != wanted.base || !has_place(wanted, disk))
+    };
     let wanted = log.wanted(file).map_err(failed)?;
     let keys: BTreeSet<Key> = wanted
         .into_iter()
@@ -115,6 +118,11 @@ fn in_conflict(
     Ok(kept)
 }
 
+/// Whether a flush could put the image's version into a text.
+fn has_place(wanted: &Wanted, text: &str) -> bool {
+    edit(text, Dialect::File, &[wanted.edit()]).is_ok()
+}
+
 /// The image's version is wanted: the disk's version of now becomes the base. Answers the entries changed.
 pub(super) fn keep_image(
     workspace: &Rc<Workspace>,
@@ -130,6 +138,18 @@ pub(super) fn keep_image(
     let mut log = workspace.changes.borrow_mut();
     let mut seqs = Vec::new();
     for entry in entries {
+        let own = log.wanted_of(entry).map_err(failed)?;
+        let lost = own.iter().find(|one| {
+            selection.means(&one.key) && now.class(&entry.class).is_none() && !has_place(one, disk)
+        });
+        if let Some(lost) = lost {
+            let title = lost.key.title();
+            return Err(ErrorBody::new(
+                "reload_failed",
+                format!("{title} has no place in {file} as it is on disk"),
+            )
+            .hint(format!("put {} back into the file, or :take disk", entry.class)));
+        }
         let base = match (&entry.selector, entry.kind) {
             (Some(_), _) => now.text_of(&key_of(entry)),
             _ if entry.is_whole_file => Some(disk.to_owned()),
@@ -235,9 +255,19 @@ pub(super) async fn adopt(
                 .iter()
                 .map(|wanted| (wanted.key.clone(), now.source_of(&wanted.key)))
                 .collect();
-            classes = change_image(workspace, file, &changes).await?;
             let base = bases(workspace).remove(file).unwrap_or_default();
-            set_base(workspace, file, Some(moved_base(&base, disk, &wanted)));
+            let base = match change_image(workspace, file, &changes).await {
+                Ok(loaded) => {
+                    classes = loaded;
+                    moved_base(&base, disk, &wanted)
+                }
+                // The rest of the image's text may not go with them: then the whole file becomes the disk's.
+                Err(_) => {
+                    classes = adopt_file(workspace, file, disk, &wanted).await?;
+                    disk.to_owned()
+                }
+            };
+            set_base(workspace, file, Some(base));
             for (entry, own) in &in_part {
                 narrow(workspace, entry, disk, own)?;
             }
@@ -256,6 +286,34 @@ pub(super) async fn adopt(
         .settle(&settled, how)
         .map_err(failed)?;
     Ok((entries.iter().map(|entry| entry.seq).collect(), classes))
+}
+
+/// The disk's version of a file goes into the image, except what is pending beside these definitions.
+async fn adopt_file(
+    workspace: &Rc<Workspace>,
+    file: &str,
+    disk: &str,
+    wanted: &[Wanted],
+) -> Result<Vec<String>, ErrorBody> {
+    let mut rest = workspace.changes.borrow().wanted(file).map_err(failed)?;
+    rest.retain(|one| !wanted.iter().any(|wanted| wanted.key == one.key));
+    let edits: Vec<Edit> = rest.iter().map(Wanted::edit).collect();
+    let text = edit(disk, Dialect::File, &edits).map_err(|(index, _)| {
+        let title = rest
+            .get(index)
+            .map(|wanted| wanted.key.title())
+            .unwrap_or_default();
+        ErrorBody::new(
+            "reload_failed",
+            format!("{title} has no place in {file} as it is on disk"),
+        )
+        .hint("take or discard that one too")
+    })?;
+    let text = SourceText {
+        text,
+        ..source_text(workspace, &workspace.root.join(file))?
+    };
+    classes_of(install_text(workspace, text).await?)
 }
 
 /// An entry with those of its definitions that are meant.
@@ -302,8 +360,30 @@ fn wanted_of(
 /// Some definitions of a class definition have become the disk's; the rest stays pending. What they were stays in the log.
 fn narrow(workspace: &Workspace, entry: &Entry, disk: &str, own: &[Wanted]) -> Result<(), ErrorBody> {
     let mut log = workspace.changes.borrow_mut();
+    let source = log.source(entry).map_err(failed)?.unwrap_or_default();
+    let base = log.base(entry).map_err(failed)?.unwrap_or_default();
     for wanted in own {
         let Member::Method { is_class, selector } = &wanted.key.member else {
+            // A header is nothing by itself: the definition as it was.
+            let prev_source = log.previous_source(entry).map_err(failed)?;
+            let copy = log
+                .record(NewEntry {
+                    kind: entry.kind,
+                    class: entry.class.clone(),
+                    selector: None,
+                    side: None,
+                    intent: entry.intent,
+                    source: Some(source.clone()),
+                    prev_source,
+                    base: Some(base.clone()),
+                    is_whole_file: false,
+                    source_file: entry.source_file.clone(),
+                    author: entry.author.clone(),
+                    author_kind: entry.author_kind,
+                    not_flushable_reason: None,
+                })
+                .map_err(failed)?;
+            log.settle(&[copy.seq], Settled::Replaced).map_err(failed)?;
             continue;
         };
         let copy = log
@@ -329,8 +409,6 @@ fn narrow(workspace: &Workspace, entry: &Entry, disk: &str, own: &[Wanted]) -> R
             .map_err(failed)?;
         log.settle(&[copy.seq], Settled::Replaced).map_err(failed)?;
     }
-    let source = log.source(entry).map_err(failed)?.unwrap_or_default();
-    let base = log.base(entry).map_err(failed)?.unwrap_or_default();
     let (source, base) = (moved_base(&source, disk, own), moved_base(&base, disk, own));
     log.narrow(entry.seq, &source, &base).map_err(failed)
 }

@@ -1,0 +1,22 @@
+//! Packages: manifest, lock file, fetching, what a build does and its cache, findings as data.
+//!
+//! Nothing here prints: what a person should see goes to a [`Progress`], and what went wrong is an [`Error`].
+
+pub mod build;
+mod error;
+mod fault;
+mod fetch;
+pub mod files;
+pub mod findings;
+pub mod live;
+pub mod lock;
+pub mod manifest;
+pub mod nearest;
+mod progress;
+mod project;
+pub mod source;
+
+pub use error::{At, Error, Result};
+pub use fault::{Blame, Fault};
+pub use progress::{Network, Progress};
+pub use project::Project;
