@@ -18,10 +18,15 @@ mod health;
 mod hover;
 mod interrupt;
 mod load;
+mod load_file;
+mod load_project;
+mod load_source;
+mod load_tests;
 mod native;
 mod precheck_method;
 mod put;
 mod recheck_image;
+mod reload;
 mod remove_class;
 mod remove_method;
 mod reply;
@@ -44,7 +49,7 @@ use serde_json::Value;
 pub(crate) use autoflush::autoflush;
 pub(crate) use deadline::Deadline;
 pub(crate) use health::{health, numbers};
-pub(crate) use load::{load_image, load_project};
+pub(crate) use load_project::{load_image, load_project};
 pub(crate) use precheck_method::compile_evaluation;
 pub(crate) use reply::{Reply, text_of};
 pub(crate) use restore::{after_node_exit, reinstall, tell_waiting, waiting};
@@ -180,11 +185,11 @@ async fn dispatch(
         Request::Docs(docs) => Reply::new(docs::docs(workspace, session, docs).await?),
         Request::Diagnostics(text) => Reply::new(diagnostics::diagnostics(workspace, caller, text).await?),
         Request::ShowCodegen(of) => Reply::new(show_codegen::show_codegen(workspace, caller, of).await?),
-        Request::LoadFile(file) => Reply::new(load::file(workspace, file).await?),
-        Request::LoadSource(source) => Reply::new(load::source(workspace, caller, source).await?),
-        Request::LoadProject(project) => Reply::new(load::project(workspace, project).await?),
-        Request::LoadTests(_) => Reply::new(load::tests(workspace).await?),
-        Request::Reload(reload) => Reply::new(load::reload(workspace, reload).await?),
+        Request::LoadFile(file) => Reply::new(load_file::load_file(workspace, file).await?),
+        Request::LoadSource(source) => Reply::new(load_source::load_source(workspace, caller, source).await?),
+        Request::LoadProject(project) => Reply::new(load_project::load(workspace, project).await?),
+        Request::LoadTests(_) => Reply::new(load_tests::load_tests(workspace).await?),
+        Request::Reload(reload) => Reply::new(reload::reload(workspace, reload).await?),
         Request::Unload(unload) => {
             let reply = in_node(workspace, session, request).await?;
             workspace.forget_class(&unload.class);
@@ -226,7 +231,7 @@ async fn dispatch(
         Request::Settle(settle) => Reply::new(changes::settle(workspace, settle).await?),
         Request::Discard(discard) => Reply::new(changes::discard(workspace, discard).await?),
         Request::Restore(restore) => Reply::new(restore::restore(workspace, restore).await?),
-        Request::ChangeSides(of) => Reply::new(changes::sides(workspace, of)?),
+        Request::ChangeSides(of) => Reply::new(changes::change_sides(workspace, of)?),
         Request::ClearChanges(_) => Reply::new(changes::clear(workspace)?),
         Request::Flush(flush) => Reply::new(changes::flush(workspace, caller, flush)?),
         Request::RecheckImage(_) => Reply::new(recheck_image::recheck_image(workspace).await?),

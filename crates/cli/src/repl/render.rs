@@ -196,7 +196,7 @@ pub(crate) fn finding(found: &Diagnostic) -> String {
 
 /// A file that was not loaded, in one line.
 pub(crate) fn load_error(error: &LoadError) -> String {
-    let place = place(Some(&error.path), [error.line, None]);
+    let place = place(error.path.as_deref(), [error.line, None]);
     with_hint(format!("{place}{}", error.message), error.hint.as_deref())
 }
 

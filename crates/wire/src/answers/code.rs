@@ -72,7 +72,7 @@ answer! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(untagged)]
 pub enum SymbolInfo {
-    Class(ClassInfo),
+    Class(Box<ClassInfo>),
     Selector(SelectorInfo),
     Unknown { found: bool, symbol: String },
 }

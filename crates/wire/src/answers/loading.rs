@@ -14,18 +14,20 @@ answer! {
 answer! {
     /// Why a file was left out.
     LoadError {
-        path: String,
+        path: Option<String>,
         line: Option<u32>,
         message: String,
         hint: Option<String>,
-        kind: Option<String>,
+        kind: String,
     }
 }
 
 answer! {
     #[derive(Default)]
     LoadAnswer {
+        #[serde(default)]
         classes: Vec<String>,
+        #[serde(default)]
         errors: Vec<LoadError>,
         ;
         summary: String,
@@ -36,6 +38,24 @@ answer! {
         unchanged_count: u64,
         deleted_count: u64,
         disk_changed: Vec<String>,
+    }
+}
+
+impl LoadAnswer {
+    /// Together with what was loaded besides.
+    pub fn add(&mut self, more: Self) {
+        fn join<T>(all: &mut Option<Vec<T>>, more: Option<Vec<T>>) {
+            if let Some(more) = more {
+                all.get_or_insert_default().extend(more);
+            }
+        }
+        self.classes.extend(more.classes);
+        self.errors.extend(more.errors);
+        join(&mut self.migration_failures, more.migration_failures);
+        join(&mut self.conflicts, more.conflicts);
+        if let Some(more) = more.affected_actors {
+            *self.affected_actors.get_or_insert(0) += more;
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
 use beamtalk_node::{NodeLink, NodeMessage};
+use beamtalk_wire::answers::{LoadAnswer, Severity};
 use beamtalk_wire::{Call, Channel, ErrorBody, ErrorKind, Event as Told, Op, Request, Role, WorkspaceEvent};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -412,7 +413,9 @@ pub(super) async fn load_built(
     let image = match built {
         Some(Ok(Some(image))) => image,
         Some(Err(failure)) => {
-            notices.extend(failure.diagnostics.iter().map(finding_text));
+            let found = failure.diagnostics.iter();
+            let found = found.map(|one| notice(one.severity, one.file.as_deref(), one.line, &one.message));
+            notices.extend(found);
             notices.push(format!(
                 "the project does not build; the workspace starts without its classes: {}",
                 failure.error.message
@@ -438,15 +441,16 @@ pub(super) async fn load_built(
 }
 
 /// What is wrong with files that were left out, while everything else is loaded.
-fn tell_load_errors(answer: &Map<String, Value>, notices: &mut Vec<String>) {
-    let errors = answer.get("errors").and_then(Value::as_array);
-    let errors = errors.into_iter().flatten();
+fn tell_load_errors(answer: &LoadAnswer, notices: &mut Vec<String>) {
     let mut files = BTreeSet::new();
-    for error in errors {
-        let mut found = error.clone();
-        found["file"] = error["path"].clone();
-        files.extend(error["path"].as_str().map(str::to_owned));
-        notices.push(finding_text(&found));
+    for error in &answer.errors {
+        files.extend(error.path.clone());
+        notices.push(notice(
+            Severity::Error,
+            error.path.as_deref(),
+            error.line,
+            &error.message,
+        ));
     }
     if !files.is_empty() {
         let files: Vec<String> = files.into_iter().collect();
@@ -457,14 +461,12 @@ fn tell_load_errors(answer: &Map<String, Value>, notices: &mut Vec<String>) {
     }
 }
 
-fn finding_text(found: &Value) -> String {
-    let severity = found["severity"].as_str().unwrap_or("error");
-    let message = found["message"].as_str().unwrap_or_default();
-    let file = found["file"].as_str().unwrap_or_default();
-    match (file, &found["line"]) {
-        ("", _) => format!("{severity}: {message}"),
-        (file, Value::Number(line)) => format!("{severity}: {file}:{line}: {message}"),
-        (file, _) => format!("{severity}: {file}: {message}"),
+fn notice(severity: Severity, file: Option<&str>, line: Option<u32>, message: &str) -> String {
+    let severity = severity.name();
+    match (file, line) {
+        (None, _) => format!("{severity}: {message}"),
+        (Some(file), Some(line)) => format!("{severity}: {file}:{line}: {message}"),
+        (Some(file), None) => format!("{severity}: {file}: {message}"),
     }
 }
 

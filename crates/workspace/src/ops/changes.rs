@@ -1,10 +1,11 @@
 //! The change log: what is pending, where image and disk differ, and every way to decide about it.
 
+mod change_sides;
+mod diff;
 mod discard;
 mod flush;
 mod revert;
 mod settle;
-mod sides;
 mod take;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +13,9 @@ use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, Member, Outline, edit};
-use beamtalk_wire::answers::{ChangesAnswer, ClearChangesAnswer, DirtyAnswer, SourceAnswer};
+use beamtalk_wire::answers::{ChangesAnswer, ClearChangesAnswer, DirtyAnswer};
 use beamtalk_wire::requests::{ChangeSides, Changes, Discard, Take};
-use beamtalk_wire::{EntryView, ErrorBody, Op};
+use beamtalk_wire::{EntryView, ErrorBody, ErrorKind, Op};
 use serde_json::Value;
 
 use super::load::{class_info, install_text};
@@ -23,11 +24,12 @@ use crate::compile::job::SourceText;
 use crate::terms;
 use crate::workspace::Workspace;
 
+pub(super) use change_sides::change_sides;
+pub(super) use diff::diff;
 pub(super) use discard::discard;
 pub(super) use flush::{flush, write_files};
 pub(super) use revert::revert;
 pub(super) use settle::settle;
-pub(super) use sides::{diff, sides};
 pub(super) use take::take;
 
 pub(super) fn failed(error: ChangeError) -> ErrorBody {
@@ -82,10 +84,10 @@ fn disk_text(workspace: &Workspace, file: &str) -> Result<Option<String>, ErrorB
         FileState::Text { text, .. } => Ok(Some(text)),
         FileState::Missing => Ok(None),
         FileState::Outside => Err(ErrorBody::new(
-            "read_error",
+            ErrorKind::ReadError,
             format!("{file} is not in the project"),
         )),
-        FileState::Unreadable(cause) => Err(ErrorBody::new("read_error", format!("{file}: {cause}"))),
+        FileState::Unreadable(cause) => Err(ErrorBody::new(ErrorKind::ReadError, format!("{file}: {cause}"))),
     }
 }
 
@@ -95,7 +97,7 @@ pub(super) fn may_write(workspace: &Workspace, what: &str) -> Result<(), ErrorBo
         return Ok(());
     }
     Err(ErrorBody::new(
-        "capability_disabled",
+        ErrorKind::CapabilityDisabled,
         format!("{what} is switched off in this workspace (--read-only-fs)"),
     )
     .hint("Restart the workspace without the flag to allow it")
@@ -216,7 +218,7 @@ impl Selection {
         let given = [seq.is_some(), class.is_some(), file.is_some(), choice.all];
         if given.iter().filter(|given| **given).count() != 1 {
             return Err(ErrorBody::new(
-                "missing_parameter",
+                ErrorKind::MissingParameter,
                 format!(
                     "'{}' needs exactly one of 'seq', 'class', 'file', 'all'",
                     choice.op.name()
@@ -325,7 +327,7 @@ fn check_shown(wanted: Option<&String>, disk: Option<&str>, file: &str) -> Resul
         return Ok(());
     }
     let error = ErrorBody::new(
-        "file_changed",
+        ErrorKind::FileChanged,
         format!("{file} is not what it was when it was shown"),
     )
     .hint("look at it again, then choose");
@@ -342,7 +344,7 @@ pub(super) async fn change_image(
 ) -> Result<Vec<String>, ErrorBody> {
     let Some(image) = image_text(workspace, file) else {
         return Err(ErrorBody::new(
-            "reload_failed",
+            ErrorKind::ReloadFailed,
             format!("{file} is not in the image"),
         ));
     };
@@ -356,7 +358,7 @@ pub(super) async fn change_image(
     let text = edit(&image.text, Dialect::File, &edits).map_err(|(index, _)| {
         let title = changes.get(index).map(|(key, _)| key.title()).unwrap_or_default();
         ErrorBody::new(
-            "reload_failed",
+            ErrorKind::ReloadFailed,
             format!("{title} has no place in {file} as the image has it"),
         )
         .hint("reload the class, or define it anew")
@@ -365,13 +367,7 @@ pub(super) async fn change_image(
         return Ok(Vec::new());
     }
     let answer = install_text(workspace, SourceText { text, ..image }).await?;
-    classes_of(answer)
-}
-
-/// The classes that were loaded.
-fn classes_of(answer: serde_json::Map<String, Value>) -> Result<Vec<String>, ErrorBody> {
-    let loaded: SourceAnswer = terms::typed(answer)?;
-    Ok(loaded.classes)
+    Ok(answer.classes)
 }
 
 pub(super) fn clear(workspace: &Rc<Workspace>) -> Result<ClearChangesAnswer, ErrorBody> {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use beamtalk_syntax::definitions::Key;
 use beamtalk_wire::answers::{HeldBack, NotInstalled, RestoreAnswer};
 use beamtalk_wire::requests::Restore;
-use beamtalk_wire::{ErrorBody, Event, WorkspaceEvent};
+use beamtalk_wire::{ErrorBody, ErrorKind, Event, WorkspaceEvent};
 
 use super::changes::{change_image, failed, image_text};
 use super::put::put_again;
@@ -49,7 +49,7 @@ impl<'a> Wanted<'a> {
             (None, Some(class), false) => Ok(Self::Class(class)),
             (None, None, true) => Ok(Self::All),
             _ => Err(ErrorBody::new(
-                "invalid_parameter",
+                ErrorKind::InvalidParameter,
                 "exactly one of 'seq', 'class' and 'all' is wanted",
             )),
         }
@@ -208,7 +208,7 @@ fn choose(workspace: &Workspace, wanted: &Wanted) -> Result<(Vec<Entry>, Vec<Hel
             "is settled"
         };
         let message = format!("change {seq} ({}) {why}", entry.title());
-        return Err(ErrorBody::new("invalid_parameter", message)
+        return Err(ErrorBody::new(ErrorKind::InvalidParameter, message)
             .hint("changes that wait are listed by 'changes', as 'waiting'"));
     }
     let all = log.all().map_err(failed)?;
@@ -281,7 +281,7 @@ async fn install_one(
             entry.seq,
             entry.title()
         );
-        return Err(ErrorBody::new("no_source", message));
+        return Err(ErrorBody::new(ErrorKind::NoSource, message));
     }
     let file = entry.source_file.as_deref().filter(|_| entry.flushable);
     if let (Kind::NewClass, false, Some(file)) = (entry.kind, entry.is_whole_file, file)

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use beamtalk_syntax::ast::Item;
-use beamtalk_wire::answers::{SaveClassAnswer, SourceAnswer};
+use beamtalk_wire::answers::SaveClassAnswer;
 use beamtalk_wire::requests::SaveClass;
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
@@ -13,7 +13,6 @@ use super::eval::refuse_errors;
 use super::load::{class_info, install, new_source};
 use crate::changes::Intent;
 use crate::compile::job::Job;
-use crate::terms;
 use crate::workspace::Workspace;
 
 pub(super) async fn save_class(
@@ -43,7 +42,7 @@ pub(super) async fn save_class(
         .borrow()
         .check_new_class(&definition.class, path, is_loaded)
         .map_err(|fault| ErrorBody::new(fault.kind(), fault.to_string()))?;
-    let loaded: SourceAnswer = terms::typed(install(workspace, &compiled).await?)?;
+    let loaded = install(workspace, &compiled).await?;
     let mut whole = definition.clone();
     source.clone_into(&mut whole.source);
     whole.is_whole_file = true;

@@ -81,7 +81,8 @@ async fn load(connection: &Connection, project: &Project, collection: &Collectio
             let line = first.line.map_or_else(String::new, |line| format!("{line}:"));
             let message = format!(
                 "the project does not load: {}:{line} {}",
-                first.path, first.message
+                first.path.as_deref().unwrap_or_default(),
+                first.message
             );
             return Err(Fault::failure("compile_error", message).into());
         }

@@ -7,7 +7,7 @@ use beamtalk_wire::requests::Settle;
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::flush::told;
-use super::{check_shown, classes_of, disk_text, failed, image_text, may_write, set_base, shown};
+use super::{check_shown, disk_text, failed, image_text, may_write, set_base, shown};
 use crate::changes::{ConflictReason, Settled, hash};
 use crate::compile::job::SourceText;
 use crate::ops::load::install_text;
@@ -84,6 +84,6 @@ pub(in crate::ops) async fn settle(
     told(workspace, &[FlushedFile { file, kind }]);
     Ok(DecideAnswer {
         entries: shown(workspace, &seqs),
-        classes: classes_of(answer)?,
+        classes: answer.classes,
     })
 }

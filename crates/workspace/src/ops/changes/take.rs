@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use beamtalk_syntax::definitions::{Dialect, Edit, Key, Member, Outline, edit};
-use beamtalk_wire::ErrorBody;
 use beamtalk_wire::answers::TakeAnswer;
 use beamtalk_wire::requests::{From, Take};
+use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::{
-    Selection, bases, change_image, check_shown, classes_of, disk_text, failed, image_text, key_of, set_base,
-    shown, with_shadowed,
+    Selection, bases, change_image, check_shown, disk_text, failed, image_text, key_of, set_base, shown,
+    with_shadowed,
 };
 use crate::changes::{Entry, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
 use crate::compile::job::SourceText;
@@ -22,8 +22,10 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Take) -> R
     let mut selection = Selection::of(workspace, request.into())?;
     let from_disk = request.from == From::Disk;
     if selection.entries.is_empty() {
-        return Err(ErrorBody::new("not_found", "there is no pending change of that")
-            .hint(":changes lists what is pending"));
+        return Err(
+            ErrorBody::new(ErrorKind::NotFound, "there is no pending change of that")
+                .hint(":changes lists what is pending"),
+        );
     }
     let mut seqs = Vec::new();
     for (file, entries) in selection.by_file() {
@@ -34,9 +36,8 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Take) -> R
         let disk = disk_text(workspace, &file)?;
         check_shown(request.disk_sha256.as_ref(), disk.as_deref(), &file)?;
         if let Some(error) = disk.as_deref().and_then(first_error) {
-            return Err(
-                ErrorBody::new("parse_error", format!("{file}: {error}")).hint("repair the file first")
-            );
+            return Err(ErrorBody::new(ErrorKind::ParseError, format!("{file}: {error}"))
+                .hint("repair the file first"));
         }
         let mut entries = entries;
         if let (None, Some(disk)) = (&selection.method, &disk) {
@@ -49,7 +50,7 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Take) -> R
         if from_disk {
             let Some(disk) = disk else {
                 return Err(
-                    ErrorBody::new("file_not_found", format!("{file} is not there any more"))
+                    ErrorBody::new(ErrorKind::FileNotFound, format!("{file} is not there any more"))
                         .hint("put it back, or :take image"),
                 );
             };
@@ -145,7 +146,7 @@ pub(super) fn keep_image(
         if let Some(lost) = lost {
             let title = lost.key.title();
             return Err(ErrorBody::new(
-                "reload_failed",
+                ErrorKind::ReloadFailed,
                 format!("{title} has no place in {file} as it is on disk"),
             )
             .hint(format!("put {} back into the file, or :take disk", entry.class)));
@@ -241,7 +242,7 @@ pub(super) async fn adopt(
                 .map_err(failed)?;
             let text = source_text(workspace, &workspace.root.join(file))?;
             match load_texts(workspace, vec![text]).await {
-                Ok(answer) => classes = classes_of(answer)?,
+                Ok(answer) => classes = answer.classes,
                 Err(error) => {
                     let mut log = workspace.changes.borrow_mut();
                     log.reopen(&pending, State::Pending).map_err(failed)?;
@@ -304,7 +305,7 @@ async fn adopt_file(
             .map(|wanted| wanted.key.title())
             .unwrap_or_default();
         ErrorBody::new(
-            "reload_failed",
+            ErrorKind::ReloadFailed,
             format!("{title} has no place in {file} as it is on disk"),
         )
         .hint("take or discard that one too")
@@ -313,7 +314,7 @@ async fn adopt_file(
         text,
         ..source_text(workspace, &workspace.root.join(file))?
     };
-    classes_of(install_text(workspace, text).await?)
+    Ok(install_text(workspace, text).await?.classes)
 }
 
 /// An entry with those of its definitions that are meant.
