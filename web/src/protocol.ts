@@ -355,7 +355,11 @@ settled: Settled | null,
 /**
  * The source is the text of a whole file, not of one definition.
  */
-is_whole_file: boolean, };
+is_whole_file: boolean, 
+/**
+ * The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+ */
+is_extension: boolean, };
 
 export type EntryAnswer = { entry: LoggedEntry | null, };
 
@@ -414,7 +418,11 @@ settled: Settled | null,
 /**
  * The source is the text of a whole file, not of one definition.
  */
-is_whole_file: boolean, };
+is_whole_file: boolean, 
+/**
+ * The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+ */
+is_extension: boolean, };
 
 /**
  * Modules of Erlang, or functions of one.
@@ -676,7 +684,7 @@ export type LoadAnswer = { classes: Array<string>, errors: Array<LoadError>, sum
 /**
  * Why a file was left out.
  */
-export type LoadError = { path: string, line: number | null, message: string, hint: string | null, kind: string | null, };
+export type LoadError = { path: string | null, line: number | null, message: string, hint: string | null, kind: string, };
 
 /**
  * Load a file, or all files below a directory.
@@ -768,7 +776,11 @@ settled: Settled | null,
 /**
  * The source is the text of a whole file, not of one definition.
  */
-is_whole_file: boolean, };
+is_whole_file: boolean, 
+/**
+ * The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+ */
+is_extension: boolean, };
 
 export type LogsEvent = { "event": "entry", "data": { time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, } } | { "event": "dropped", "data": { count: number, } };
 

@@ -323,7 +323,7 @@ impl Workspace {
         let connections = self.connections.borrow();
         let dropped: u64 = connections.values().map(|guest| guest.outgoing.dropped()).sum();
         HealthAnswer {
-            workspace_id: info.workspace_id.to_string(),
+            workspace_id: info.workspace_id.clone(),
             nonce: info.nonce.clone(),
             node: self.image.phase().name().to_owned(),
             uptime_s: self.started.elapsed().as_secs(),
