@@ -264,8 +264,8 @@ impl Talk {
                 if line.get("later").is_some() {
                     continue;
                 }
-                let mut left = std::mem::take(&mut open).into_iter().rev();
-                while let Some(id) = left.next() {
+                let left = std::mem::take(&mut open).into_iter().rev();
+                for id in left {
                     loop {
                         let message = self.receive(id.as_deref());
                         write(json!({ "receive": self.stable(&message, "") }));

@@ -58,8 +58,8 @@ pub(super) fn run_entry(
 ) -> anyhow::Result<Exit> {
     in_workspace(terminal, async |_, connection, _| {
         let program = RunEntry {
-            class: entry.class.to_string(),
-            selector: entry.selector.to_string(),
+            class: entry.class.clone(),
+            selector: entry.selector.clone(),
             args: words.clone(),
         };
         let failed = |error| connection_fault(&error);

@@ -41,8 +41,8 @@ pub(crate) fn run(
                 Work::Class { class, tests } if is_filtered => {
                     for test in tests {
                         let one = requests::Test {
-                            class: Some(class.to_string()),
-                            method: Some(test.name.to_string()),
+                            class: Some(class.clone()),
+                            method: Some(test.name.clone()),
                             ..requests::Test::default()
                         };
                         slot.extend(class_tests(connection, unit, tests, &one).await?);
@@ -50,7 +50,7 @@ pub(crate) fn run(
                 }
                 Work::Class { class, tests } => {
                     let all = requests::Test {
-                        class: Some(class.to_string()),
+                        class: Some(class.clone()),
                         ..requests::Test::default()
                     };
                     *slot = class_tests(connection, unit, tests, &all).await?;
@@ -171,9 +171,9 @@ async fn script_test(
             continue;
         }
         let eval = Eval {
-            code: input.text.to_string(),
+            code: input.text.clone(),
             timeout_ms: Some(timeout.as_millis() as u64),
-            file: Some(unit.file.to_string()),
+            file: Some(unit.file.clone()),
             line: Some(input.line as u64),
             trace: None,
         };
