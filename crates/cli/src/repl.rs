@@ -22,3 +22,5 @@ mod render;
 pub(crate) mod screen;
 mod session;
 mod table;
+#[cfg(test)]
+mod test_answers;

@@ -292,30 +292,3 @@ fn collect(directory: &Path, sizes: &mut Vec<(usize, PathBuf)>) {
         }
     }
 }
-
-#[test]
-fn the_protocol_page_has_every_operation_and_channel() {
-    let page = std::fs::read_to_string(root().join("docs/protocol.md")).unwrap();
-    for op in beamtalk_wire::Op::ALL {
-        let fields: Vec<String> = op.fields().iter().map(|field| format!("`{field}`")).collect();
-        let fields = if fields.is_empty() {
-            "–".to_owned()
-        } else {
-            fields.join(", ")
-        };
-        let row = format!(
-            "| `{}` | {} | {fields} | {} |",
-            op.name(),
-            op.access().letter(),
-            op.audit().unwrap_or("–")
-        );
-        assert!(page.contains(&row), "docs/protocol.md lacks: {row}");
-    }
-    for channel in beamtalk_wire::Channel::ALL {
-        let name = channel.name();
-        assert!(
-            page.contains(&format!("| `{name}` |")),
-            "docs/protocol.md lacks {name}"
-        );
-    }
-}

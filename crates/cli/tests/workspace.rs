@@ -39,5 +39,7 @@ mod sessions;
 mod sides;
 #[path = "workspace/table.rs"]
 mod table;
+#[path = "workspace/transcripts.rs"]
+mod transcripts;
 #[path = "workspace/waiting.rs"]
 mod waiting;

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use beamtalk_wire::{ErrorBody, PROTOCOL, limits};
+use beamtalk_wire::answers::Nothing;
+use beamtalk_wire::{ErrorBody, ErrorKind, Head, Operation, PROTOCOL, limits};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -88,6 +90,33 @@ pub enum Reply {
     NeedsInput(String),
     /// The last message, whole.
     Done(Map<String, Value>),
+}
+
+/// The last message of a request: as it came, and as what it is.
+#[derive(Clone, Debug)]
+pub struct Answer<A> {
+    pub message: Map<String, Value>,
+    pub head: Head,
+    pub body: Result<A, ErrorBody>,
+}
+
+impl<A: DeserializeOwned> Answer<A> {
+    pub fn read(message: Map<String, Value>) -> Self {
+        let unreadable = |cause: serde_json::Error| {
+            let text = format!("the workspace sent what cannot be read: {cause}");
+            ErrorBody::new(ErrorKind::InternalError, text)
+        };
+        let whole = Value::Object(message.clone());
+        let head = serde_json::from_value::<Head>(whole.clone()).unwrap_or_else(|cause| Head {
+            error: Some(unreadable(cause)),
+            ..Head::default()
+        });
+        let body = match &head.error {
+            Some(error) => Err(error.clone()),
+            None => serde_json::from_value(whole).map_err(unreadable),
+        };
+        Self { message, head, body }
+    }
 }
 
 /// Events that wait for a client that does not look, and their bytes; later ones are dropped.
@@ -305,20 +334,25 @@ impl Connection {
         })
     }
 
-    /// Send a request and wait for its last message; a failed one is an error.
+    /// Send a request of the protocol; its replies arrive in the answer.
+    pub fn send<O: Operation>(&self, request: &O) -> Result<Pending, Error> {
+        self.request(O::OP.name(), beamtalk_wire::object(request))
+    }
+
+    /// Send a request of the protocol and wait for what it answers; a failed one is an error.
+    pub async fn ask<O: Operation>(&self, request: &O) -> Result<O::Answer, Error> {
+        let message = self.send(request)?.done().await?;
+        let answer = Answer::<O::Answer>::read(message);
+        answer.body.map_err(|error| Error::Failed(Box::new(error)))
+    }
+
+    /// Send whatever it is and wait for its last message; a failed one is an error.
     pub async fn call(&self, op: &str, fields: Map<String, Value>) -> Result<Map<String, Value>, Error> {
         let message = self.request(op, fields)?.done().await?;
-        match message.get("error") {
-            None => Ok(message),
-            Some(error) => {
-                let body = serde_json::from_value(error.clone()).unwrap_or_else(|_| {
-                    ErrorBody::new(
-                        "internal_error",
-                        "the workspace sent an error that cannot be read",
-                    )
-                });
-                Err(Error::Failed(Box::new(body)))
-            }
+        let answer = Answer::<Nothing>::read(message);
+        match answer.head.error {
+            None => Ok(answer.message),
+            Some(error) => Err(Error::Failed(Box::new(error))),
         }
     }
 

@@ -10,6 +10,6 @@ mod connection;
 mod control;
 mod tls;
 
-pub use connection::{Connection, Endpoint, Error, Events, Greeting, Pending, Reply};
+pub use connection::{Answer, Connection, Endpoint, Error, Events, Greeting, Pending, Reply};
 pub use control::{Control, ControlError};
 pub use tls::TlsTrust;

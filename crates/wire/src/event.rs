@@ -1,14 +1,19 @@
-//! What the workspace tells its clients without being asked.
+//! What the workspace tells its clients without being asked: a type for each channel.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, Ord, PartialOrd)]
+use crate::answers::{Finding, FlushedFile, NotInstalled};
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, Ord, PartialOrd, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
 pub enum Channel {
     Transcript,
     Actors,
     Classes,
     Bindings,
     Supervision,
+    /// Of the actor named when subscribing.
     Object,
     ReloadCheck,
     Workspace,
@@ -59,6 +64,183 @@ pub const LOG_LEVELS: [&str; 8] = [
     "debug",
 ];
 
-pub fn push(channel: Channel, event: &str, data: Value) -> Value {
-    json!({"type": "push", "channel": channel.name(), "event": event, "data": data})
+/// Declares the events of a channel. Each channel may tell how many were dropped.
+macro_rules! channel {
+    ($(#[$about:meta])* $name:ident { $($(#[$event_about:meta])* $event:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)* },)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+        #[serde(tag = "event", content = "data", rename_all = "snake_case")]
+        pub enum $name {
+            $($(#[$event_about])* $event { $($(#[$field_about])* $field: $type,)* },)*
+            /// Older events than these went by unread.
+            Dropped { count: u64 },
+        }
+
+        impl $name {
+            /// The names of its events.
+            pub const NAMES: &[&str] = &[$(stringify!($event),)*];
+        }
+    };
+}
+
+channel! {
+    TranscriptEvent {
+        Text {
+            text: String,
+            /// The `id` of the evaluation of this connection that caused it.
+            r#for: Option<String>,
+        },
+    }
+}
+
+channel! {
+    ActorsEvent {
+        Spawned { pid: String, class: String, spawned_at: u64, },
+        Stopped {
+            pid: String,
+            class: String,
+            /// `normal`, `shutdown` or `crashed`.
+            reason: String,
+        },
+    }
+}
+
+channel! {
+    ClassesEvent {
+        Loaded { class: String, source_file: Option<String>, },
+        Changed { class: String, source_file: Option<String>, },
+        Removed { class: String, source_file: Option<String>, },
+    }
+}
+
+channel! {
+    /// A cue to ask again.
+    BindingsEvent {
+        Changed { session: String, },
+    }
+}
+
+channel! {
+    SupervisionEvent {
+        ChildAdded { supervisor: String, child: String, pid: Option<String>, reason: Option<String>, },
+        ChildCrashed { supervisor: String, child: String, pid: Option<String>, reason: Option<String>, },
+        ChildRestarted { supervisor: String, child: String, pid: Option<String>, reason: Option<String>, },
+        GaveUp { supervisor: String, child: Option<String>, pid: Option<String>, reason: Option<String>, },
+    }
+}
+
+channel! {
+    ObjectEvent {
+        Changed { actor: String, fields: Vec<String>, },
+    }
+}
+
+channel! {
+    /// For every class in `checked_owners` a client replaces what it shows by these findings.
+    ReloadCheckEvent {
+        Completed {
+            changed_class: String,
+            changed_selector: Option<String>,
+            classification: String,
+            checked: u64,
+            not_checked: u64,
+            checked_owners: Vec<String>,
+            findings: Vec<Finding>,
+        },
+    }
+}
+
+channel! {
+    WorkspaceEvent {
+        NodeExited { reason: String, },
+        NodeStarted { reinstalled: u64, failed: Vec<NotInstalled>, waiting: u64, },
+        FlushCompleted { files: Vec<FlushedFile>, },
+        DiskChanged { files: Vec<String>, },
+        ChangesWaiting { count: u64, },
+        Stopping { reason: String, },
+        Rotated {},
+    }
+}
+
+channel! {
+    LogsEvent {
+        Entry {
+            time: String,
+            level: String,
+            domain: String,
+            class: Option<String>,
+            selector: Option<String>,
+            msg: String,
+        },
+    }
+}
+
+/// An event with its channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "channel", rename_all = "snake_case")]
+pub enum Event {
+    Transcript(TranscriptEvent),
+    Actors(ActorsEvent),
+    Classes(ClassesEvent),
+    Bindings(BindingsEvent),
+    Supervision(SupervisionEvent),
+    Object(ObjectEvent),
+    ReloadCheck(ReloadCheckEvent),
+    Workspace(WorkspaceEvent),
+    Logs(LogsEvent),
+}
+
+impl Event {
+    pub fn channel(&self) -> Channel {
+        match self {
+            Self::Transcript(_) => Channel::Transcript,
+            Self::Actors(_) => Channel::Actors,
+            Self::Classes(_) => Channel::Classes,
+            Self::Bindings(_) => Channel::Bindings,
+            Self::Supervision(_) => Channel::Supervision,
+            Self::Object(_) => Channel::Object,
+            Self::ReloadCheck(_) => Channel::ReloadCheck,
+            Self::Workspace(_) => Channel::Workspace,
+            Self::Logs(_) => Channel::Logs,
+        }
+    }
+
+    /// As it is sent.
+    pub fn text(&self) -> String {
+        // Everything in an event has a form in JSON.
+        serde_json::to_string(&Sent { event: self }).unwrap_or_default()
+    }
+
+    /// That events of a channel went by unread.
+    pub fn dropped(channel: Channel, count: u64) -> Self {
+        match channel {
+            Channel::Transcript => Self::Transcript(TranscriptEvent::Dropped { count }),
+            Channel::Actors => Self::Actors(ActorsEvent::Dropped { count }),
+            Channel::Classes => Self::Classes(ClassesEvent::Dropped { count }),
+            Channel::Bindings => Self::Bindings(BindingsEvent::Dropped { count }),
+            Channel::Supervision => Self::Supervision(SupervisionEvent::Dropped { count }),
+            Channel::Object => Self::Object(ObjectEvent::Dropped { count }),
+            Channel::ReloadCheck => Self::ReloadCheck(ReloadCheckEvent::Dropped { count }),
+            Channel::Workspace => Self::Workspace(WorkspaceEvent::Dropped { count }),
+            Channel::Logs => Self::Logs(LogsEvent::Dropped { count }),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "push")]
+struct Sent<'a> {
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+/// An event as it is sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(tag = "type", rename = "push")]
+pub struct Push {
+    #[serde(flatten)]
+    pub event: Event,
 }

@@ -1,18 +1,27 @@
 //! The workspace protocol as data: operations, requests, answers, errors, events, limits, versions. No I/O.
 
+pub mod answers;
+mod call;
+mod entry;
 mod error;
 mod event;
 pub mod limits;
 mod message;
 mod op;
-mod request;
+pub mod requests;
 mod role;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod version;
 
-pub use error::{ErrorBody, Frame, Location};
-pub use event::{Channel, LOG_LEVELS, push};
-pub use message::{answer, failure, needs_input, output};
-pub use op::{Access, Op};
-pub use request::{BadRequest, Request};
+pub use call::{BadRequest, Call};
+pub use entry::{AuthorKind, ChangeKind, Entry, EntryView, Intent, LoggedEntry, Settled, Side, State};
+pub use error::{ErrorBody, ErrorKind, Frame, Location};
+pub use event::{
+    ActorsEvent, BindingsEvent, Channel, ClassesEvent, Event, LOG_LEVELS, LogsEvent, ObjectEvent, Push,
+    ReloadCheckEvent, SupervisionEvent, TranscriptEvent, WorkspaceEvent,
+};
+pub use message::{Flag, Head, object};
+pub use op::{Access, Op, Operation, Request};
 pub use role::{ClientKind, Role};
 pub use version::{PROTOCOL, negotiate};

@@ -1,13 +1,43 @@
-//! The operations: name, who may use it, how it is audited, its fields.
+//! The operations: name, who may use it, how it is audited, what is asked and what is answered.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::answers::{
+    ActorStatsAnswer, ActorsAnswer, BindingsAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer,
+    BrowseMethodSourceAnswer, BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ChangeSidesAnswer,
+    ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer,
+    DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
+    ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer, FindingsAnswer, FlushAnswer, GetTracesAnswer,
+    HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer, ListTestsAnswer, LoadAnswer,
+    LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer,
+    PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, ValueAnswer,
+};
+use crate::requests::Field;
+use crate::requests::{
+    ActorStats, Actors, Bindings, BrowseClassDefinition, BrowseClasses, BrowseMethodSource,
+    BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone,
+    Close, Complete, Describe, Diagnostics, Diff, Dirty, DisableTracing, Discard, Docs, EnableTracing,
+    ErlangComplete, Eval, ExportTraces, Fields, Flush, GetTraces, Health, Hover, Info, Inspect, Interrupt,
+    Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, Methods, Modules,
+    NavQuery, NavSymbols, PidStats, PrecheckMethod, RecheckImage, Reload, ReloadFindings, RemoveClass,
+    RemoveMethod, Restore, Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown,
+    Stdin, Subscribe, SupervisionTree, Take, Test, TestAll, TryMethod, Unload, Unsubscribe,
+};
 
 /// What an operation may do.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum Access {
     /// Runs no user code, changes nothing.
+    #[serde(rename = "R")]
     Read,
     /// May run code, change the image or the disk.
+    #[serde(rename = "X")]
     Execute,
     /// Concerns the workspace as a whole.
+    #[serde(rename = "A")]
     Administer,
 }
 
@@ -21,48 +51,101 @@ impl Access {
     }
 }
 
-/// Declares the operations. An operation without an audit type of its own either reads or belongs to another one
-/// that is audited. A field that ends in `?` may be left out.
+/// A request, by its own type.
+pub trait Operation: Serialize + DeserializeOwned {
+    const OP: Op;
+    type Answer: Serialize + DeserializeOwned;
+}
+
+/// Declares the operations. One without an audit type of its own either reads or belongs to another one that is audited.
 macro_rules! operations {
-    ($($variant:ident $name:literal $access:ident $audit:literal [$($field:literal),*];)*) => {
-        #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+    ($($request:ident $name:literal $access:ident $audit:literal $answer:ident;)*) => {
+        #[derive(std::clone::Clone, Copy, Debug, Eq, PartialEq, Hash)]
         pub enum Op {
-            $($variant,)*
+            $($request,)*
         }
 
         impl Op {
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+            pub const ALL: &[Self] = &[$(Self::$request,)*];
 
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $name,)*
+                    $(Self::$request => $name,)*
                 }
             }
 
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
-                    $($name => Some(Self::$variant),)*
+                    $($name => Some(Self::$request),)*
                     _ => None,
                 }
             }
 
             pub fn access(self) -> Access {
                 match self {
-                    $(Self::$variant => Access::$access,)*
+                    $(Self::$request => Access::$access,)*
                 }
             }
 
             fn audit_text(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $audit,)*
+                    $(Self::$request => $audit,)*
                 }
             }
 
-            /// Names of the fields, those that may be left out with a `?`.
-            pub fn fields(self) -> &'static [&'static str] {
+            pub fn fields(self) -> &'static [Field] {
                 match self {
-                    $(Self::$variant => &[$($field),*],)*
+                    $(Self::$request => $request::FIELDS,)*
                 }
+            }
+        }
+
+        /// Any request.
+        #[derive(std::clone::Clone, Debug, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Request {
+            $($request($request),)*
+        }
+
+        impl Request {
+            pub fn op(&self) -> Op {
+                match self {
+                    $(Self::$request(_) => Op::$request,)*
+                }
+            }
+
+            /// The fields of a message whose operation is known.
+            pub(crate) fn read(op: Op, text: &str) -> Result<Self, serde_json::Error> {
+                match op {
+                    $(Op::$request => serde_json::from_str(text).map(Self::$request),)*
+                }
+            }
+        }
+
+        $(
+            impl Operation for $request {
+                const OP: Op = Op::$request;
+                type Answer = $answer;
+            }
+
+            impl From<$request> for Request {
+                fn from(request: $request) -> Self {
+                    Self::$request(request)
+                }
+            }
+        )*
+
+        /// Do something for the types of every operation.
+        #[cfg(feature = "schema")]
+        pub fn each_operation(visitor: &mut impl crate::schema::Visitor) {
+            $(visitor.operation::<$request, $answer>();)*
+        }
+
+        /// The answer to an operation, read as its type and written again.
+        #[cfg(feature = "schema")]
+        pub fn answer_again(op: Op, answer: serde_json::Value) -> Result<serde_json::Value, serde_json::Error> {
+            match op {
+                $(Op::$request => serde_json::to_value(serde_json::from_value::<$answer>(answer)?),)*
             }
         }
     };
@@ -70,84 +153,84 @@ macro_rules! operations {
 
 operations! {
     // Evaluation.
-    Eval "eval" Execute "eval" ["code", "trace?", "timeout_ms?", "file?", "line?"];
-    Stdin "stdin" Execute "-" ["for", "value?", "eof?"];
-    Interrupt "interrupt" Execute "-" ["for?"];
-    RunEntry "run-entry" Execute "run" ["class", "selector", "args?"];
-    Complete "complete" Read "-" ["code", "cursor?"];
-    ErlangComplete "erlang-complete" Read "-" ["prefix?", "module?"];
-    Hover "hover" Read "-" ["code", "cursor?"];
-    Info "info" Read "-" ["symbol"];
-    Docs "docs" Read "-" ["class?", "erlang_module?", "selector?", "side?"];
-    Diagnostics "diagnostics" Read "-" ["code", "mode?"];
-    ShowCodegen "show-codegen" Read "-" ["code?", "class?", "selector?", "form?"];
+    Eval "eval" Execute "eval" EvalAnswer;
+    Stdin "stdin" Execute "-" Nothing;
+    Interrupt "interrupt" Execute "-" ValueAnswer;
+    RunEntry "run-entry" Execute "run" EvalAnswer;
+    Complete "complete" Read "-" CompleteAnswer;
+    ErlangComplete "erlang-complete" Read "-" ErlangCompleteAnswer;
+    Hover "hover" Read "-" HoverAnswer;
+    Info "info" Read "-" InfoAnswer;
+    Docs "docs" Read "-" DocsAnswer;
+    Diagnostics "diagnostics" Read "-" DiagnosticsAnswer;
+    ShowCodegen "show-codegen" Read "-" ShowCodegenAnswer;
     // Loading.
-    LoadFile "load-file" Execute "load" ["path"];
-    LoadSource "load-source" Execute "load" ["source", "name?"];
-    LoadProject "load-project" Execute "load" ["path?", "include_tests?", "force?"];
-    LoadTests "load-tests" Execute "load" [];
-    Reload "reload" Execute "load" ["class"];
-    Unload "unload" Execute "remove" ["class", "force?"];
-    Modules "modules" Read "-" [];
+    LoadFile "load-file" Execute "load" LoadAnswer;
+    LoadSource "load-source" Execute "load" SourceAnswer;
+    LoadProject "load-project" Execute "load" LoadAnswer;
+    LoadTests "load-tests" Execute "load" LoadAnswer;
+    Reload "reload" Execute "load" ReloadAnswer;
+    Unload "unload" Execute "remove" Nothing;
+    Modules "modules" Read "-" ModulesAnswer;
     // Sessions.
-    Sessions "sessions" Read "-" [];
-    Bindings "bindings" Read "-" ["values?"];
-    Clear "clear" Execute "-" [];
-    Clone "clone" Execute "-" [];
-    Close "close" Execute "-" [];
+    Sessions "sessions" Read "-" SessionsAnswer;
+    Bindings "bindings" Read "-" BindingsAnswer;
+    Clear "clear" Execute "-" Nothing;
+    Clone "clone" Execute "-" CloneAnswer;
+    Close "close" Execute "-" Nothing;
     // Classes and navigation.
-    ListClasses "list-classes" Read "-" ["filter?"];
-    Methods "methods" Read "-" ["class"];
-    BrowseClasses "browse-classes" Read "-" [];
-    BrowseProtocols "browse-protocols" Read "-" ["class", "side"];
-    BrowseMethodSource "browse-method-source" Read "-" ["class", "side", "selector"];
-    BrowseClassDefinition "browse-class-definition" Read "-" ["class"];
-    BrowseNativeSource "browse-native-source" Read "-" ["class"];
-    NavQuery "nav-query" Read "-" ["kind", "selector?", "class?"];
-    NavSymbols "nav-symbols" Read "-" ["scope?"];
+    ListClasses "list-classes" Read "-" ListClassesAnswer;
+    Methods "methods" Read "-" MethodsAnswer;
+    BrowseClasses "browse-classes" Read "-" BrowseClassesAnswer;
+    BrowseProtocols "browse-protocols" Read "-" BrowseProtocolsAnswer;
+    BrowseMethodSource "browse-method-source" Read "-" BrowseMethodSourceAnswer;
+    BrowseClassDefinition "browse-class-definition" Read "-" BrowseClassDefinitionAnswer;
+    BrowseNativeSource "browse-native-source" Read "-" BrowseNativeSourceAnswer;
+    NavQuery "nav-query" Read "-" NavQueryAnswer;
+    NavSymbols "nav-symbols" Read "-" NavSymbolsAnswer;
     // Actors.
-    Actors "actors" Read "-" ["class?"];
-    Inspect "inspect" Read "-" ["actor?", "binding?", "path?", "page?"];
-    PidStats "pid-stats" Read "-" ["actor"];
-    SupervisionTree "supervision-tree" Read "-" ["scope?"];
-    Kill "kill" Execute "kill" ["actor", "graceful?"];
+    Actors "actors" Read "-" ActorsAnswer;
+    Inspect "inspect" Read "-" InspectAnswer;
+    PidStats "pid-stats" Read "-" PidStatsAnswer;
+    SupervisionTree "supervision-tree" Read "-" SupervisionTreeAnswer;
+    Kill "kill" Execute "kill" ValueAnswer;
     // Tests.
-    ListTests "list-tests" Read "-" [];
-    Test "test" Execute "test" ["class?", "method?", "file?", "jobs?"];
-    TestAll "test-all" Execute "test" ["jobs?"];
+    ListTests "list-tests" Read "-" ListTestsAnswer;
+    Test "test" Execute "test" TestAnswer;
+    TestAll "test-all" Execute "test" TestAnswer;
     // Live editing.
-    SaveMethod "save-method" Execute "method" ["class", "selector", "source", "side?", "base_sha256?"];
-    TryMethod "try-method" Execute "method" ["class", "selector", "source", "side?", "base_sha256?"];
-    SaveClass "save-class" Execute "load" ["source", "path"];
-    RemoveMethod "remove-method" Execute "remove" ["class", "selector", "side?"];
-    RemoveClass "remove-class" Execute "remove" ["class"];
-    PrecheckMethod "precheck-method" Read "-" ["class", "selector", "source"];
-    Changes "changes" Read "-" ["all?", "disk?"];
-    Dirty "dirty" Read "-" [];
-    Diff "diff" Read "-" ["seq"];
-    Revert "revert" Execute "method" ["seq"];
-    Restore "restore" Execute "load" ["seq?", "class?", "all?"];
-    ClearChanges "clear-changes" Execute "remove" [];
-    Take "take" Execute "load" ["from", "class?", "file?", "selector?", "side?", "disk_sha256?"];
-    Settle "settle" Execute "flush" ["file", "text", "disk_sha256", "expect?"];
-    Discard "discard" Execute "load" ["seq?", "class?", "all?"];
-    ChangeSides "change-sides" Read "-" ["seq?", "file?", "class?", "selector?", "side?"];
-    Flush "flush" Execute "flush" ["class?", "file?", "kind?", "author_kind?", "confirm_destructive?", "force_file?"];
-    RecheckImage "recheck-image" Read "-" [];
-    ReloadFindings "reload-findings" Read "-" [];
+    SaveMethod "save-method" Execute "method" SaveMethodAnswer;
+    TryMethod "try-method" Execute "method" SaveMethodAnswer;
+    SaveClass "save-class" Execute "load" SaveClassAnswer;
+    RemoveMethod "remove-method" Execute "remove" EntryAnswer;
+    RemoveClass "remove-class" Execute "remove" EntryAnswer;
+    PrecheckMethod "precheck-method" Read "-" PrecheckMethodAnswer;
+    Changes "changes" Read "-" ChangesAnswer;
+    Dirty "dirty" Read "-" DirtyAnswer;
+    Diff "diff" Read "-" DiffAnswer;
+    Revert "revert" Execute "method" EntryAnswer;
+    Restore "restore" Execute "load" RestoreAnswer;
+    ClearChanges "clear-changes" Execute "remove" ClearChangesAnswer;
+    Take "take" Execute "load" TakeAnswer;
+    Settle "settle" Execute "flush" DecideAnswer;
+    Discard "discard" Execute "load" DecideAnswer;
+    ChangeSides "change-sides" Read "-" ChangeSidesAnswer;
+    Flush "flush" Execute "flush" FlushAnswer;
+    RecheckImage "recheck-image" Read "-" FindingsAnswer;
+    ReloadFindings "reload-findings" Read "-" FindingsAnswer;
     // Observation and server.
-    Subscribe "subscribe" Read "-" ["channels", "actor?", "level?"];
-    Unsubscribe "unsubscribe" Read "-" ["channels"];
-    EnableTracing "enable-tracing" Execute "-" [];
-    DisableTracing "disable-tracing" Execute "-" [];
-    ClearTraces "clear-traces" Execute "-" [];
-    GetTraces "get-traces" Read "-" ["actor?", "selector?", "class?", "outcome?", "min_duration_ns?", "limit?"];
-    ActorStats "actor-stats" Read "-" ["actor?"];
-    ExportTraces "export-traces" Execute "-" ["path?", "actor?", "selector?", "class?", "outcome?", "min_duration_ns?", "limit?"];
-    LogLevel "log-level" Execute "-" ["level?"];
-    Describe "describe" Read "-" [];
-    Health "health" Read "-" [];
-    Shutdown "shutdown" Administer "stop" ["force?"];
+    Subscribe "subscribe" Read "-" ChannelsAnswer;
+    Unsubscribe "unsubscribe" Read "-" ChannelsAnswer;
+    EnableTracing "enable-tracing" Execute "-" Nothing;
+    DisableTracing "disable-tracing" Execute "-" Nothing;
+    ClearTraces "clear-traces" Execute "-" Nothing;
+    GetTraces "get-traces" Read "-" GetTracesAnswer;
+    ActorStats "actor-stats" Read "-" ActorStatsAnswer;
+    ExportTraces "export-traces" Execute "-" ExportTracesAnswer;
+    LogLevel "log-level" Execute "-" LogLevelAnswer;
+    Describe "describe" Read "-" DescribeAnswer;
+    Health "health" Read "-" HealthAnswer;
+    Shutdown "shutdown" Administer "stop" Nothing;
 }
 
 impl Op {
@@ -174,6 +257,52 @@ impl Op {
                     | Self::Describe
                     | Self::Health
             )
+    }
+}
+
+impl Request {
+    /// The code that a request brings, if it does.
+    pub fn source(&self) -> Option<&str> {
+        match self {
+            Self::Eval(request) => Some(&request.code),
+            Self::LoadSource(request) => Some(&request.source),
+            Self::SaveMethod(request) => Some(&request.source),
+            Self::TryMethod(request) => Some(&request.source),
+            Self::SaveClass(request) => Some(&request.source),
+            _ => None,
+        }
+    }
+
+    /// What a request that does something is about, in a word.
+    pub fn target(&self) -> Option<&str> {
+        match self {
+            Self::Eval(request) => request.file.as_deref(),
+            Self::Stdin(request) => Some(&request.r#for),
+            Self::Interrupt(request) => request.r#for.as_deref(),
+            Self::RunEntry(request) => Some(&request.class),
+            Self::LoadFile(request) => Some(&request.path),
+            Self::LoadSource(request) => request.name.as_deref(),
+            Self::LoadProject(request) => request.path.as_deref(),
+            Self::Reload(request) => Some(&request.class),
+            Self::Unload(request) => Some(&request.class),
+            Self::Kill(request) => Some(&request.actor),
+            Self::Test(request) => request.class.as_deref().or(request.file.as_deref()),
+            Self::SaveMethod(request) => Some(&request.class),
+            Self::TryMethod(request) => Some(&request.class),
+            Self::SaveClass(request) => Some(&request.path),
+            Self::RemoveMethod(request) => Some(&request.class),
+            Self::RemoveClass(request) => Some(&request.class),
+            Self::Restore(request) => request.class.as_deref(),
+            Self::Take(request) => request.class.as_deref().or(request.file.as_deref()),
+            Self::Settle(request) => Some(&request.file),
+            Self::Discard(request) => request.class.as_deref(),
+            Self::Flush(request) => request.class.as_deref().or(request.file.as_deref()),
+            Self::ExportTraces(request) => {
+                let path = request.path.as_deref().or(request.actor.as_deref());
+                request.class.as_deref().or(path)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -61,19 +61,7 @@ impl Default for AuditSize {
     }
 }
 
-/// How the trail is, for `status`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AuditState {
-    pub ok: bool,
-    /// The number of the last record; 0 before the first.
-    pub seq: u64,
-    /// Records that could not be written and are not yet confessed in the trail.
-    pub lost: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    pub text: bool,
-    pub required: bool,
-}
+pub use beamtalk_wire::answers::AuditState;
 
 /// The trail of one workspace, open for writing by its daemon.
 #[derive(Debug)]

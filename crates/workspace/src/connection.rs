@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use beamtalk_wire::{Channel, ErrorBody, Request, Role, failure, limits, push};
-use serde_json::json;
+use beamtalk_wire::{Call, ErrorBody, ErrorKind, Event, Flag, Head, Op, Role, WorkspaceEvent, limits};
+use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use crate::gate::Admitted;
@@ -65,16 +65,16 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
                 connection: Some(connection),
             };
             match admit(&workspace, &session, &open, &text) {
-                Ok(request) => {
+                Ok(call) => {
                     let sink = Sink::Client {
                         outgoing: outgoing.clone(),
-                        id: request.id.clone(),
+                        id: call.id.clone(),
                         session: session.id.clone(),
                     };
                     let task = answer(
                         workspace.clone(),
                         caller,
-                        request,
+                        call,
                         sink,
                         outgoing.clone(),
                         (open.clone(), reading.clone()),
@@ -96,15 +96,17 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
 
 /// Tell a client that came in where image and disk are apart.
 async fn tell_state(workspace: Rc<Workspace>, outgoing: crate::gate::Outgoing) {
-    let waiting = ops::waiting(&workspace);
-    if waiting > 0 {
-        let event = push(Channel::Workspace, "changes_waiting", json!({"count": waiting}));
-        outgoing.push_event(Channel::Workspace, event.to_string());
+    let tell = |event: WorkspaceEvent| {
+        let event = Event::Workspace(event);
+        outgoing.push_event(event.channel(), event.text());
+    };
+    let count = ops::waiting(&workspace) as u64;
+    if count > 0 {
+        tell(WorkspaceEvent::ChangesWaiting { count });
     }
     let files = workspace.files_changed_on_disk().await;
     if !files.is_empty() {
-        let event = push(Channel::Workspace, "disk_changed", json!({"files": files}));
-        outgoing.push_event(Channel::Workspace, event.to_string());
+        tell(WorkspaceEvent::DiskChanged { files });
     }
 }
 
@@ -114,65 +116,75 @@ fn admit(
     session: &Session,
     open: &RefCell<BTreeSet<String>>,
     text: &str,
-) -> Result<Request, String> {
-    let refuse = |id: Option<&str>, error: &ErrorBody| failure(id, Some(&session.id), error).to_string();
-    let request = Request::parse(text).map_err(|bad| refuse(bad.id.as_deref(), &bad.error))?;
+) -> Result<Call, String> {
+    let refuse =
+        |id: Option<&str>, error: ErrorBody| ops::text_of(&Head::failure(id, Some(&session.id), error));
+    let call = Call::parse(text).map_err(|bad| refuse(bad.id.as_deref(), bad.error))?;
     if workspace.is_stopping() {
-        let error = ErrorBody::new("shutting_down", "the workspace is stopping");
-        return Err(refuse(Some(&request.id), &error));
+        let error = ErrorBody::new(ErrorKind::ShuttingDown, "the workspace is stopping");
+        return Err(refuse(Some(&call.id), error));
     }
     let mut open = open.borrow_mut();
     if open.len() >= limits::OPEN_REQUESTS {
-        let error = ErrorBody::new("busy", format!("{} requests are open", limits::OPEN_REQUESTS))
-            .hint("wait for answers before sending more");
-        return Err(refuse(Some(&request.id), &error));
+        let error = ErrorBody::new(
+            ErrorKind::Busy,
+            format!("{} requests are open", limits::OPEN_REQUESTS),
+        )
+        .hint("wait for answers before sending more");
+        return Err(refuse(Some(&call.id), error));
     }
-    if !open.insert(request.id.clone()) {
-        let error = ErrorBody::new("duplicate_id", format!("request '{}' is still open", request.id));
-        return Err(refuse(Some(&request.id), &error));
+    if !open.insert(call.id.clone()) {
+        let error = ErrorBody::new(
+            ErrorKind::DuplicateId,
+            format!("request '{}' is still open", call.id),
+        );
+        return Err(refuse(Some(&call.id), error));
     }
-    Ok(request)
+    Ok(call)
 }
 
 async fn answer(
     workspace: Rc<Workspace>,
     caller: Caller,
-    request: Request,
+    call: Call,
     sink: Sink,
     outgoing: crate::gate::Outgoing,
     (open, reading): (Rc<RefCell<BTreeSet<String>>>, Rc<Mutex<()>>),
 ) {
     // The one the request was about.
-    let session = request.session.clone();
+    let session = call.session.clone();
     let session = session.unwrap_or_else(|| caller.session.id.clone());
-    let (outcome, rest) = if request.op.is_question() {
+    let (outcome, rest) = if call.op.is_question() {
         tokio::select! {
-            outcome = question(&workspace, &caller, &request, &sink, &reading) => (outcome, None),
+            outcome = question(&workspace, &caller, &call, &sink, &reading) => (outcome, None),
             // Work for a client that left ends with the future.
             () = outgoing.closed() => return,
         }
     } else {
-        change(&workspace, &caller, &request, &sink).await
+        change(&workspace, &caller, &call, &sink).await
     };
-    let is_closing = request.op == beamtalk_wire::Op::Close && outcome.is_ok();
-    let message = match outcome {
-        Ok(answer) => beamtalk_wire::answer(&request.id, Some(&session), answer.fields, &answer.flags),
-        Err(error) => failure(Some(&request.id), Some(&session), &error),
+    let is_closing = call.op == Op::Close && outcome.is_ok();
+    let mut text = match outcome {
+        Ok(reply) => {
+            // `clone` answers the session it made.
+            let session = Some(session.as_str()).filter(|_| call.op != Op::Clone);
+            reply.text(&call.id, session)
+        }
+        Err(error) => ops::text_of(&Head::failure(Some(&call.id), Some(&session), error)),
     };
     match rest {
-        None => drop(open.borrow_mut().remove(&request.id)),
+        None => drop(open.borrow_mut().remove(&call.id)),
         // It keeps its place among the open requests for as long as it goes on.
         Some(rest) => {
-            let id = request.id.clone();
+            let id = call.id.clone();
             tokio::task::spawn_local(async move {
                 drop(rest.await);
                 open.borrow_mut().remove(&id);
             });
         }
     }
-    let mut text = message.to_string();
     if text.len() > limits::OUTBOUND_FRAME {
-        text = cut(&request, &session, message);
+        text = cut(&call.id, &session, &text);
     }
     // A client that left does not need its answer.
     let _ = outgoing.send(text).await;
@@ -182,31 +194,29 @@ async fn answer(
 }
 
 /// What is still being done after the answer to it was sent.
-type Rest = tokio::task::JoinHandle<Result<ops::Answer, ErrorBody>>;
+type Rest = tokio::task::JoinHandle<Result<ops::Reply, ErrorBody>>;
 
 /// Something is done. Who does not want to wait for its end is told so; it is not stopped halfway, and the trail tells
 /// how it ended.
 async fn change(
     workspace: &Rc<Workspace>,
     caller: &Caller,
-    request: &Request,
+    call: &Call,
     sink: &Sink,
-) -> (Result<ops::Answer, ErrorBody>, Option<Rest>) {
-    let deadline = match Deadline::of_change(request) {
-        Ok(Some(deadline)) => deadline,
-        Ok(None) => return (ops::perform(workspace, caller, request, sink).await, None),
-        Err(error) => return (Err(error), None),
+) -> (Result<ops::Reply, ErrorBody>, Option<Rest>) {
+    let Some(deadline) = Deadline::of_change(call) else {
+        return (ops::perform(workspace, caller, call, sink).await, None);
     };
     let (workspace, caller, sink) = (workspace.clone(), caller.clone(), sink.clone());
-    let asked = request.clone();
+    let asked = call.clone();
     let mut work =
         tokio::task::spawn_local(async move { ops::perform(&workspace, &caller, &asked, &sink).await });
-    let name = request.op.name();
+    let name = call.op.name();
     match deadline.within(&mut work).await {
         Some(Ok(outcome)) => (outcome, None),
         Some(Err(_)) => {
             let message = format!("'{name}' ended without an answer");
-            (Err(ErrorBody::new("internal_error", message)), None)
+            (Err(ErrorBody::new(ErrorKind::InternalError, message)), None)
         }
         None => {
             let error = deadline.error(&format!("'{name}' was not done"));
@@ -220,24 +230,24 @@ async fn change(
 async fn question(
     workspace: &Rc<Workspace>,
     caller: &Caller,
-    request: &Request,
+    call: &Call,
     sink: &Sink,
     reading: &Mutex<()>,
-) -> Result<ops::Answer, ErrorBody> {
+) -> Result<ops::Reply, ErrorBody> {
     let work = async {
         let _turn = reading.lock().await;
         let _place = match caller.role {
             Role::Observer => workspace.observing.acquire().await.ok(),
             Role::Owner => None,
         };
-        ops::perform(workspace, caller, request, sink).await
+        ops::perform(workspace, caller, call, sink).await
     };
-    let deadline = Deadline::of(request)?;
+    let deadline = Deadline::of(call);
     match tokio::time::timeout(limits::READ_TIME, deadline.within(work)).await {
         Ok(Some(outcome)) => outcome,
-        Ok(None) => Err(deadline.error(&format!("'{}' was not answered", request.op.name()))),
+        Ok(None) => Err(deadline.error(&format!("'{}' was not answered", call.op.name()))),
         Err(_) => Err(ErrorBody::new(
-            "read_limit",
+            ErrorKind::ReadLimit,
             format!("the question took more than {} s", limits::READ_TIME.as_secs()),
         )
         .hint("ask for less at a time")
@@ -246,13 +256,10 @@ async fn question(
 }
 
 /// An answer that is too long keeps its short fields and says so.
-fn cut(request: &Request, session: &str, message: serde_json::Value) -> String {
-    let serde_json::Value::Object(fields) = message else {
-        return String::new();
-    };
-    let kept = fields
-        .into_iter()
-        .filter(|(key, value)| key != "status" && value.to_string().len() <= limits::EVAL_TEXT)
-        .collect();
-    beamtalk_wire::answer(&request.id, Some(session), kept, &["truncated"]).to_string()
+fn cut(id: &str, session: &str, text: &str) -> String {
+    let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    fields.retain(|key, value| key != "status" && value.to_string().len() <= limits::EVAL_TEXT);
+    let head = Head::done(id, Some(session), &[Flag::Truncated], Vec::new());
+    fields.extend(beamtalk_wire::object(&head));
+    Value::Object(fields).to_string()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beamtalk_storage::{RunDirectory, StorageError};
-use beamtalk_wire::{Channel, ClientKind, ErrorBody, PROTOCOL, Role};
+use beamtalk_wire::{ClientKind, ErrorBody, ErrorKind, PROTOCOL, Role, WorkspaceEvent};
 use serde_json::{Map, Value, json};
 
 use crate::audit::{Audit, Event, Who};
@@ -39,8 +39,12 @@ async fn answer(workspace: Rc<Workspace>, call: ControlCall) {
 async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result<Value, ErrorBody> {
     let text = |field: &str| request[field].as_str();
     let need = |field: &str| {
-        text(field)
-            .ok_or_else(|| ErrorBody::new("missing_parameter", format!("the field '{field}' is missing")))
+        text(field).ok_or_else(|| {
+            ErrorBody::new(
+                ErrorKind::MissingParameter,
+                format!("the field '{field}' is missing"),
+            )
+        })
     };
     let who = || Who {
         peer: Some(format!("unix:uid={uid}")),
@@ -95,7 +99,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
                 .map_err(|error| storage(&error))?;
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
-            workspace.publish(Channel::Workspace, "rotated", &json!({}));
+            workspace.publish(&beamtalk_wire::Event::Workspace(WorkspaceEvent::Rotated {}));
             let connections = if keep {
                 Connections::Keep
             } else {
@@ -112,7 +116,12 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             let role = match text("role") {
                 None | Some("owner") => Role::Owner,
                 Some("observer") => Role::Observer,
-                Some(_) => return Err(ErrorBody::new("invalid_parameter", "'role' is owner or observer")),
+                Some(_) => {
+                    return Err(ErrorBody::new(
+                        ErrorKind::InvalidParameter,
+                        "'role' is owner or observer",
+                    ));
+                }
             };
             let lifetime = text("expires").map(parse_span).transpose().map_err(invalid)?;
             let gate = workspace.gate.borrow();
@@ -158,7 +167,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         other => {
             let shown: String = other.chars().take(64).collect();
             Err(ErrorBody::new(
-                "unknown_op",
+                ErrorKind::UnknownOp,
                 format!("the control socket has no op '{shown}'"),
             ))
         }
@@ -181,31 +190,26 @@ fn remove_login_pages_after(workspace: &Rc<Workspace>, lifetime: Duration) {
 }
 
 fn stopping() -> ErrorBody {
-    ErrorBody::new("shutting_down", "the workspace is stopping")
+    ErrorBody::new(ErrorKind::ShuttingDown, "the workspace is stopping")
 }
 
 fn internal(cause: impl std::fmt::Display) -> ErrorBody {
-    ErrorBody::new("internal_error", cause.to_string())
+    ErrorBody::new(ErrorKind::InternalError, cause.to_string())
 }
 
 fn storage(error: &StorageError) -> ErrorBody {
-    let mut body = ErrorBody::new("write_failed", error.to_string());
+    let mut body = ErrorBody::new(ErrorKind::WriteFailed, error.to_string());
     body.hint = error.repair();
     body
 }
 
 fn invalid(cause: impl std::fmt::Display) -> ErrorBody {
-    ErrorBody::new("invalid_parameter", cause.to_string())
+    ErrorBody::new(ErrorKind::InvalidParameter, cause.to_string())
 }
 
 /// Everything `workspace status --json` prints.
 async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
-    let mut fields = workspace.health();
-    if let Ok(node) = crate::ops::numbers(workspace).await {
-        for (key, value) in node {
-            fields.entry(key).or_insert(value);
-        }
-    }
+    let mut fields = beamtalk_wire::object(&crate::ops::health(workspace).await);
     let info = workspace.info.borrow();
     let options = &workspace.options;
     let more = json!({
@@ -239,7 +243,7 @@ async fn status(workspace: &Rc<Workspace>) -> Map<String, Value> {
 async fn compile(workspace: &Rc<Workspace>, request: &Value) -> Result<Value, ErrorBody> {
     let bad = || {
         ErrorBody::new(
-            "invalid_parameter",
+            ErrorKind::InvalidParameter,
             "'files' is a list of {path, text, package, module}",
         )
     };

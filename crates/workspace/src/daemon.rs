@@ -19,7 +19,7 @@ use beamtalk_storage::{
     StateDirectory, StorageError, WorkspaceDirectory, WorkspaceId, WorkspaceLock, process_start_time,
     read_secret_file,
 };
-use beamtalk_wire::{ErrorBody, PROTOCOL};
+use beamtalk_wire::{ErrorBody, ErrorKind, PROTOCOL};
 use log::DaemonLog;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl StartError {
             Self::Taken => (3, "taken"),
             Self::Node(_) => (5, "erlang"),
             Self::Cluster(_) => (5, "cluster"),
-            Self::Failed(error) if error.kind == "node_down" => (5, "node_down"),
+            Self::Failed(error) if error.kind == ErrorKind::NodeDown => (5, "node_down"),
             Self::Gate(_) | Self::Exposure(_) => (2, "refused"),
             Self::Failed(_) | Self::Io(_) => (70, "internal_error"),
         }
@@ -394,7 +394,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     let booted = node::keep(workspace.clone(), messages);
     booted.await.map_err(|reason| {
         StartError::Failed(
-            ErrorBody::new("node_down", format!("the node did not start: {reason}"))
+            ErrorBody::new(ErrorKind::NodeDown, format!("the node did not start: {reason}"))
                 .hint("beamtalk workspace logs shows what it said"),
         )
     })?;

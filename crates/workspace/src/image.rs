@@ -12,7 +12,7 @@ use beamtalk_node::{
     Runtime, print_forms,
 };
 use beamtalk_storage::RotatingLog;
-use beamtalk_wire::ErrorBody;
+use beamtalk_wire::{ErrorBody, ErrorKind, Operation};
 use rustix::pipe::PipeFlags;
 use serde_json::{Map, Value};
 use tokio::io::AsyncReadExt;
@@ -97,7 +97,8 @@ impl Image {
 
     /// Start the node; it boots while the caller goes on.
     pub(crate) fn start(&self) -> Result<Messages<NodeMessage>, ErrorBody> {
-        let failed = |cause: String| ErrorBody::new("node_down", format!("the node did not start: {cause}"));
+        let failed =
+            |cause: String| ErrorBody::new(ErrorKind::NodeDown, format!("the node did not start: {cause}"));
         let log = self.log_pipe().map_err(|cause| failed(cause.to_string()))?;
         let options = NodeOptions {
             directory: self.setup.directory.clone(),
@@ -210,15 +211,19 @@ impl Image {
     pub(crate) fn down(&self) -> ErrorBody {
         match self.phase.get() {
             Phase::Starting | Phase::Down => {
-                ErrorBody::new("node_starting", "the node is being started").hint("try again in a moment")
+                ErrorBody::new(ErrorKind::NodeStarting, "the node is being started")
+                    .hint("try again in a moment")
             }
             Phase::Up => ErrorBody::new(
-                "node_down",
+                ErrorKind::NodeDown,
                 "the node ended before it answered; it is being restarted",
             )
             .hint("bindings and actors are gone; classes are loaded again from their files"),
-            Phase::Failed => ErrorBody::new("node_down", "the node ended too often and is not restarted")
-                .hint("read the reason with: beamtalk workspace logs; then: beamtalk workspace restart"),
+            Phase::Failed => ErrorBody::new(
+                ErrorKind::NodeDown,
+                "the node ended too often and is not restarted",
+            )
+            .hint("read the reason with: beamtalk workspace logs; then: beamtalk workspace restart"),
         }
     }
 
@@ -255,6 +260,12 @@ impl Image {
         }
     }
 
+    /// Ask the node for an operation that it performs as clients know it.
+    pub(crate) async fn ask<O: Operation>(&self, session: &str, request: &O) -> Result<O::Answer, ErrorBody> {
+        let arguments = terms::of(request)?;
+        terms::typed(self.call(session, O::OP.name(), arguments).await?)
+    }
+
     /// The same, for what the node answers at once or not at all.
     pub(crate) async fn call_within(
         &self,
@@ -265,9 +276,9 @@ impl Image {
     ) -> Result<Map<String, Value>, ErrorBody> {
         match tokio::time::timeout(limit, self.call(session, op, arguments)).await {
             Ok(answer) => answer,
-            Err(_) => {
-                Err(ErrorBody::new("timeout", "the node did not answer in time").detail("limit", "time"))
-            }
+            Err(_) => Err(
+                ErrorBody::new(ErrorKind::Timeout, "the node did not answer in time").detail("limit", "time"),
+            ),
         }
     }
 
@@ -289,9 +300,9 @@ impl Image {
             let limit = match &cause {
                 PrintError::Time(_) => "time",
                 PrintError::Memory(_) => "memory",
-                PrintError::Node(_) => return ErrorBody::new("internal_error", cause.to_string()),
+                PrintError::Node(_) => return ErrorBody::new(ErrorKind::InternalError, cause.to_string()),
             };
-            ErrorBody::new("compiler_limit", cause.to_string())
+            ErrorBody::new(ErrorKind::CompilerLimit, cause.to_string())
                 .hint("ask for one class or method at a time")
                 .detail("limit", limit)
         })
@@ -305,7 +316,7 @@ impl Image {
     /// A request was open when the node ended.
     pub(crate) fn gone() -> ErrorBody {
         ErrorBody::new(
-            "node_down",
+            ErrorKind::NodeDown,
             "the node ended before it answered; it is being restarted",
         )
         .hint("bindings and actors are gone; classes are loaded again from their files")
@@ -348,11 +359,11 @@ mod tests {
             "stack": [{"class": "Lamp", "selector": "toggle", "line": 9}]}),
         ));
         assert_eq!(
-            (whole.kind.as_str(), whole.stack.len(), whole.hint),
+            (whole.kind.name(), whole.stack.len(), whole.hint),
             ("type_error", 1, None)
         );
         let odd = error_body(object(json!({"kind": "type_error", "message": "no", "stack": 7})));
-        assert_eq!((odd.kind.as_str(), odd.message.as_str()), ("type_error", "no"));
-        assert_eq!(error_body(Map::new()).kind, "internal_error");
+        assert_eq!((odd.kind.name(), odd.message.as_str()), ("type_error", "no"));
+        assert_eq!(error_body(Map::new()).kind, ErrorKind::InternalError);
     }
 }

@@ -2,37 +2,66 @@
 //!
 //! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
 
+mod autoflush;
 mod changes;
 mod check;
+mod clear;
+mod clone;
+mod complete;
 mod deadline;
 mod describe;
-mod edit;
-mod evaluate;
-mod language;
+mod diagnostics;
+mod docs;
+mod entries;
+mod eval;
+mod health;
+mod hover;
+mod interrupt;
 mod load;
+mod load_file;
+mod load_project;
+mod load_source;
+mod load_tests;
 mod native;
+mod precheck_method;
+mod put;
+mod recheck_image;
+mod reload;
+mod remove_class;
+mod remove_method;
+mod reply;
 mod restore;
-mod sessions;
-mod watch;
+mod run_entry;
+mod save_class;
+mod save_method;
+mod show_codegen;
+mod stdin;
+mod subscribe;
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use beamtalk_wire::{ErrorBody, Op, Request, Role};
+use beamtalk_wire::answers::{Nothing, SessionsAnswer, Warning};
+use beamtalk_wire::requests::Scope;
+use beamtalk_wire::{Call, ErrorBody, ErrorKind, Flag, Head, Op, Request, Role};
+use serde_json::Value;
 
+pub(crate) use autoflush::autoflush;
 pub(crate) use deadline::Deadline;
-pub(crate) use describe::numbers;
-pub(crate) use edit::{compile_evaluation, of_image};
-pub(crate) use load::{load_image, load_project};
+pub(crate) use health::{health, numbers};
+pub(crate) use load_project::{load_image, load_project};
+pub(crate) use precheck_method::compile_evaluation;
+pub(crate) use reply::{Reply, text_of};
 pub(crate) use restore::{after_node_exit, reinstall, tell_waiting, waiting};
-use serde_json::{Map, Value};
 
 use crate::audit::Event;
+use crate::changes::Intent;
 use crate::gate::Outgoing;
 use crate::image::Phase;
 use crate::sessions::{ConnectionId, Session};
 use crate::terms;
 use crate::workspace::Workspace;
+use reply::Passed;
 
 /// On whose behalf something is done.
 #[derive(Clone)]
@@ -57,53 +86,22 @@ pub(crate) enum Sink {
 impl Sink {
     /// Waits while the client's queue is full. What nobody wants to read is dropped.
     pub(crate) async fn output(&self, text: &str) {
-        if let Self::Client {
-            outgoing,
-            id,
-            session,
-        } = self
-        {
-            let _ = outgoing
-                .send(beamtalk_wire::output(id, session, text).to_string())
-                .await;
-        }
+        self.send(|id, session| Head::output(id, session, text)).await;
     }
 
     pub(crate) async fn needs_input(&self, prompt: &str) {
+        self.send(|id, session| Head::needs_input(id, session, prompt))
+            .await;
+    }
+
+    async fn send(&self, message: impl FnOnce(&str, &str) -> Head) {
         if let Self::Client {
             outgoing,
             id,
             session,
         } = self
         {
-            let message = beamtalk_wire::needs_input(id, session, prompt);
-            let _ = outgoing.send(message.to_string()).await;
-        }
-    }
-}
-
-/// What an operation answers.
-#[derive(Debug, Default)]
-pub(crate) struct Answer {
-    pub fields: Map<String, Value>,
-    pub flags: Vec<&'static str>,
-}
-
-impl From<Map<String, Value>> for Answer {
-    fn from(fields: Map<String, Value>) -> Self {
-        Self {
-            fields,
-            flags: Vec::new(),
-        }
-    }
-}
-
-/// For answers written as `json!({…})`.
-impl From<Value> for Answer {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Object(fields) => fields.into(),
-            _ => Self::default(),
+            let _ = outgoing.send(text_of(&message(id, session))).await;
         }
     }
 }
@@ -112,10 +110,10 @@ impl From<Value> for Answer {
 pub(crate) async fn perform(
     workspace: &Rc<Workspace>,
     caller: &Caller,
-    request: &Request,
+    call: &Call,
     sink: &Sink,
-) -> Result<Answer, ErrorBody> {
-    if !caller.role.may(request.op.access()) {
+) -> Result<Reply, ErrorBody> {
+    if !caller.role.may(call.op.access()) {
         let refusal = Event::AuthFail {
             reason: "role".to_owned(),
             bytes: 0,
@@ -123,40 +121,23 @@ pub(crate) async fn perform(
         };
         workspace.record(caller, refusal, None);
         return Err(ErrorBody::new(
-            "forbidden",
-            format!("an observer may not use '{}'", request.op.name()),
+            ErrorKind::Forbidden,
+            format!("an observer may not use '{}'", call.op.name()),
         ));
     }
-    session_of(workspace, caller, request)?;
+    let session = session_of(workspace, caller, call)?;
+    let request = call.request.as_ref().map_err(Clone::clone)?;
     let begin = workspace.begin(caller, request)?;
     let started = Instant::now();
-    let mut answer = dispatch(workspace, caller, request, sink).await;
-    if let Ok(answer) = &mut answer {
-        edit::tell_warnings(&mut answer.fields);
-    }
-    let is_recorded = workspace.record_operation(caller, request, &answer, started, begin);
+    let mut reply = dispatch(workspace, caller, &session, call, request, sink).await;
+    let is_recorded = workspace.record_operation(caller, request, &reply, started, begin);
     // It was done: saying otherwise would be worse than a trail that tells only that it began.
-    if let (Some(begin), false, Ok(answer)) = (begin, is_recorded, &mut answer) {
-        warn(
-            answer,
-            &format!(
-                "this was done, but its outcome could not be recorded; record {begin} says that it began"
-            ),
-        );
+    if let (Some(begin), false, Ok(reply)) = (begin, is_recorded, &mut reply) {
+        reply.warnings.push(Warning::said(format!(
+            "this was done, but its outcome could not be recorded; record {begin} says that it began"
+        )));
     }
-    answer
-}
-
-fn warn(answer: &mut Answer, message: &str) {
-    let warning = serde_json::json!({"severity": "warning", "message": message});
-    match answer.fields.get_mut("warnings") {
-        Some(Value::Array(warnings)) => warnings.push(warning),
-        _ => drop(
-            answer
-                .fields
-                .insert("warnings".to_owned(), Value::Array(vec![warning])),
-        ),
-    }
+    reply
 }
 
 /// Whether an operation decides what becomes of pending changes. While the node is on its way they are neither in the
@@ -179,132 +160,157 @@ fn decides_about_changes(op: Op) -> bool {
 async fn dispatch(
     workspace: &Rc<Workspace>,
     caller: &Caller,
+    session: &Rc<Session>,
+    call: &Call,
     request: &Request,
     sink: &Sink,
-) -> Result<Answer, ErrorBody> {
-    if decides_about_changes(request.op) && matches!(workspace.image.phase(), Phase::Starting | Phase::Down) {
+) -> Result<Reply, ErrorBody> {
+    if decides_about_changes(call.op) && matches!(workspace.image.phase(), Phase::Starting | Phase::Down) {
         return Err(workspace.image.down());
     }
-    match request.op {
-        Op::Eval => evaluate::eval(workspace, caller, request, sink).await,
-        Op::Stdin => evaluate::stdin(workspace, caller, request).await,
-        Op::Interrupt => evaluate::interrupt(workspace, caller, request).await,
-        Op::RunEntry => evaluate::run_entry(workspace, caller, request, sink).await,
-        Op::Complete => language::complete(workspace, caller, request).await,
-        Op::Hover => language::hover(workspace, caller, request).await,
-        Op::Diagnostics => language::diagnostics(workspace, caller, request).await,
-        Op::ShowCodegen => language::show_codegen(workspace, caller, request).await,
-        Op::LoadFile => load::file(workspace, request).await,
-        Op::LoadSource => load::source(workspace, caller, request).await,
-        Op::LoadProject => load::project(workspace, request).await,
-        Op::LoadTests => load::tests(workspace).await,
-        Op::Reload => load::reload(workspace, request).await,
-        Op::Unload => load::unload(workspace, caller, request).await,
-        Op::Sessions => Ok(serde_json::json!({"sessions": workspace.sessions.describe()}).into()),
-        Op::Bindings => sessions::bindings(workspace, caller, request).await,
-        Op::Clear => sessions::clear(workspace, caller).await,
-        Op::Clone => sessions::clone(workspace, caller).await,
-        Op::Close => sessions::close(workspace, caller).await,
-        Op::SaveMethod | Op::TryMethod => edit::method(workspace, caller, request).await,
-        Op::SaveClass => edit::class(workspace, caller, request).await,
-        Op::RemoveMethod => edit::remove_method(workspace, caller, request).await,
-        Op::RemoveClass => edit::remove_class(workspace, caller, request).await,
-        Op::PrecheckMethod => edit::precheck(workspace, caller, request).await,
-        Op::Changes => {
-            let mut answer = changes::changes(workspace, request)?;
-            restore::mark_failures(workspace, &mut answer);
-            if request.flag("disk")? {
-                let files = workspace.files_changed_on_disk().await;
-                answer.fields.insert("disk_changed".to_owned(), files.into());
-            }
-            Ok(answer)
+    let deadline = Deadline::of(call);
+    let reply = match request {
+        Request::Eval(eval) => {
+            let evaluated = eval::eval(workspace, caller, &call.id, eval, &deadline, sink).await?;
+            evaluated.into()
         }
-        Op::Dirty => changes::dirty(workspace),
-        Op::Diff => changes::diff(workspace, request),
-        Op::Revert => changes::revert(workspace, request).await,
-        Op::Take => changes::take(workspace, request).await,
-        Op::Settle => changes::settle(workspace, request).await,
-        Op::Discard => changes::discard(workspace, request).await,
-        Op::Restore => restore::restore(workspace, request).await,
-        Op::ChangeSides => changes::sides(workspace, request),
-        Op::ClearChanges => changes::clear(workspace),
-        Op::Flush => changes::flush(workspace, caller, request),
-        Op::RecheckImage => check::recheck(workspace).await,
-        Op::ReloadFindings => Ok(check::findings(workspace)),
-        Op::Subscribe => watch::subscribe(workspace, caller, request),
-        Op::Unsubscribe => watch::unsubscribe(workspace, caller, request),
-        Op::Describe => Ok(describe::describe(workspace)),
-        Op::Health => describe::health(workspace).await,
-        Op::Shutdown => {
-            workspace.stop(request.flag("force")?, "shutdown");
-            Ok(Answer::default())
+        Request::RunEntry(entry) => {
+            let evaluated = run_entry::run_entry(workspace, caller, &call.id, entry, &deadline, sink).await?;
+            evaluated.into()
         }
-        Op::SupervisionTree => {
-            if caller.role == Role::Observer && request.optional_text("scope")? == Some("system") {
+        Request::Stdin(stdin) => Reply::new(stdin::stdin(workspace, caller, stdin).await?),
+        Request::Interrupt(stop) => Reply::new(interrupt::interrupt(workspace, session, stop).await?),
+        Request::Complete(at) => Reply::new(complete::complete(workspace, caller, session, at).await?),
+        Request::Hover(at) => Reply::new(hover::hover(workspace, session, at).await?),
+        Request::Docs(docs) => Reply::new(docs::docs(workspace, session, docs).await?),
+        Request::Diagnostics(text) => Reply::new(diagnostics::diagnostics(workspace, caller, text).await?),
+        Request::ShowCodegen(of) => Reply::new(show_codegen::show_codegen(workspace, caller, of).await?),
+        Request::LoadFile(file) => Reply::new(load_file::load_file(workspace, file).await?),
+        Request::LoadSource(source) => Reply::new(load_source::load_source(workspace, caller, source).await?),
+        Request::LoadProject(project) => Reply::new(load_project::load(workspace, project).await?),
+        Request::LoadTests(_) => Reply::new(load_tests::load_tests(workspace).await?),
+        Request::Reload(reload) => Reply::new(reload::reload(workspace, reload).await?),
+        Request::Unload(unload) => {
+            let reply = in_node(workspace, session, request).await?;
+            workspace.forget_class(&unload.class);
+            reply
+        }
+        Request::Sessions(_) => Reply::new(SessionsAnswer {
+            sessions: workspace.sessions.describe(),
+        }),
+        Request::Clear(_) => Reply::new(clear::clear(workspace, caller).await?),
+        Request::Clone(_) => Reply::new(clone::clone(workspace, caller).await?),
+        Request::Close(_) => {
+            // Its connection is closed after the answer.
+            workspace.end_session(&caller.session).await;
+            Reply::new(Nothing {})
+        }
+        Request::SaveMethod(save) => {
+            let base = save.base_sha256.as_deref();
+            let saved = save_method::save_method(workspace, caller, save.into(), base, Intent::Durable);
+            Reply::new(saved.await?)
+        }
+        Request::TryMethod(tried) => {
+            let base = tried.base_sha256.as_deref();
+            let saved = save_method::save_method(workspace, caller, tried.into(), base, Intent::Ephemeral);
+            Reply::new(saved.await?)
+        }
+        Request::SaveClass(class) => Reply::new(save_class::save_class(workspace, caller, class).await?),
+        Request::RemoveMethod(gone) => {
+            Reply::new(remove_method::remove_method(workspace, caller, gone).await?)
+        }
+        Request::RemoveClass(gone) => Reply::new(remove_class::remove_class(workspace, caller, gone).await?),
+        Request::PrecheckMethod(method) => {
+            Reply::new(precheck_method::precheck_method(workspace, caller, method).await?)
+        }
+        Request::Changes(changes) => Reply::new(changes::changes(workspace, changes).await?),
+        Request::Dirty(_) => Reply::new(changes::dirty(workspace)?),
+        Request::Diff(diff) => Reply::new(changes::diff(workspace, diff)?),
+        Request::Revert(revert) => Reply::new(changes::revert(workspace, revert).await?),
+        Request::Take(take) => Reply::new(changes::take(workspace, take).await?),
+        Request::Settle(settle) => Reply::new(changes::settle(workspace, settle).await?),
+        Request::Discard(discard) => Reply::new(changes::discard(workspace, discard).await?),
+        Request::Restore(restore) => Reply::new(restore::restore(workspace, restore).await?),
+        Request::ChangeSides(of) => Reply::new(changes::change_sides(workspace, of)?),
+        Request::ClearChanges(_) => Reply::new(changes::clear(workspace)?),
+        Request::Flush(flush) => Reply::new(changes::flush(workspace, caller, flush)?),
+        Request::RecheckImage(_) => Reply::new(recheck_image::recheck_image(workspace).await?),
+        Request::ReloadFindings(_) => Reply::new(recheck_image::reload_findings(workspace)),
+        Request::Subscribe(to) => Reply::new(subscribe::subscribe(workspace, caller, to)?),
+        Request::Unsubscribe(from) => Reply::new(subscribe::unsubscribe(workspace, caller, from)?),
+        Request::Describe(_) => Reply::new(describe::describe(workspace)),
+        Request::Health(_) => Reply::new(health(workspace).await),
+        Request::Shutdown(shutdown) => {
+            workspace.stop(shutdown.force == Some(true), "shutdown");
+            Reply::new(Nothing {})
+        }
+        Request::SupervisionTree(tree) => {
+            if caller.role == Role::Observer && tree.scope == Some(Scope::System) {
                 return Err(ErrorBody::new(
-                    "forbidden",
+                    ErrorKind::Forbidden,
                     "observers do not see the system's own processes",
                 ));
             }
-            in_node(workspace, caller, request).await
+            in_node(workspace, session, request).await?
         }
-        Op::Test | Op::TestAll => {
+        Request::Test(_) | Request::TestAll(_) => {
             // What is not waited for any more is stopped in the node.
-            let deadline = Deadline::of(request)?;
-            let run = deadline.within(in_node(workspace, caller, request)).await;
+            let run = deadline.within(pass(workspace, session, request)).await;
             let mut answer = run.unwrap_or_else(|| Err(deadline.error("the tests did not end")))?;
-            let failed = answer.fields.remove("failed") == Some(Value::Bool(true));
-            if failed {
-                answer.flags.push("test-error");
-            }
-            Ok(answer)
+            let is_failed = answer.0.remove("failed") == Some(Value::Bool(true));
+            let mut reply = Reply::new(answer);
+            reply.flags.extend(is_failed.then_some(Flag::TestError));
+            reply
         }
-        Op::Docs => language::docs(workspace, caller, request).await,
-        Op::Info
-        | Op::ErlangComplete
-        | Op::Modules
-        | Op::ListClasses
-        | Op::Methods
-        | Op::BrowseClasses
-        | Op::BrowseProtocols
-        | Op::BrowseMethodSource
-        | Op::BrowseClassDefinition
-        | Op::BrowseNativeSource
-        | Op::NavQuery
-        | Op::NavSymbols
-        | Op::Actors
-        | Op::Inspect
-        | Op::PidStats
-        | Op::Kill
-        | Op::ListTests
-        | Op::EnableTracing
-        | Op::DisableTracing
-        | Op::ClearTraces
-        | Op::GetTraces
-        | Op::ActorStats
-        | Op::ExportTraces
-        | Op::LogLevel => in_node(workspace, caller, request).await,
-    }
+        Request::Info(_)
+        | Request::ErlangComplete(_)
+        | Request::Modules(_)
+        | Request::Bindings(_)
+        | Request::ListClasses(_)
+        | Request::Methods(_)
+        | Request::BrowseClasses(_)
+        | Request::BrowseProtocols(_)
+        | Request::BrowseMethodSource(_)
+        | Request::BrowseClassDefinition(_)
+        | Request::BrowseNativeSource(_)
+        | Request::NavQuery(_)
+        | Request::NavSymbols(_)
+        | Request::Actors(_)
+        | Request::Inspect(_)
+        | Request::PidStats(_)
+        | Request::Kill(_)
+        | Request::ListTests(_)
+        | Request::EnableTracing(_)
+        | Request::DisableTracing(_)
+        | Request::ClearTraces(_)
+        | Request::GetTraces(_)
+        | Request::ActorStats(_)
+        | Request::ExportTraces(_)
+        | Request::LogLevel(_) => in_node(workspace, session, request).await?,
+    };
+    Ok(reply)
 }
 
 /// An operation the node performs by itself.
-async fn in_node(workspace: &Rc<Workspace>, caller: &Caller, request: &Request) -> Result<Answer, ErrorBody> {
-    let session = session_of(workspace, caller, request)?;
-    workspace.enter_node(&session).await?;
-    let answer = workspace
-        .image
-        .call(
-            &session.id,
-            request.op.name(),
-            terms::from_object(&request.fields),
-        )
-        .await?;
-    Ok(answer.into())
+async fn in_node(
+    workspace: &Rc<Workspace>,
+    session: &Session,
+    request: &Request,
+) -> Result<Reply, ErrorBody> {
+    Ok(Reply::new(pass(workspace, session, request).await?))
+}
+
+/// What the node answers, as it is: recorded conversations show that it fits the answer's type.
+async fn pass(workspace: &Rc<Workspace>, session: &Session, request: &Request) -> Result<Passed, ErrorBody> {
+    workspace.enter_node(session).await?;
+    let arguments = terms::of(request)?;
+    let answer = workspace.image.call(&session.id, request.op().name(), arguments);
+    Ok(Passed(answer.await?))
 }
 
 /// The session a request is about: the caller's, or another one for reading and interrupting.
-fn session_of(workspace: &Workspace, caller: &Caller, request: &Request) -> Result<Rc<Session>, ErrorBody> {
-    let Some(wanted) = &request.session else {
+fn session_of(workspace: &Workspace, caller: &Caller, call: &Call) -> Result<Rc<Session>, ErrorBody> {
+    let Some(wanted) = &call.session else {
         return Ok(caller.session.clone());
     };
     if *wanted == caller.session.id {
@@ -312,18 +318,21 @@ fn session_of(workspace: &Workspace, caller: &Caller, request: &Request) -> Resu
     }
     if caller.role == Role::Observer && !workspace.options.observers_see_bindings {
         return Err(
-            ErrorBody::new("forbidden", "observers see no session but their own")
+            ErrorBody::new(ErrorKind::Forbidden, "observers see no session but their own")
                 .hint("the owner allows it by starting the workspace with --observers-see-bindings"),
         );
     }
-    if request.op.access() != beamtalk_wire::Access::Read && request.op != Op::Interrupt {
+    if call.op.access() != beamtalk_wire::Access::Read && call.op != Op::Interrupt {
         return Err(ErrorBody::new(
-            "cross_session_mutation_unsupported",
-            format!("'{}' works on your own session only", request.op.name()),
+            ErrorKind::CrossSessionMutationUnsupported,
+            format!("'{}' works on your own session only", call.op.name()),
         ));
     }
-    workspace
-        .sessions
-        .find(wanted)
-        .ok_or_else(|| ErrorBody::new("session_not_found", format!("there is no session '{wanted}'")))
+    let missing = || {
+        ErrorBody::new(
+            ErrorKind::SessionNotFound,
+            format!("there is no session '{wanted}'"),
+        )
+    };
+    workspace.sessions.find(wanted).ok_or_else(missing)
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use beamtalk_process::{Spec, Stdin};
-use beamtalk_wire::ErrorBody;
+use beamtalk_wire::answers::{Diagnostic, Severity};
+use beamtalk_wire::{ErrorBody, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -39,7 +40,7 @@ pub struct ProjectImage {
     /// Files that were left out because of their errors.
     pub broken: Vec<PathBuf>,
     /// What the compiler found in them.
-    pub errors: Vec<Value>,
+    pub errors: Vec<Diagnostic>,
     /// Capabilities that the manifest switches off.
     pub disabled: Vec<String>,
 }
@@ -80,7 +81,7 @@ impl ProjectImage {
 /// A build that did not work: what the compiler found, and the last word.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BuildFailure {
-    pub diagnostics: Vec<Value>,
+    pub diagnostics: Vec<Diagnostic>,
     pub error: ErrorBody,
 }
 
@@ -92,7 +93,7 @@ pub(crate) async fn build(
 ) -> Result<Option<ProjectImage>, BuildFailure> {
     let failed = |message: String| BuildFailure {
         diagnostics: Vec::new(),
-        error: ErrorBody::new("load_failed", message),
+        error: ErrorBody::new(ErrorKind::LoadFailed, message),
     };
     if !root.join("beamtalk.toml").exists() {
         return Ok(None);
@@ -140,7 +141,7 @@ pub(crate) async fn build(
 fn read_outcome(text: &str) -> Result<ProjectImage, BuildFailure> {
     let mut failure = BuildFailure {
         diagnostics: Vec::new(),
-        error: ErrorBody::new("load_failed", ""),
+        error: ErrorBody::new(ErrorKind::LoadFailed, ""),
     };
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<Value>(line) else {
@@ -150,14 +151,19 @@ fn read_outcome(text: &str) -> Result<ProjectImage, BuildFailure> {
             let mut image: ProjectImage =
                 serde_json::from_value(image.clone()).map_err(|cause| BuildFailure {
                     diagnostics: Vec::new(),
-                    error: ErrorBody::new("internal_error", format!("the build's answer is broken: {cause}")),
+                    error: ErrorBody::new(
+                        ErrorKind::InternalError,
+                        format!("the build's answer is broken: {cause}"),
+                    ),
                 })?;
-            let is_error = |found: &Value| found["severity"] == "error";
+            let is_error = |found: &Diagnostic| found.severity == Severity::Error;
             image.errors = failure.diagnostics.into_iter().filter(is_error).collect();
             return Ok(image);
         }
         if value.get("code").is_some() {
-            failure.diagnostics.push(value);
+            failure
+                .diagnostics
+                .extend(serde_json::from_value::<Diagnostic>(value));
         } else if let Some(error) = value.get("error") {
             let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_owned);
             failure.error.message = text("message").unwrap_or_default();
@@ -173,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_last_object_is_the_image() {
-        let text = "{\"code\":\"W0101\",\"severity\":\"warning\"}\n{\"image\":{\"name\":\"orbit\",\"version\":\"0.3.0\"}}\n";
+        let text = "{\"code\":\"W0101\",\"severity\":\"warning\",\"message\":\"x\"}\n{\"image\":{\"name\":\"orbit\",\"version\":\"0.3.0\"}}\n";
         let image = read_outcome(text).expect("an image");
         assert_eq!(
             (image.name.as_deref(), image.version.as_str()),
@@ -209,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_failed_build_keeps_its_findings() {
-        let text = "noise\n{\"code\":\"E0101\",\"message\":\"x\"}\n{\"error\":{\"kind\":\"compile_error\",\"message\":\"1 error found\",\"hint\":null},\"exit\":1}\n";
+        let text = "noise\n{\"code\":\"E0101\",\"severity\":\"error\",\"message\":\"x\"}\n{\"error\":{\"kind\":\"compile_error\",\"message\":\"1 error found\",\"hint\":null},\"exit\":1}\n";
         let failure = read_outcome(text).expect_err("failed");
         assert_eq!(
             (failure.diagnostics.len(), failure.error.message.as_str()),

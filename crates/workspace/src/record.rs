@@ -1,23 +1,95 @@
-//! The audit records of operations, as data.
+//! The audit records of operations: what the audit sees of a request and of its answer.
 
 use std::time::Duration;
 
-use beamtalk_wire::{ErrorBody, Op, Request};
+use beamtalk_wire::answers::{
+    DecideAnswer, EntryAnswer, FlushAnswer, LoadAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer,
+    SourceAnswer,
+};
+use beamtalk_wire::{Entry, ErrorBody, ErrorKind, Flag, Op, Request, Side};
 use serde_json::Value;
 
 use crate::audit::{Audit, Event, Outcome};
-use crate::ops::Answer;
+use crate::ops::Reply;
+
+/// What an answer says was touched.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    pub(crate) classes: Vec<String>,
+    pub(crate) files: Vec<String>,
+    pub(crate) method: Option<(String, String, Side)>,
+}
+
+impl Touched {
+    fn classes(classes: &[String]) -> Self {
+        Self {
+            classes: classes.to_vec(),
+            ..Self::default()
+        }
+    }
+}
+
+/// An answer, as far as the audit is concerned.
+pub(crate) trait Touches {
+    fn touched(&self) -> Touched {
+        Touched::default()
+    }
+}
+
+macro_rules! touches_classes {
+    ($($answer:ident),*) => {
+        $(impl Touches for $answer {
+            fn touched(&self) -> Touched {
+                Touched::classes(&self.classes)
+            }
+        })*
+    };
+}
+
+touches_classes!(
+    LoadAnswer,
+    SourceAnswer,
+    ReloadAnswer,
+    SaveClassAnswer,
+    DecideAnswer
+);
+
+impl Touches for RestoreAnswer {
+    fn touched(&self) -> Touched {
+        let mut classes: Vec<String> = self.entries.iter().map(|entry| entry.class.clone()).collect();
+        classes.dedup();
+        Touched::classes(&classes)
+    }
+}
+
+impl Touches for FlushAnswer {
+    fn touched(&self) -> Touched {
+        Touched {
+            files: self.files.iter().map(|file| file.file.clone()).collect(),
+            ..Touched::default()
+        }
+    }
+}
+
+impl Touches for EntryAnswer {
+    fn touched(&self) -> Touched {
+        let method = |entry: &Entry| {
+            let selector = entry.selector.clone().unwrap_or_default();
+            (entry.class.clone(), selector, entry.side.unwrap_or_default())
+        };
+        Touched {
+            method: self.entry.as_ref().map(|new| method(&new.entry)),
+            ..Touched::default()
+        }
+    }
+}
 
 /// The record of an operation that is about to be performed.
 pub(crate) fn begin(audit: &Audit, request: &Request) -> Event {
-    let source = text(request, "code").or_else(|| text(request, "source"));
-    let target = ["class", "path", "actor", "file", "name", "for"]
-        .iter()
-        .find_map(|field| text(request, field));
     Event::Begin {
-        op: request.op.name().to_owned(),
-        target: target.map(str::to_owned),
-        source: source.map(|source| audit.source(source)),
+        op: request.op().name().to_owned(),
+        target: request.target().map(str::to_owned),
+        source: request.source().map(|source| audit.source(source)),
     }
 }
 
@@ -26,157 +98,141 @@ pub(crate) fn begin(audit: &Audit, request: &Request) -> Event {
 pub(crate) fn of(
     audit: &Audit,
     request: &Request,
-    answer: &Result<Answer, ErrorBody>,
+    reply: &Result<Reply, ErrorBody>,
     time: Duration,
 ) -> Vec<Event> {
+    let error = match reply {
+        Ok(reply) => return done(audit, request, reply, time).into_iter().collect(),
+        Err(error) => error,
+    };
     let mut records = Vec::new();
-    match answer {
-        Ok(answer) => records.extend(done(audit, request, answer, time)),
-        Err(error) => {
-            let outcome = match error.kind.as_str() {
-                "interrupted" => Outcome::Interrupted,
-                "eval_limit" => Outcome::Limit,
-                _ => Outcome::Error,
-            };
-            if request.op == Op::Eval {
-                records.push(evaluation(
-                    audit,
-                    request,
-                    outcome,
-                    Some(error.kind.clone()),
-                    time,
-                ));
-            }
-            records.extend(refusal(request, error));
-            records.extend(ended(request, outcome));
-            if matches!(error.kind.as_str(), "eval_limit" | "compiler_limit") {
-                let detail = error.details.get("limit").and_then(Value::as_str);
-                records.push(Event::Limit {
-                    what: request.op.name().to_owned(),
-                    detail: detail.unwrap_or("unknown").to_owned(),
-                    count: None,
-                });
-            }
-        }
+    let outcome = match error.kind {
+        ErrorKind::Interrupted => Outcome::Interrupted,
+        ErrorKind::EvalLimit => Outcome::Limit,
+        _ => Outcome::Error,
+    };
+    records.extend(ended(audit, request, outcome, error, time));
+    records.extend(refusal(request.op(), error));
+    if matches!(error.kind, ErrorKind::EvalLimit | ErrorKind::CompilerLimit) {
+        let detail = error.details.get("limit").and_then(Value::as_str);
+        records.push(Event::Limit {
+            what: request.op().name().to_owned(),
+            detail: detail.unwrap_or("unknown").to_owned(),
+            count: None,
+        });
     }
     records
 }
 
 /// What the daemon or the compiler refuses because a capability is switched off; the node tells its own refusals.
-fn refusal(request: &Request, error: &ErrorBody) -> Option<Event> {
-    let is_foreign_call = |found: &Value| found["code"] == "E0501";
-    let what = if error.diagnostics.iter().any(is_foreign_call) {
+fn refusal(op: Op, error: &ErrorBody) -> Option<Event> {
+    let mut found = error.diagnostics.iter();
+    let what = if found.any(|found| found.code.as_deref() == Some("E0501")) {
         "ffi"
-    } else if request.op == Op::Flush && error.kind == "capability_disabled" {
+    } else if op == Op::Flush && error.kind == ErrorKind::CapabilityDisabled {
         "fs"
     } else {
         return None;
     };
     Some(Event::CapabilityDisabled {
         what: what.to_owned(),
-        detail: request.op.name().to_owned(),
+        detail: op.name().to_owned(),
     })
 }
 
 fn evaluation(
     audit: &Audit,
-    request: &Request,
+    code: &str,
     outcome: Outcome,
-    error_kind: Option<String>,
+    error: Option<&ErrorBody>,
     time: Duration,
 ) -> Event {
     Event::Eval {
-        source: audit.source(text(request, "code").unwrap_or_default()),
+        source: audit.source(code),
         ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
         outcome,
-        error_kind,
+        error_kind: error.map(|error| error.kind.to_string()),
     }
 }
 
-fn done(audit: &Audit, request: &Request, answer: &Answer, time: Duration) -> Option<Event> {
-    let own = |field: &str| text(request, field).map(str::to_owned);
-    let named = |field: &str| own(field).unwrap_or_default();
-    let hash = |field: &str| text(request, field).map(|source| audit.source(source).sha256().to_owned());
-    let record = match request.op {
-        Op::Eval => evaluation(audit, request, Outcome::Ok, None, time),
-        Op::LoadFile | Op::LoadSource | Op::LoadProject | Op::LoadTests | Op::Reload | Op::SaveClass => {
-            Event::Load {
-                what: match request.op {
-                    Op::LoadFile => "file",
-                    Op::LoadSource | Op::SaveClass => "source",
-                    Op::Reload => "reload",
-                    _ => "project",
-                }
-                .to_owned(),
-                path: own("path").or_else(|| own("name")),
-                classes: strings(answer.fields.get("classes")),
-                sha256: hash("source"),
-            }
+fn done(audit: &Audit, request: &Request, reply: &Reply, time: Duration) -> Option<Event> {
+    let hash = |source: &str| Some(audit.source(source).sha256().to_owned());
+    let load = |what: &str, path: Option<&String>, sha256: Option<String>| Event::Load {
+        what: what.to_owned(),
+        path: path.cloned(),
+        classes: reply.touched.classes.clone(),
+        sha256,
+    };
+    let method =
+        |class: &str, selector: &str, side: Side, intent: &str, sha256: Option<String>| Event::Method {
+            class: class.to_owned(),
+            selector: selector.to_owned(),
+            side: side.name().to_owned(),
+            intent: intent.to_owned(),
+            sha256,
+        };
+    let removed = |class: &str, selector: Option<&String>| Event::Remove {
+        class: class.to_owned(),
+        selector: selector.cloned(),
+    };
+    let record = match request {
+        Request::Eval(eval) => evaluation(audit, &eval.code, Outcome::Ok, None, time),
+        Request::LoadFile(file) => load("file", Some(&file.path), None),
+        Request::LoadSource(source) => load("source", source.name.as_ref(), hash(&source.source)),
+        Request::SaveClass(class) => load("source", Some(&class.path), hash(&class.source)),
+        Request::LoadProject(project) => load("project", project.path.as_ref(), None),
+        Request::LoadTests(_) => load("project", None, None),
+        Request::Reload(_) => load("reload", None, None),
+        Request::Restore(_) => load("restore", None, None),
+        Request::Take(take) => load("take", take.file.as_ref().or(take.class.as_ref()), None),
+        Request::Discard(discard) => load("discard", discard.class.as_ref(), None),
+        Request::SaveMethod(save) => {
+            let side = save.side.unwrap_or_default();
+            method(&save.class, &save.selector, side, "durable", hash(&save.source))
         }
-        Op::SaveMethod | Op::TryMethod => Event::Method {
-            class: named("class"),
-            selector: named("selector"),
-            side: own("side").unwrap_or_else(|| "instance".to_owned()),
-            intent: if request.op == Op::TryMethod {
-                "ephemeral"
-            } else {
-                "durable"
-            }
-            .to_owned(),
-            sha256: hash("source"),
-        },
-        Op::Revert => Event::Method {
-            class: entry_text(answer, "class"),
-            selector: entry_text(answer, "selector"),
-            side: entry_text(answer, "side"),
-            intent: "durable".to_owned(),
-            sha256: None,
-        },
-        Op::Restore => Event::Load {
-            what: "restore".to_owned(),
-            path: None,
-            classes: classes_of(answer.fields.get("entries")),
-            sha256: None,
-        },
-        Op::RemoveMethod | Op::RemoveClass | Op::Unload => Event::Remove {
-            class: named("class"),
-            selector: own("selector"),
-        },
-        Op::ClearChanges => Event::Remove {
-            class: "(pending changes)".to_owned(),
-            selector: None,
-        },
-        Op::Take | Op::Discard => Event::Load {
-            what: request.op.name().to_owned(),
-            path: own("file").or_else(|| own("class")),
-            classes: strings(answer.fields.get("classes")),
-            sha256: None,
-        },
-        Op::Settle => Event::Flush {
+        Request::TryMethod(tried) => {
+            let side = tried.side.unwrap_or_default();
+            method(
+                &tried.class,
+                &tried.selector,
+                side,
+                "ephemeral",
+                hash(&tried.source),
+            )
+        }
+        Request::Revert(_) => {
+            let (class, selector, side) = reply.touched.method.as_ref()?;
+            method(class, selector, *side, "durable", None)
+        }
+        Request::RemoveMethod(remove) => removed(&remove.class, Some(&remove.selector)),
+        Request::RemoveClass(remove) => removed(&remove.class, None),
+        Request::Unload(unload) => removed(&unload.class, None),
+        Request::ClearChanges(_) => removed("(pending changes)", None),
+        Request::Settle(settle) => Event::Flush {
             class: None,
-            files: vec![named("file")],
+            files: vec![settle.file.clone()],
             destructive: false,
         },
-        Op::Flush => Event::Flush {
-            class: own("class"),
-            files: strings(answer.fields.get("files")),
-            destructive: request.fields.get("confirm_destructive") == Some(&Value::Bool(true)),
+        Request::Flush(flush) => Event::Flush {
+            class: flush.class.clone(),
+            files: reply.touched.files.clone(),
+            destructive: flush.confirm_destructive == Some(true),
         },
-        Op::Kill => Event::Kill {
-            actor: named("actor"),
+        Request::Kill(kill) => Event::Kill {
+            actor: kill.actor.clone(),
             class: None,
         },
-        Op::Test | Op::TestAll => Event::Test {
-            target: target(request),
-            outcome: if answer.flags.contains(&"test-error") {
+        Request::Test(_) | Request::TestAll(_) => Event::Test {
+            target: tested(request),
+            outcome: if reply.flags.contains(&Flag::TestError) {
                 "failed"
             } else {
                 "passed"
             }
             .to_owned(),
         },
-        Op::RunEntry => Event::Run {
-            target: target(request),
+        Request::RunEntry(entry) => Event::Run {
+            target: format!("{} {}", entry.class, entry.selector),
             outcome: "ok".to_owned(),
         },
         // The stop itself is recorded when it happens; what is left reads, or only observes.
@@ -185,59 +241,38 @@ fn done(audit: &Audit, request: &Request, answer: &Answer, time: Duration) -> Op
     Some(record)
 }
 
-/// Tests and programs that did not come to their end.
-fn ended(request: &Request, outcome: Outcome) -> Option<Event> {
-    let outcome = match outcome {
+/// Evaluations, tests and programs that did not come to their end.
+fn ended(
+    audit: &Audit,
+    request: &Request,
+    outcome: Outcome,
+    error: &ErrorBody,
+    time: Duration,
+) -> Option<Event> {
+    let told = match outcome {
         Outcome::Interrupted => "interrupted",
         Outcome::Limit => "limit",
         Outcome::Ok | Outcome::Error => "error",
     }
     .to_owned();
-    let target = target(request);
-    match request.op {
-        Op::Test | Op::TestAll => Some(Event::Test { target, outcome }),
-        Op::RunEntry => Some(Event::Run { target, outcome }),
+    match request {
+        Request::Eval(eval) => Some(evaluation(audit, &eval.code, outcome, Some(error), time)),
+        Request::Test(_) | Request::TestAll(_) => Some(Event::Test {
+            target: tested(request),
+            outcome: told,
+        }),
+        Request::RunEntry(entry) => Some(Event::Run {
+            target: format!("{} {}", entry.class, entry.selector),
+            outcome: told,
+        }),
         _ => None,
     }
 }
 
-/// What is tested, or run.
-fn target(request: &Request) -> String {
-    let named = |field: &str| text(request, field).unwrap_or_default();
-    match request.op {
-        Op::RunEntry => format!("{} {}", named("class"), named("selector")),
-        _ => text(request, "class")
-            .or_else(|| text(request, "file"))
-            .unwrap_or("all")
-            .to_owned(),
-    }
-}
-
-fn text<'a>(request: &'a Request, field: &str) -> Option<&'a str> {
-    request.fields.get(field).and_then(Value::as_str)
-}
-
-fn entry_text(answer: &Answer, field: &str) -> String {
-    let entry = answer.fields.get("entry");
-    let text = entry.and_then(|entry| entry.get(field)).and_then(Value::as_str);
-    text.unwrap_or_default().to_owned()
-}
-
-/// The classes of entries of the change log.
-fn classes_of(entries: Option<&Value>) -> Vec<String> {
-    let entries = entries.and_then(Value::as_array).into_iter().flatten();
-    let mut classes: Vec<String> = entries
-        .filter_map(|entry| entry["class"].as_str().map(str::to_owned))
-        .collect();
-    classes.dedup();
-    classes
-}
-
-/// The texts of a list, and the `file` of its objects.
-fn strings(value: Option<&Value>) -> Vec<String> {
-    let elements = value.and_then(Value::as_array).into_iter().flatten();
-    elements
-        .filter_map(|element| element.as_str().or_else(|| element.get("file")?.as_str()))
-        .map(str::to_owned)
-        .collect()
+fn tested(request: &Request) -> String {
+    let target = match request {
+        Request::Test(test) => test.class.as_ref().or(test.file.as_ref()),
+        _ => None,
+    };
+    target.map_or_else(|| "all".to_owned(), Clone::clone)
 }

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use beamtalk_wire::{ClientKind, ErrorBody, Role, limits};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::SessionInfo;
+use beamtalk_wire::{ClientKind, ErrorBody, ErrorKind, Role, limits};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// A number that no two connections of a daemon share.
@@ -61,7 +61,7 @@ impl Session {
         }
         if self.waiting.get() >= limits::WAITING_EVALUATIONS {
             return Err(ErrorBody::new(
-                "busy",
+                ErrorKind::Busy,
                 format!(
                     "session {} has {} evaluations waiting",
                     self.id,
@@ -124,7 +124,7 @@ impl Sessions {
     pub(crate) fn add(&self, newcomer: Newcomer) -> Result<Rc<Session>, ErrorBody> {
         let id = loop {
             let bytes = beamtalk_storage::random_bytes::<4>()
-                .map_err(|cause| ErrorBody::new("internal_error", cause.to_string()))?;
+                .map_err(|cause| ErrorBody::new(ErrorKind::InternalError, cause.to_string()))?;
             let id = format!("s-{:08x}", u32::from_be_bytes(bytes));
             if self.find(&id).is_none() {
                 break id;
@@ -190,19 +190,15 @@ impl Sessions {
         self.table.borrow().clone()
     }
 
-    pub(crate) fn describe(&self) -> Vec<Value> {
-        self.all()
-            .iter()
-            .map(|session| {
-                json!({
-                    "id": session.id,
-                    "client": session.client.name(),
-                    "peer": *session.peer.borrow(),
-                    "connected_at": session.connected_at,
-                    "busy": session.is_busy(),
-                })
-            })
-            .collect()
+    pub(crate) fn describe(&self) -> Vec<SessionInfo> {
+        let about = |session: &Rc<Session>| SessionInfo {
+            id: session.id.clone(),
+            client: session.client.name().to_owned(),
+            peer: session.peer.borrow().clone(),
+            connected_at: session.connected_at,
+            busy: session.is_busy(),
+        };
+        self.all().iter().map(about).collect()
     }
 }
 

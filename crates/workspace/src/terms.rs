@@ -1,6 +1,9 @@
 //! Terms of the node and JSON of the clients, one into the other.
 
 use beamtalk_etf::Term;
+use beamtalk_wire::{ErrorBody, ErrorKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 /// Text of the node that is no UTF-8 is shown with replacement characters.
@@ -31,6 +34,14 @@ pub(crate) fn to_json(term: &Term) -> Value {
     }
 }
 
+/// What the node answered, as the type it should be.
+pub(crate) fn typed<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, ErrorBody> {
+    serde_json::from_value(Value::Object(fields)).map_err(|cause| {
+        let message = format!("the node answered what cannot be read: {cause}");
+        ErrorBody::new(ErrorKind::InternalError, message)
+    })
+}
+
 /// The fields of a map; empty for anything else.
 pub(crate) fn to_object(term: &Term) -> Map<String, Value> {
     match to_json(term) {
@@ -55,7 +66,14 @@ pub(crate) fn from_json(value: &Value) -> Term {
     }
 }
 
-pub(crate) fn from_object(fields: &Map<String, Value>) -> Term {
+/// A request for the node.
+pub(crate) fn of(request: &impl Serialize) -> Result<Term, ErrorBody> {
+    let value = serde_json::to_value(request)
+        .map_err(|cause| ErrorBody::new(ErrorKind::InternalError, cause.to_string()))?;
+    Ok(from_json(&value))
+}
+
+fn from_object(fields: &Map<String, Value>) -> Term {
     Term::Map(
         fields
             .iter()

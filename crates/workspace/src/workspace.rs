@@ -9,9 +9,13 @@ use std::time::Instant;
 
 use beamtalk_etf::Term;
 use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
-use beamtalk_wire::{Access, Channel, ErrorBody, LOG_LEVELS, Request, push};
+use beamtalk_wire::answers::{Finding, HealthAnswer};
+use beamtalk_wire::{
+    Access, Channel, ErrorBody, ErrorKind, Event as Told, LOG_LEVELS, LogsEvent, ObjectEvent, Request,
+    TranscriptEvent,
+};
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
@@ -22,7 +26,7 @@ use crate::compile::CompilerPool;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::image::{Image, Phase};
-use crate::ops::{Answer, Caller};
+use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
 use crate::sessions::{ConnectionId, Session, Sessions};
@@ -62,7 +66,7 @@ pub(crate) struct Workspace {
     /// Classes came or went since they were written down.
     pub(crate) classes_changed: Notify,
     /// Findings of the last checks, by class.
-    pub findings: RefCell<FxHashMap<String, Vec<Value>>>,
+    pub findings: RefCell<FxHashMap<String, Vec<Finding>>>,
     pub autoflush: Cell<bool>,
     /// Places for the questions of observers: they share one worker, and the owner has the others.
     pub(crate) observing: Semaphore,
@@ -196,17 +200,25 @@ impl Workspace {
     }
 
     /// Send an event to everybody who listens.
-    pub(crate) fn publish(&self, channel: Channel, event: &str, data: &Value) {
-        let plain = push(channel, event, data.clone()).to_string();
+    pub(crate) fn publish(&self, event: &Told) {
+        let (channel, text) = (event.channel(), event.text());
         for guest in self.connections.borrow().values() {
-            if !guest.watch.channels.contains(&channel) || !guest.wants(channel, data) {
-                continue;
+            if guest.watch.channels.contains(&channel) && guest.wants(event) {
+                guest.outgoing.push_event(channel, text.clone());
             }
-            let text = match channel {
-                Channel::Transcript => push(channel, event, guest.with_request(data)).to_string(),
-                _ => plain.clone(),
-            };
-            guest.outgoing.push_event(channel, text);
+        }
+    }
+
+    /// Send what was written to the Transcript. Who caused it is told by which of its evaluations.
+    pub(crate) fn publish_text(&self, text: &str, request: Option<u64>) {
+        for guest in self.connections.borrow().values() {
+            if guest.watch.channels.contains(&Channel::Transcript) {
+                let event = Told::Transcript(TranscriptEvent::Text {
+                    text: text.to_owned(),
+                    r#for: request.and_then(|number| guest.own_request(number)),
+                });
+                guest.outgoing.push_event(Channel::Transcript, event.text());
+            }
         }
     }
 
@@ -260,7 +272,7 @@ impl Workspace {
 
     /// With `--audit-required` nothing is done before it is recorded. Answers the number of that record.
     pub(crate) fn begin(&self, caller: &Caller, request: &Request) -> Result<Option<u64>, ErrorBody> {
-        if request.op.access() == Access::Read {
+        if request.op().access() == Access::Read {
             return Ok(None);
         }
         let entry = || record::begin(&self.audit, request).by(who(caller));
@@ -292,7 +304,7 @@ impl Workspace {
         &self,
         caller: &Caller,
         request: &Request,
-        answer: &Result<Answer, ErrorBody>,
+        answer: &Result<Reply, ErrorBody>,
         started: Instant,
         begin: Option<u64>,
     ) -> bool {
@@ -306,26 +318,25 @@ impl Workspace {
     }
 
     /// What `health` and `status` both tell.
-    pub(crate) fn health(&self) -> Map<String, Value> {
+    pub(crate) fn health(&self) -> HealthAnswer {
         let info = self.info.borrow();
         let connections = self.connections.borrow();
         let dropped: u64 = connections.values().map(|guest| guest.outgoing.dropped()).sum();
-        let fields = json!({
-            "workspace_id": info.workspace_id,
-            "nonce": info.nonce,
-            "node": self.image.phase().name(),
-            "uptime_s": self.started.elapsed().as_secs(),
-            "connections": connections.len(),
-            "sessions": self.sessions.all().len(),
-            "restarts": self.image.start_number().saturating_sub(1),
-            "queue_drops": dropped,
-            "compiler_kills": self.compiler.killed(),
-            "audit": self.audit.state(),
-            "last_error": self.image.last_error(),
-        });
-        match fields {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
+        HealthAnswer {
+            workspace_id: info.workspace_id.clone(),
+            nonce: info.nonce.clone(),
+            node: self.image.phase().name().to_owned(),
+            uptime_s: self.started.elapsed().as_secs(),
+            connections: connections.len() as u64,
+            sessions: self.sessions.all().len() as u64,
+            restarts: self.image.start_number().saturating_sub(1),
+            queue_drops: dropped,
+            compiler_kills: self.compiler.killed(),
+            audit: self.audit.state(),
+            last_error: self.image.last_error(),
+            memory: None,
+            processes: None,
+            run_queue: None,
         }
     }
 }
@@ -334,7 +345,7 @@ impl Workspace {
 pub(crate) fn audit_failed(cause: &AuditError) -> ErrorBody {
     tracing::error!("{cause}");
     let message = format!("nothing was done, because it cannot be recorded: {cause}");
-    ErrorBody::new("audit_failed", message)
+    ErrorBody::new(ErrorKind::AuditFailed, message)
         .hint("this workspace was started with --audit-required; make room on the disk, then try again")
 }
 
@@ -350,29 +361,22 @@ fn who(caller: &Caller) -> Who {
 
 impl Guest {
     /// Events about objects and log lines are chosen more finely than by channel.
-    fn wants(&self, channel: Channel, data: &Value) -> bool {
-        match channel {
-            Channel::Object => data["actor"]
-                .as_str()
-                .is_some_and(|actor| self.watch.actors.contains(actor)),
-            Channel::Logs => {
+    fn wants(&self, event: &Told) -> bool {
+        match event {
+            Told::Object(ObjectEvent::Changed { actor, .. }) => self.watch.actors.contains(actor),
+            Told::Logs(LogsEvent::Entry { level: own, .. }) => {
                 let wanted = self.watch.level.as_deref().map_or(6, level);
-                level(data["level"].as_str().unwrap_or("info")) <= wanted
+                level(own) <= wanted
             }
             _ => true,
         }
     }
 
-    /// `for` of a transcript event is the client's own number of the evaluation that caused it.
-    fn with_request(&self, data: &Value) -> Value {
-        let mut data = data.clone();
+    /// The client's own number of an evaluation.
+    fn own_request(&self, number: u64) -> Option<String> {
         let running = self.session.running.borrow();
-        let own = running
-            .as_ref()
-            .filter(|(_, number)| data["for"].as_u64() == Some(*number))
-            .map(|(id, _)| id.clone());
-        data["for"] = own.into();
-        data
+        let own = running.as_ref().filter(|(_, running)| *running == number);
+        own.map(|(id, _)| id.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::greeting::{self, Arrival};
 use super::input::{Inputs, StandardInput};
-use super::link::{Link, state_fields};
+use super::link::{self, Link};
 use super::screen::Screen;
 use super::session::{Ask, Line, Mode, Outcome, Session};
 use crate::exit::Exit;
@@ -48,8 +48,8 @@ pub(crate) fn run(
     arrival: Arrival,
 ) -> anyhow::Result<Exit> {
     if arrival == Arrival::Attached && !screen.is_json {
-        let state = link.ask("changes", state_fields()).unwrap_or_default();
-        for line in greeting::state_lines(&state) {
+        let state = link.ask(&link::state());
+        for line in greeting::state_lines(state.as_ref()) {
             // Closed, it leaves nobody to tell.
             drop(writeln!(std::io::stderr().lock(), "{line}"));
         }

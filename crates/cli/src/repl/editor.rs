@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use beamtalk_wire::requests::Complete;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::config::{BellStyle, Config};
 use rustyline::error::ReadlineError;
@@ -15,7 +16,6 @@ use rustyline::hint::{Hint, Hinter};
 use rustyline::history::{History as _, MemHistory, SearchDirection};
 use rustyline::validate::Validator;
 use rustyline::{ColorMode, CompletionType, Context, Editor, ExternalPrinter, Helper};
-use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthChar;
 
 use super::history::History;
@@ -24,7 +24,6 @@ use super::link::Asker;
 use super::notices::{Notices, Printer};
 use super::paint::Palette;
 use super::pending::{Key, Pending, Step};
-use super::render::{objects, text};
 use super::session::{Ask, Line};
 use super::table::{self, Argument};
 
@@ -336,16 +335,15 @@ impl Assistant {
     /// Ask the workspace what may stand at the end of `code`. The place is an offset into `code`.
     fn ask(&self, code: &str) -> Option<(usize, Vec<Pair>)> {
         let asker = self.asker.borrow();
-        let mut fields = Map::new();
-        fields.insert("code".to_owned(), code.into());
-        fields.insert("cursor".to_owned(), code.len().into());
-        let answer = asker.as_ref()?.ask("complete", fields, COMPLETION_TIME)?;
-        let start = answer
-            .get("start")
-            .and_then(Value::as_u64)
-            .and_then(|start| usize::try_from(start).ok())
-            .filter(|start| code.is_char_boundary(*start))?;
-        Some((start, objects(&answer, "completions").map(candidate).collect()))
+        let request = Complete {
+            code: code.to_owned(),
+            cursor: Some(code.len() as u64),
+        };
+        let answer = asker.as_ref()?.ask(&request, COMPLETION_TIME)?;
+        let start = usize::try_from(answer.start).ok();
+        let start = start.filter(|start| code.is_char_boundary(*start))?;
+        let candidates = answer.completions.iter().map(|found| pair(&found.text));
+        Some((start, candidates.collect()))
     }
 
     fn complete_code(&self, line: &str, from: usize, at: usize) -> (usize, Vec<Pair>) {
@@ -423,10 +421,6 @@ fn pair(text: &str) -> Pair {
         display: text.to_owned(),
         replacement: text.to_owned(),
     }
-}
-
-fn candidate(completion: &Map<String, Value>) -> Pair {
-    pair(text(completion, "text"))
 }
 
 impl Completer for Assistant {

@@ -1,10 +1,10 @@
 //! What a session says when it starts.
 
-use serde_json::{Map, Value};
+use beamtalk_wire::answers::ChangesAnswer;
+use serde_json::Value;
 
 use super::answers::changes::waiting_sentence;
 use super::answers::count;
-use super::render::list;
 
 /// Actors that are listed when attaching.
 pub(crate) const LISTED_ACTORS: usize = 20;
@@ -54,14 +54,17 @@ impl Project {
 }
 
 /// Where image and disk are apart, from an answer of `changes`: one line each.
-pub(crate) fn state_lines(state: &Map<String, Value>) -> Vec<String> {
+pub(crate) fn state_lines(state: Option<&ChangesAnswer>) -> Vec<String> {
     let mut lines = Vec::new();
-    let files = list(state, "disk_changed").len() as u64;
+    let Some(state) = state else {
+        return lines;
+    };
+    let files = state.disk_changed.as_ref().map_or(0, Vec::len) as u64;
     if files > 0 {
         let them = if files == 1 { "it" } else { "them" };
         lines.push(format!("{} (:sync loads {them})", disk_changed(files)));
     }
-    let waiting = list(state, "waiting").len() as u64;
+    let waiting = state.waiting.len() as u64;
     if waiting > 0 {
         lines.push(waiting_sentence(waiting));
     }
@@ -75,8 +78,8 @@ pub(crate) fn disk_changed(files: u64) -> String {
 }
 
 /// Whether changes of an earlier run wait for somebody to decide about them.
-pub(crate) fn waits(state: &Map<String, Value>) -> bool {
-    !list(state, "waiting").is_empty()
+pub(crate) fn waits(state: Option<&ChangesAnswer>) -> bool {
+    state.is_some_and(|state| !state.waiting.is_empty())
 }
 
 pub(crate) fn text(about: &About, session: &str, actors: &[String]) -> String {

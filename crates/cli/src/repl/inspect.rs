@@ -1,10 +1,10 @@
 //! `:inspect`: which value is looked at, and how deep.
 
-use serde_json::{Map, Value, json};
+use beamtalk_wire::answers::{InspectAnswer, InspectedField};
+use beamtalk_wire::requests::{Inspect, Step as Name};
 
-use super::answers::number;
 use super::paint::Palette;
-use super::render::{Rendered, objects, text};
+use super::render::Rendered;
 
 /// What the outermost value is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +18,11 @@ pub(crate) enum Root {
 pub(crate) struct View {
     root: Root,
     /// Names of the fields from the root down, with the text that is shown for them.
-    path: Vec<(Value, String)>,
+    path: Vec<(Name, String)>,
     /// From 1.
     page: u64,
-    /// Fields of the last answer: name, label, whether there is something inside.
-    fields: Vec<(Value, String, bool)>,
+    /// Of the last answer.
+    fields: Vec<InspectedField>,
     has_more: bool,
 }
 
@@ -46,21 +46,19 @@ impl View {
         }
     }
 
-    /// The fields of the operation.
-    pub(crate) fn request(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        match &self.root {
-            Root::Actor(pid) => fields.insert("actor".to_owned(), pid.as_str().into()),
-            Root::Binding(name) => fields.insert("binding".to_owned(), name.as_str().into()),
+    /// What is asked for.
+    pub(crate) fn request(&self) -> Inspect {
+        let (actor, binding) = match &self.root {
+            Root::Actor(pid) => (Some(pid.clone()), None),
+            Root::Binding(name) => (None, Some(name.clone())),
         };
-        if !self.path.is_empty() {
-            let names: Vec<&Value> = self.path.iter().map(|(name, _)| name).collect();
-            fields.insert("path".to_owned(), json!(names));
+        let names = self.path.iter().map(|(name, _)| name.clone());
+        Inspect {
+            actor,
+            binding,
+            path: Some(names.collect()).filter(|names: &Vec<Name>| !names.is_empty()),
+            page: Some(self.page).filter(|page| *page > 1),
         }
-        if self.page > 1 {
-            fields.insert("page".to_owned(), self.page.into());
-        }
-        fields
     }
 
     /// The way from the outermost value; nothing when this is it.
@@ -75,37 +73,23 @@ impl View {
     }
 
     /// Take in the answer and show it.
-    pub(crate) fn show(&mut self, answer: &Map<String, Value>, palette: Palette) -> Rendered {
-        self.fields = objects(answer, "fields")
-            .map(|field| {
-                let name = field.get("name").cloned().unwrap_or_default();
-                let label = match text(field, "label") {
-                    "" => shown_name(&name),
-                    label => label.to_owned(),
-                };
-                let is_drillable = field.get("drillable") == Some(&Value::Bool(true));
-                (name, label, is_drillable)
-            })
-            .collect();
-        let total = number(answer, "total");
+    pub(crate) fn show(&mut self, answer: &InspectAnswer, palette: Palette) -> Rendered {
+        self.fields.clone_from(&answer.fields);
+        let total = answer.total;
         let shown_before = (self.page - 1) * PAGE;
         self.has_more = total > shown_before + self.fields.len() as u64;
         let mut rendered = Rendered::default();
-        rendered.line(&format!(
-            "{}{}",
-            palette.code(text(answer, "class")),
-            self.trail()
-        ));
+        rendered.line(&format!("{}{}", palette.code(&answer.class), self.trail()));
         let width = self
             .fields
             .iter()
-            .map(|(_, label, _)| label.chars().count())
+            .map(|field| field.label.chars().count())
             .max()
             .unwrap_or(0);
-        for (field, (_, label, is_drillable)) in objects(answer, "fields").zip(&self.fields) {
-            let mark = if *is_drillable { "▸" } else { " " };
-            let value = palette.value(text(field, "text"), text(field, "class"));
-            rendered.line(&format!("{mark} {label:width$}  {value}"));
+        for field in &self.fields {
+            let mark = if field.drillable { "▸" } else { " " };
+            let value = palette.value(&field.text, &field.class);
+            rendered.line(&format!("{mark} {:width$}  {value}", field.label));
         }
         if self.has_more {
             rendered.line(&format!(
@@ -118,8 +102,11 @@ impl View {
     }
 }
 
-fn shown_name(name: &Value) -> String {
-    name.as_str().map_or_else(|| name.to_string(), str::to_owned)
+fn shown_name(name: &Name) -> String {
+    match name {
+        Name::Name(name) => name.clone(),
+        Name::Number(number) => number.to_string(),
+    }
 }
 
 /// Elements of a collection that come in one answer.
@@ -134,17 +121,17 @@ pub(crate) fn step(view: Option<&View>, words: &str) -> Step {
     let Some(view) = view else {
         return Step::Evaluate;
     };
-    if let Some((name, label, is_drillable)) = view
+    if let Some(field) = view
         .fields
         .iter()
-        .find(|(name, label, _)| shown_name(name) == words || label == words)
+        .find(|field| shown_name(&field.name) == words || field.label == words)
     {
-        if !is_drillable {
-            return Step::Refused(format!("There is nothing inside {label}"));
+        if !field.drillable {
+            return Step::Refused(format!("There is nothing inside {}", field.label));
         }
         let mut inner = View::new(view.root.clone());
         inner.path.clone_from(&view.path);
-        inner.path.push((name.clone(), label.clone()));
+        inner.path.push((field.name.clone(), field.label.clone()));
         return Step::Look(inner);
     }
     match words {
@@ -188,31 +175,33 @@ pub(crate) fn actor_pid(printed: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::test_answers::answer;
     use super::*;
 
-    fn answer() -> Map<String, Value> {
-        let answer = json!({"kind": "actor", "class": "Lamp", "total": 2, "fields": [
+    fn lamp() -> InspectAnswer {
+        answer(json!({"kind": "actor", "class": "Lamp", "total": 2, "fields": [
             {"name": "on", "label": "on", "text": "false", "class": "Boolean", "drillable": false},
-            {"name": "bulbs", "label": "bulbs", "text": "#(1, 2)", "class": "List", "drillable": true}]});
-        answer.as_object().cloned().unwrap_or_default()
+            {"name": "bulbs", "label": "bulbs", "text": "#(1, 2)", "class": "List", "drillable": true}]}))
     }
 
     #[test]
     fn a_field_name_looks_inside_and_dots_come_back() {
         let mut view = View::new(Root::Actor("<0.9.0>".to_owned()));
-        let shown = view.show(&answer(), Palette::Plain);
+        let shown = view.show(&lamp(), Palette::Plain);
         assert_eq!(shown.out, "Lamp\n  on     false\n▸ bulbs  #(1, 2)\n");
         let Step::Look(inner) = step(Some(&view), "bulbs") else {
             panic!("bulbs can be looked into")
         };
         assert_eq!(
-            Value::Object(inner.request()),
+            json!(inner.request()),
             json!({"actor": "<0.9.0>", "path": ["bulbs"]})
         );
         let Step::Look(outer) = step(Some(&inner), "..") else {
             panic!("there is an outer one")
         };
-        assert_eq!(Value::Object(outer.request()), json!({"actor": "<0.9.0>"}));
+        assert_eq!(json!(outer.request()), json!({"actor": "<0.9.0>"}));
         assert!(matches!(step(Some(&outer), ".."), Step::Refused(_)));
         assert!(matches!(step(Some(&view), "on"), Step::Refused(_)));
         assert_eq!(step(Some(&view), "lamp2"), Step::Evaluate);
@@ -223,10 +212,14 @@ mod tests {
     fn long_collections_come_in_pages() {
         let mut view = View::new(Root::Binding("xs".to_owned()));
         let fields: Vec<Value> = (0..50)
-            .map(|n| json!({"name": n + 1, "text": "0", "class": "Integer"}))
+            .map(
+                |n| json!({"name": n + 1, "label": "1", "text": "0", "class": "Integer", "drillable": false}),
+            )
             .collect();
-        let first = json!({"class": "List", "total": 70, "fields": fields});
-        let shown = view.show(first.as_object().expect("object"), Palette::Plain);
+        let page = |fields: &[Value]| {
+            answer(json!({"kind": "collection", "class": "List", "total": 70, "fields": fields}))
+        };
+        let shown = view.show(&page(&fields), Palette::Plain);
         assert!(
             shown.out.ends_with("… 1 to 50 of 70; `:i +` shows more\n"),
             "{}",
@@ -235,9 +228,8 @@ mod tests {
         let Step::Look(mut next) = step(Some(&view), "+") else {
             panic!("there is a second page")
         };
-        assert_eq!(next.request().get("page"), Some(&json!(2)));
-        let second = json!({"class": "List", "total": 70, "fields": fields.get(..20)});
-        next.show(second.as_object().expect("object"), Palette::Plain);
+        assert_eq!(next.request().page, Some(2));
+        next.show(&page(&fields[..20]), Palette::Plain);
         assert!(matches!(step(Some(&next), "+"), Step::Refused(_)));
     }
 

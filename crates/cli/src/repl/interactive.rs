@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::Map;
+use beamtalk_wire::requests::Actors;
 
 use super::answers::actor_lines;
 use super::editor::{Console, Typed};
 use super::greeting::{self, About, Arrival, LISTED_ACTORS};
 use super::history::History;
-use super::link::{Link, state_fields};
+use super::link::{self, Link};
 use super::notices::Notices;
 use super::paint::Palette;
 use super::screen::Screen;
@@ -28,16 +28,16 @@ pub(crate) fn run(
     let mut console = Console::new(palette, history)?;
     let notices = Arc::new(Notices::start(console.printer())?);
     let actors = if arrival == Arrival::Attached {
-        link.ask("actors", Map::new())
-            .map(|answer| actor_lines(&answer, LISTED_ACTORS))
+        link.ask(&Actors::default())
+            .map(|answer| actor_lines(&answer.actors, LISTED_ACTORS))
             .unwrap_or_default()
     } else {
         Vec::new()
     };
-    let state = link.ask("changes", state_fields()).unwrap_or_default();
+    let state = link.ask(&link::state());
     terminal.status(greeting::text(about, &link.session(), &actors));
     if arrival == Arrival::Attached {
-        greeting::state_lines(&state)
+        greeting::state_lines(state.as_ref())
             .iter()
             .for_each(|line| terminal.status(line));
     }

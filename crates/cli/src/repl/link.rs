@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use beamtalk_client::{Connection, Error, Events, Pending, Reply};
-use serde_json::{Map, Value, json};
+use beamtalk_client::{Answer, Connection, Error, Events, Pending, Reply};
+use beamtalk_wire::requests::{Changes, Close, Subscribe};
+use beamtalk_wire::{Channel, Operation};
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
@@ -163,10 +164,10 @@ impl Link {
         self.executor.block_on(async { signal(SignalKind::interrupt()) })
     }
 
-    pub(crate) fn request(&self, op: &str, fields: Map<String, Value>) -> Result<Pending, Error> {
+    pub(crate) fn send<O: Operation>(&self, request: &O) -> Result<Pending, Error> {
         // The connection's own tasks are reached through channels, so no runtime is needed to send.
         match &*self.shared.state.borrow() {
-            State::Up(connection) => connection.request(op, fields),
+            State::Up(connection) => connection.send(request),
             State::Retrying | State::Down => Err(Error::Lost),
         }
     }
@@ -193,9 +194,10 @@ impl Link {
     }
 
     /// One question before the session starts.
-    pub(crate) fn ask(&self, op: &str, fields: Map<String, Value>) -> Option<Map<String, Value>> {
-        let pending = self.request(op, fields).ok()?;
-        self.executor.block_on(pending.done()).ok()
+    pub(crate) fn ask<O: Operation>(&self, request: &O) -> Option<O::Answer> {
+        let pending = self.send(request).ok()?;
+        let message = self.executor.block_on(pending.done()).ok()?;
+        Answer::read(message).body.ok()
     }
 
     /// Wait for the keeper to come back with a connection. Answers whether it did.
@@ -256,7 +258,7 @@ impl Link {
 
     /// End the session without grace, and let the farewell reach the workspace.
     pub(crate) fn close(self) {
-        let Ok(pending) = self.request("close", Map::new()) else {
+        let Ok(pending) = self.send(&Close {}) else {
             return;
         };
         // Nothing depends on the answer.
@@ -272,17 +274,12 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    pub(crate) fn ask(
-        &self,
-        op: &str,
-        fields: Map<String, Value>,
-        limit: Duration,
-    ) -> Option<Map<String, Value>> {
+    pub(crate) fn ask<O: Operation>(&self, request: &O, limit: Duration) -> Option<O::Answer> {
         let connection = match &*self.shared.state.borrow() {
             State::Up(connection) => connection.clone(),
             State::Retrying | State::Down => return None,
         };
-        let question = async { timeout(limit, connection.call(op, fields)).await };
+        let question = async { timeout(limit, connection.ask(request)).await };
         self.handle.block_on(question).ok()?.ok()
     }
 }
@@ -317,19 +314,21 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
             "Reconnected (new session; bindings are gone)."
         });
         if shared.wants_transcript.load(Ordering::Relaxed) {
-            drop(connection.request("subscribe", channels()));
+            drop(connection.send(&Subscribe {
+                channels: vec![Channel::Transcript],
+                ..Subscribe::default()
+            }));
         }
-        let state = connection.call("changes", state_fields()).await;
-        let state = state.unwrap_or_default();
+        let state = connection.ask(&state()).await.ok();
         // A workspace that was started here has told it.
         if arrival == Arrival::Attached {
-            greeting::state_lines(&state)
+            greeting::state_lines(state.as_ref())
                 .iter()
                 .for_each(|line| notices.say(line));
         }
         events = received;
         shared.state.send_replace(State::Up(Arc::new(connection)));
-        if !is_resumed && greeting::waits(&state) {
+        if !is_resumed && greeting::waits(state.as_ref()) {
             shared.is_new.store(true, Ordering::SeqCst);
             wake(notices, || shared.is_new.load(Ordering::SeqCst)).await;
         }
@@ -397,14 +396,10 @@ async fn revive(dial: &dyn Dial, session: &str, notices: &Notices) -> Option<Red
     }
 }
 
-/// The fields of `changes` for whoever comes in: what waits, and where the disk is ahead.
-pub(crate) fn state_fields() -> Map<String, Value> {
-    [("disk".to_owned(), Value::Bool(true))].into_iter().collect()
-}
-
-/// The fields of `subscribe` and `unsubscribe` for the Transcript.
-pub(crate) fn channels() -> Map<String, Value> {
-    let mut fields = Map::new();
-    fields.insert("channels".to_owned(), json!(["transcript"]));
-    fields
+/// What is asked by whoever comes in: what waits, and where the disk is ahead.
+pub(crate) fn state() -> Changes {
+    Changes {
+        disk: Some(true),
+        ..Changes::default()
+    }
 }

@@ -4,6 +4,9 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
+use beamtalk_wire::answers::NotInstalled;
+use beamtalk_wire::{Event, TranscriptEvent, WorkspaceEvent};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Prints above the prompt of the editor.
@@ -67,51 +70,51 @@ impl Notices {
 
 /// Show an event of the workspace, if it is one for the user.
 pub(crate) fn tell(notices: &Notices, event: &Value) {
-    if let Some(text) = words(event) {
+    if let Some(text) = Event::deserialize(event).ok().and_then(words) {
         notices.say(&text);
     }
 }
 
 /// What an event is to the user; `None` for nothing.
-fn words(event: &Value) -> Option<String> {
-    let data = &event["data"];
-    match (event["channel"].as_str()?, event["event"].as_str()?) {
+fn words(event: Event) -> Option<String> {
+    match event {
         // What an evaluation of this session shows came as its output.
-        ("transcript", "text") if data["for"].is_string() => None,
-        ("transcript", "text") => {
-            let text = data["text"].as_str()?.trim_end_matches('\n');
-            let lines: Vec<String> = text.lines().map(|line| format!("[transcript] {line}")).collect();
+        Event::Transcript(TranscriptEvent::Text { text, r#for: None }) => {
+            let lines = text.trim_end_matches('\n').lines();
+            let lines: Vec<String> = lines.map(|line| format!("[transcript] {line}")).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
-        ("transcript", "dropped") => Some(format!("[transcript] … {} lines were dropped", data["count"])),
-        ("workspace", "node_exited") => {
-            let reason = data["reason"].as_str().map(|reason| format!(": {reason}"));
-            Some(format!(
-                "[workspace] the node ended{}; actors and bindings are gone",
-                reason.unwrap_or_default()
-            ))
+        Event::Transcript(TranscriptEvent::Dropped { count }) => {
+            Some(format!("[transcript] … {count} lines were dropped"))
         }
-        ("workspace", "node_started") => Some(node_started(data)),
-        ("workspace", "stopping") => Some("[workspace] the workspace stops".to_owned()),
-        ("workspace", "rotated") => Some("[workspace] the cookie was rotated".to_owned()),
+        Event::Workspace(WorkspaceEvent::NodeExited { reason }) => Some(format!(
+            "[workspace] the node ended: {reason}; actors and bindings are gone"
+        )),
+        Event::Workspace(WorkspaceEvent::NodeStarted {
+            reinstalled,
+            failed,
+            waiting,
+        }) => Some(node_started(reinstalled, &failed, waiting)),
+        Event::Workspace(WorkspaceEvent::Stopping { .. }) => {
+            Some("[workspace] the workspace stops".to_owned())
+        }
+        Event::Workspace(WorkspaceEvent::Rotated {}) => Some("[workspace] the cookie was rotated".to_owned()),
         _ => None,
     }
 }
 
 /// What became of pending changes is told with the node that came back.
-fn node_started(data: &Value) -> String {
+fn node_started(reinstalled: u64, failed: &[NotInstalled], waiting: u64) -> String {
     let mut text = "[workspace] the node is up again".to_owned();
-    let number = |field: &str| data[field].as_u64().unwrap_or(0);
-    match number("reinstalled") {
+    match reinstalled {
         0 => {}
         1 => text.push_str("; 1 pending change was installed again"),
         count => text.push_str(&format!("; {count} pending changes were installed again")),
     }
-    for failure in data["failed"].as_array().into_iter().flatten() {
-        let why = failure["error"]["message"].as_str().unwrap_or_default();
-        text.push_str(&format!("\n[workspace] change {} was not: {why}", failure["seq"]));
+    for NotInstalled { seq, error } in failed {
+        text.push_str(&format!("\n[workspace] change {seq} was not: {}", error.message));
     }
-    match number("waiting") {
+    match waiting {
         0 => {}
         1 => text.push_str("\n[workspace] 1 change waits (:restore installs it, :discard forgets it)"),
         count => text.push_str(&format!(
@@ -123,33 +126,39 @@ fn node_started(data: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use beamtalk_wire::{Event, TranscriptEvent, WorkspaceEvent};
 
     use super::words;
 
     #[test]
     fn transcript_of_others_is_shown_and_our_own_is_not() {
-        let event = json!({"type": "push", "channel": "transcript", "event": "text", "data": {"text": "one\ntwo\n", "for": null}});
+        let written = |text: &str, own: Option<&str>| {
+            words(Event::Transcript(TranscriptEvent::Text {
+                text: text.to_owned(),
+                r#for: own.map(str::to_owned),
+            }))
+        };
         assert_eq!(
-            words(&event).as_deref(),
+            written("one\ntwo\n", None).as_deref(),
             Some("[transcript] one\n[transcript] two")
         );
-        let own = json!({"type": "push", "channel": "transcript", "event": "text", "data": {"text": "x", "for": "r3"}});
-        assert_eq!(words(&own), None);
+        assert_eq!(written("x", Some("r3")), None);
     }
 
     #[test]
     fn the_fate_of_the_workspace_is_told() {
-        let event = |name: &str| json!({"channel": "workspace", "event": name, "data": {"reason": "killed"}});
+        let told = |event| words(Event::Workspace(event));
+        let reason = "killed".to_owned();
         assert_eq!(
-            words(&event("node_exited")).as_deref(),
+            told(WorkspaceEvent::NodeExited { reason }).as_deref(),
             Some("[workspace] the node ended: killed; actors and bindings are gone")
         );
-        assert_eq!(
-            words(&event("node_started")).as_deref(),
-            Some("[workspace] the node is up again")
-        );
-        assert_eq!(words(&event("flush_completed")), None);
-        assert_eq!(words(&json!({"op": "x"})), None);
+        let started = WorkspaceEvent::NodeStarted {
+            reinstalled: 0,
+            failed: Vec::new(),
+            waiting: 0,
+        };
+        assert_eq!(told(started).as_deref(), Some("[workspace] the node is up again"));
+        assert_eq!(told(WorkspaceEvent::FlushCompleted { files: Vec::new() }), None);
     }
 }

@@ -3,14 +3,19 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use beamtalk_wire::answers::{LoadAnswer, TestAnswer};
+use beamtalk_wire::requests::{
+    Actors, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Docs, Eval, From, Interrupt, Kill, LoadFile,
+    LoadProject, LoadTests, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions, ShowCodegen,
+    Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
+};
+use beamtalk_wire::{Channel, EntryView, ErrorKind, Flag, Operation, Side};
 
+use super::answers;
 use super::answers::changes::{self, Filter};
-use super::answers::{self, names};
 use super::inspect::{self, Root, Step, View};
-use super::link::channels;
-use super::render::{self, Rendered, error_of, list, objects, text};
-use super::session::{Ask, Line, Mode, Outcome, Session, Trouble, fields};
+use super::render::{self, Rendered};
+use super::session::{Ask, Line, Mode, Outcome, Session, Trouble};
 use super::table::{self, Command, split_word};
 use crate::exit::Exit;
 
@@ -38,36 +43,38 @@ impl Session {
             Command::Exit => Ok(Outcome::Leave(Exit::Success)),
             Command::Load => self.load(words, ask),
             Command::Reload => self.reload(words, ask),
-            Command::Sync => self.simple(ask, "load-project", Map::new(), |answer, _| {
-                answers::loaded(answer)
+            Command::Sync => self.simple(ask, &LoadProject::default(), |answer, _| answers::loaded(answer)),
+            Command::Unload => {
+                let unload = Unload {
+                    class: words.to_owned(),
+                    force: None,
+                };
+                self.simple(ask, &unload, |_, _| Rendered::out(format!("Unloaded {words}")))
+            }
+            Command::Bindings => self.simple(ask, &Bindings::default(), answers::bindings),
+            Command::Clear => self.simple(ask, &Clear {}, |_, _| Rendered::out("Cleared")),
+            Command::Actors => self.simple(ask, &Actors::default(), |answer, _| {
+                answers::actors(&answer.actors)
             }),
-            Command::Unload => self.simple(ask, "unload", fields([("class", words)]), |_, _| {
-                Rendered::out(format!("Unloaded {words}"))
-            }),
-            Command::Bindings => self.simple(ask, "bindings", Map::new(), answers::bindings),
-            Command::Clear => self.simple(ask, "clear", Map::new(), |_, _| Rendered::out("Cleared")),
-            Command::Actors => self.simple(ask, "actors", Map::new(), |answer, _| answers::actors(answer)),
             Command::Inspect => self.inspect(words, ask),
             Command::Kill => self.kill(words, ask),
             Command::Sessions => {
                 let own = self.link.session();
-                self.simple(ask, "sessions", Map::new(), |answer, _| {
-                    answers::sessions(answer, &own)
-                })
+                self.simple(ask, &Sessions {}, |answer, _| answers::sessions(answer, &own))
             }
             Command::Test => self.test(words, ask),
             Command::ShowCodegen => self.show_codegen(words, ask),
             Command::Trace => self.trace(words, ask),
             Command::Time => self.time(words, ask),
-            Command::Interrupt => self.simple(ask, "interrupt", Map::new(), |answer, _| {
-                Rendered::out(if answer.get("value") == Some(&Value::Bool(true)) {
+            Command::Interrupt => self.simple(ask, &Interrupt::default(), |answer, _| {
+                Rendered::out(if answer.value {
                     "Interrupted"
                 } else {
                     "Nothing is running"
                 })
             }),
             Command::Changes => self.changes(words, ask),
-            Command::Dirty => self.simple(ask, "dirty", Map::new(), |answer, _| changes::dirty(answer)),
+            Command::Dirty => self.simple(ask, &Dirty {}, |answer, _| changes::dirty(answer)),
             Command::Diff => self.diff(words, ask),
             Command::Flush => self.flush(words, Files::Kept, ask),
             Command::FlushDestructive => self.flush(words, Files::Deleted, ask),
@@ -78,9 +85,7 @@ impl Session {
             Command::RemoveMethod => self.remove_method(words, ask),
             Command::RemoveClass => self.remove_class(words, ask),
             Command::Recheck => match words {
-                "image" => self.simple(ask, "recheck-image", Map::new(), |answer, _| {
-                    answers::rechecked(answer)
-                }),
+                "image" => self.simple(ask, &RecheckImage {}, |answer, _| answers::rechecked(answer)),
                 _ => self.refuse("usage", "Usage: :recheck image"),
             },
             Command::Transcript => self.transcript(words, ask),
@@ -90,37 +95,40 @@ impl Session {
     }
 
     /// One operation whose answer is shown.
-    fn simple(
+    fn simple<O: Operation>(
         &mut self,
         ask: &mut dyn Ask,
-        op: &str,
-        fields: Map<String, Value>,
-        show: impl FnOnce(&Map<String, Value>, super::paint::Palette) -> Rendered,
+        request: &O,
+        show: impl FnOnce(&O::Answer, super::paint::Palette) -> Rendered,
     ) -> Result<Outcome, Trouble> {
-        let answer = self.call(op, fields, ask)?;
+        let answer = self.call(request, ask)?;
         self.finish(answer, "", show)
     }
 
     fn help(&mut self, topic: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let words: Vec<&str> = topic.split_whitespace().collect();
-        let fields = match *words.as_slice() {
+        let mut docs = Docs::default();
+        match *words.as_slice() {
             [] => {
                 self.screen.show(&Rendered::out(table::overview()))?;
                 return Ok(Outcome::Done);
             }
-            ["Erlang", module] => fields([("erlang_module", module)]),
-            ["Erlang", module, function] => fields([("erlang_module", module), ("selector", function)]),
-            [class, "class"] => fields([("class", class), ("side", "class")]),
-            [class, "class", selector] => {
-                fields([("class", class), ("side", "class"), ("selector", selector)])
+            ["Erlang", module, ref function @ ..] if function.len() < 2 => {
+                docs.erlang_module = Some(module.to_owned());
+                docs.selector = function.first().map(|function| (*function).to_owned());
             }
-            [class] => fields([("class", class)]),
-            [class, selector] => fields([("class", class), ("selector", selector)]),
+            [class, "class", ref selector @ ..] if selector.len() < 2 => {
+                docs.class = Some(class.to_owned());
+                docs.side = Some(Side::Class);
+                docs.selector = selector.first().map(|selector| (*selector).to_owned());
+            }
+            [class, ref selector @ ..] if selector.len() < 2 => {
+                docs.class = Some(class.to_owned());
+                docs.selector = selector.first().map(|selector| (*selector).to_owned());
+            }
             _ => return self.refuse("usage", "Usage: :help [topic]"),
-        };
-        self.simple(ask, "docs", fields, |answer, _| {
-            Rendered::out(text(answer, "docs"))
-        })
+        }
+        self.simple(ask, &docs, |answer, _| Rendered::out(answer.docs.as_str()))
     }
 
     /// The daemon stands in the project, the user perhaps somewhere else.
@@ -133,17 +141,19 @@ impl Session {
     }
 
     fn load_path(&mut self, path: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let answer = self.call("load-file", fields([("path", path)]), ask)?;
-        let has_errors = answers::has_load_errors(&answer);
+        let file = LoadFile {
+            path: path.to_owned(),
+        };
+        let answer = self.call(&file, ask)?;
+        let has_errors = answer.body.as_ref().is_ok_and(has_errors);
         let outcome = self.finish(answer, "", |answer, _| answers::loaded(answer))?;
         Ok(failed_if(has_errors, outcome))
     }
 
     fn reload(&mut self, class: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         if !class.is_empty() {
-            return self.simple(ask, "reload", fields([("class", class)]), |answer, _| {
-                answers::reloaded(answer)
-            });
+            let class = class.to_owned();
+            return self.simple(ask, &Reload { class }, |answer, _| answers::reloaded(answer));
         }
         match self.last_path.clone() {
             Some(path) => self.load_path(&path, ask),
@@ -164,7 +174,7 @@ impl Session {
     }
 
     fn look(&mut self, mut view: View, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let answer = self.call("inspect", view.request(), ask)?;
+        let answer = self.call(&view.request(), ask)?;
         let outcome = self.finish(answer, "", |answer, palette| view.show(answer, palette))?;
         if outcome == Outcome::Done {
             self.view = Some(view);
@@ -179,11 +189,11 @@ impl Session {
             return Ok(Ok(View::new(Root::Binding(code.to_owned()))));
         }
         let code = format!("{INSPECTED} := ({code})");
-        let answer = self.call("eval", self.evaluation_fields(&code), ask)?;
-        if error_of(&answer).is_some() {
+        let answer = self.call(&self.evaluation(&code), ask)?;
+        let Ok(value) = &answer.body else {
             return self.finish(answer, &code, |_, _| Rendered::default()).map(Err);
-        }
-        let root = match inspect::actor_pid(text(&answer, "text")) {
+        };
+        let root = match inspect::actor_pid(&value.text) {
             Some(pid) => Root::Actor(pid.to_owned()),
             None => Root::Binding(INSPECTED.to_owned()),
         };
@@ -192,68 +202,79 @@ impl Session {
 
     fn kill(&mut self, pid: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let shown = answers::pid(pid);
-        let mut asked = fields([("actor", pid)]);
-        asked.insert("graceful".to_owned(), true.into());
-        if let Some(answer) = self.call_within("kill", asked.clone(), ask, GRACE)?
-            && error_of(&answer).is_none_or(|error| error.kind != "timeout")
+        let mut kill = Kill {
+            actor: pid.to_owned(),
+            graceful: Some(true),
+        };
+        if let Some(answer) = self.call_within(&kill, ask, GRACE)?
+            && answer
+                .body
+                .as_ref()
+                .err()
+                .is_none_or(|error| error.kind != ErrorKind::Timeout)
         {
             return self.finish(answer, "", |_, _| Rendered::out(format!("Stopped {shown}")));
         }
-        asked.insert("graceful".to_owned(), false.into());
-        self.simple(ask, "kill", asked, |_, _| {
-            Rendered::out(format!("Killed {shown}"))
-        })
+        kill.graceful = Some(false);
+        self.simple(ask, &kill, |_, _| Rendered::out(format!("Killed {shown}")))
     }
 
     fn test(&mut self, class: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let loaded = self.call("load-tests", Map::new(), ask)?;
+        let loaded = self.call(&LoadTests {}, ask)?;
         // A workspace without a project has no test files, and may have test classes.
-        let has_project = error_of(&loaded).is_none_or(|error| error.kind != "file_not_found");
-        if has_project && (error_of(&loaded).is_some() || answers::has_load_errors(&loaded)) {
+        let is_loaded = match &loaded.body {
+            Ok(answer) => !has_errors(answer),
+            Err(error) => error.kind == ErrorKind::FileNotFound,
+        };
+        if !is_loaded {
             let outcome = self.finish(loaded, "", |answer, _| answers::loaded(answer))?;
             return Ok(failed_if(true, outcome));
         }
         let answer = if class.is_empty() {
-            self.call("test-all", Map::new(), ask)?
+            self.call(&TestAll::default(), ask)?
         } else {
-            self.call("test", fields([("class", class)]), ask)?
+            let test = Test {
+                class: Some(class.to_owned()),
+                ..Test::default()
+            };
+            self.call(&test, ask)?
         };
-        let has_failed = list(&answer, "status").iter().any(|flag| flag == "test-error");
-        let outcome = self.finish(answer, "", |answer, _| answers::tests(answer))?;
+        let has_failed = answer.head.status.contains(&Flag::TestError);
+        let show = |answer: &TestAnswer, _| answers::tests(&answer.results);
+        let outcome = self.finish(answer, "", show)?;
         Ok(failed_if(has_failed, outcome))
     }
 
     fn show_codegen(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let (form, code) = match split_word(words) {
-            ("core", code) if !code.is_empty() => ("core", code),
-            _ => ("erlang", words),
+            ("core", code) if !code.is_empty() => (CodeForm::Core, code),
+            _ => (CodeForm::Erlang, words),
         };
-        self.simple(
-            ask,
-            "show-codegen",
-            fields([("code", code), ("form", form)]),
-            |answer, _| {
-                let shown = match text(answer, "erlang") {
-                    "" => text(answer, "core_erlang"),
-                    erlang => erlang,
-                };
-                Rendered::out(shown)
-            },
-        )
+        let of = ShowCodegen {
+            code: Some(code.to_owned()),
+            form: Some(form),
+            ..ShowCodegen::default()
+        };
+        self.simple(ask, &of, |answer, _| {
+            let shown = answer.erlang.as_ref().or(answer.core_erlang.as_ref());
+            Rendered::out(shown.map_or("", String::as_str))
+        })
     }
 
     fn trace(&mut self, code: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let mut fields = self.evaluation_fields(code);
-        fields.insert("trace".to_owned(), true.into());
-        let answer = self.call("eval", fields, ask)?;
-        self.finish(answer, code, answers::steps)
+        let traced = Eval {
+            trace: Some(true),
+            ..self.evaluation(code)
+        };
+        let answer = self.call(&traced, ask)?;
+        self.finish_evaluation(answer, code, answers::steps)
     }
 
     fn time(&mut self, code: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let started = Instant::now();
-        let answer = self.call("eval", self.evaluation_fields(code), ask)?;
+        let answer = self.call(&self.evaluation(code), ask)?;
         let milliseconds = started.elapsed().as_secs_f64() * 1000.0;
-        self.finish(answer, code, |answer, palette| {
+        self.finish_evaluation(answer, code, |answer, palette| {
             let mut rendered = render::evaluation(answer, palette);
             rendered.line(&format!("{milliseconds:.1} ms"));
             rendered
@@ -262,20 +283,21 @@ impl Session {
 
     /// The differences of all entries, or of those of one class.
     fn diff(&mut self, class: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let answer = self.call("changes", Map::new(), ask)?;
-        if error_of(&answer).is_some() {
+        let answer = self.call(&Changes::default(), ask)?;
+        let Ok(changes) = &answer.body else {
             return self.finish(answer, "", |_, _| Rendered::default());
-        }
-        let numbers: Vec<u64> = objects(&answer, "entries")
-            .filter(|entry| class.is_empty() || text(entry, "class") == class)
-            .filter_map(|entry| entry.get("seq").and_then(Value::as_u64))
+        };
+        let entries = changes.entries.iter().map(|view| &view.entry);
+        let numbers: Vec<u64> = entries
+            .filter(|entry| class.is_empty() || entry.class == class)
+            .map(|entry| entry.seq)
             .collect();
         if numbers.is_empty() {
             self.screen.show(&Rendered::out("Nothing differs from disk"))?;
         }
-        for number in numbers {
-            let outcome = self.simple(ask, "diff", sequence(number), |answer, _| {
-                Rendered::out(text(answer, "diff"))
+        for seq in numbers {
+            let outcome = self.simple(ask, &Diff { seq }, |answer, _| {
+                Rendered::out(answer.diff.as_str())
             })?;
             if outcome != Outcome::Done {
                 return Ok(outcome);
@@ -291,120 +313,122 @@ impl Session {
                 "A filter is a class, a kind such as #'new-class', or #{#file => \"path\"}",
             );
         };
-        let mut fields = filter.fields();
+        let mut flush = filter.request();
         if files == Files::Deleted {
             if !Self::confirm(ask, "This may delete files. Go on?")? {
                 return self.refuse("not_confirmed", "Nothing was flushed");
             }
-            fields.insert("confirm_destructive".to_owned(), true.into());
+            flush.confirm_destructive = Some(true);
         }
-        let answer = self.call("flush", fields, ask)?;
-        let has_conflicts = changes::has_conflicts(&answer);
+        let answer = self.call(&flush, ask)?;
+        let has_conflicts = answer
+            .body
+            .as_ref()
+            .is_ok_and(|answer| !answer.conflicts.is_empty());
         let outcome = self.finish(answer, "", |answer, _| changes::flushed(answer))?;
         Ok(failed_if(has_conflicts, outcome))
     }
 
     fn changes(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let mut fields = Map::new();
+        let mut asked = Changes::default();
         match words {
             "" => {}
-            "all" => drop(fields.insert("all".to_owned(), true.into())),
+            "all" => asked.all = Some(true),
             _ => return self.refuse("usage", "Usage: :changes [all]"),
         }
-        self.simple(ask, "changes", fields, |answer, _| changes::entries(answer))
+        self.simple(ask, &asked, |answer, _| changes::entries(answer))
     }
 
     /// Settle a conflict. Without a class the only one there is; where there are more they are listed.
     fn take(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         const USAGE: &str = "Usage: :take image|disk [Class [selector]]";
         let words: Vec<&str> = words.split_whitespace().collect();
-        let asked = match *words.as_slice() {
-            [from @ ("image" | "disk")] => {
-                let answer = self.call("changes", Map::new(), ask)?;
-                if error_of(&answer).is_some() {
+        let (from, place) = match *words.as_slice() {
+            ["image", ref place @ ..] => (From::Image, place),
+            ["disk", ref place @ ..] => (From::Disk, place),
+            _ => return self.refuse("usage", USAGE),
+        };
+        let mut take = Take {
+            from,
+            ..Take::default()
+        };
+        match *place {
+            [] => {
+                let answer = self.call(&Changes::default(), ask)?;
+                let Ok(changes) = &answer.body else {
                     return self.finish(answer, "", |_, _| Rendered::default());
-                }
-                let files: Vec<String> = objects(&answer, "conflicts")
-                    .map(|conflict| text(conflict, "file").to_owned())
-                    .collect();
-                match files.as_slice() {
-                    [file] => fields([("from", from), ("file", file.as_str())]),
+                };
+                match changes.conflicts.as_slice() {
+                    [conflict] => take.file = Some(conflict.file.clone()),
                     [] => return self.refuse("no_conflict", "Image and disk are not in conflict"),
-                    _ => {
+                    several => {
                         let mut shown = Rendered::default();
-                        changes::conflict_lines(&mut shown, &answer);
+                        changes::conflict_lines(&mut shown, several);
                         self.screen.show(&shown)?;
                         return self.refuse("usage", "Several files are in conflict: name a class");
                     }
                 }
             }
-            [from @ ("image" | "disk"), class] => fields([("from", from), ("class", class)]),
-            [from @ ("image" | "disk"), class, selector] => fields([
-                ("from", from),
-                ("class", class),
-                ("selector", selector),
-                ("side", "instance"),
-            ]),
-            [from @ ("image" | "disk"), class, "class", selector] => fields([
-                ("from", from),
-                ("class", class),
-                ("selector", selector),
-                ("side", "class"),
-            ]),
+            [class] => take.class = Some(class.to_owned()),
+            [class, selector] | [class, "class", selector] => {
+                take.class = Some(class.to_owned());
+                take.selector = Some(selector.to_owned());
+                take.side = Some(if place.len() == 2 {
+                    Side::Instance
+                } else {
+                    Side::Class
+                });
+            }
             _ => return self.refuse("usage", USAGE),
-        };
-        let answer = self.call("take", asked, ask)?;
-        self.finish(answer, "", |answer, _| changes::taken(answer))
+        }
+        self.simple(ask, &take, |answer, _| changes::taken(answer))
     }
 
     fn discard(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let asked = match words.parse::<u64>() {
-            Ok(number) => sequence(number),
-            Err(_) if words == "all" => [("all".to_owned(), true.into())].into_iter().collect(),
-            Err(_) => fields([("class", words)]),
-        };
         let question = "Set these changes aside and load what is on disk?";
         if !Self::confirm(ask, question)? {
             return self.refuse("not_confirmed", "Nothing was discarded");
         }
-        self.simple(ask, "discard", asked, |answer, _| changes::discarded(answer))
+        self.simple(ask, &changes::discard(words), |answer, _| {
+            changes::discarded(answer)
+        })
     }
 
     fn revert(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let Ok(number) = words.parse::<u64>() else {
+        let Ok(seq) = words.parse::<u64>() else {
             return self.refuse("usage", "Usage: :revert SEQ (`:changes` lists the numbers)");
         };
-        self.simple(ask, "revert", sequence(number), |answer, _| {
-            let subject = answer
-                .get("entry")
-                .and_then(Value::as_object)
-                .map(changes::subject);
+        self.simple(ask, &Revert { seq }, |answer, _| {
+            let subject = answer.entry.as_ref().map(|new| changes::subject(&new.entry));
             Rendered::out(format!("Reverted {}", subject.unwrap_or_default()).trim_end())
         })
     }
 
     fn restore(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let answer = self.call("restore", changes::chosen(words), ask)?;
-        let is_partial = changes::has_conflicts(&answer) || !list(&answer, "failed").is_empty();
+        let answer = self.call(&changes::restore(words), ask)?;
+        let is_partial = answer
+            .body
+            .as_ref()
+            .is_ok_and(|answer| !answer.conflicts.is_empty() || !answer.failed.is_empty());
         let outcome = self.finish(answer, "", |answer, _| changes::restored(answer))?;
         Ok(failed_if(is_partial, outcome))
     }
 
     /// Changes of an earlier run wait: ask once what to do about them.
     pub(super) fn decide_about_waiting(&mut self, ask: &mut dyn Ask) -> Result<(), Trouble> {
-        let answer = self.call("changes", Map::new(), ask)?;
-        let seq = |entry: &Map<String, Value>| entry.get("seq").and_then(Value::as_u64);
-        let entries: Vec<&Map<String, Value>> = objects(&answer, "waiting")
-            .filter(|entry| seq(entry).is_some_and(|seq| !self.asked.contains(&seq)))
-            .collect();
-        if entries.is_empty() {
+        let Ok(mut answer) = self.call(&Changes::default(), ask)?.body else {
+            return Ok(());
+        };
+        let is_new = |view: &EntryView| !self.asked.contains(&view.entry.seq);
+        answer.waiting.retain(is_new);
+        if answer.waiting.is_empty() {
             return Ok(());
         }
         let mut rendered = Rendered::default();
-        for entry in &entries {
-            rendered.complaint(&changes::waiting_line(entry));
+        for view in &answer.waiting {
+            rendered.complaint(&changes::waiting_line(&view.entry));
         }
-        let waiting: Vec<u64> = entries.into_iter().filter_map(seq).collect();
+        let waiting: Vec<u64> = answer.waiting.iter().map(|view| view.entry.seq).collect();
         self.asked.extend(&waiting);
         self.screen.show(&rendered)?;
         loop {
@@ -424,9 +448,8 @@ impl Session {
                 // One by one: what is pending by now is not meant.
                 "discard" | "d" => {
                     for seq in waiting {
-                        self.simple(ask, "discard", sequence(seq), |answer, _| {
-                            changes::discarded(answer)
-                        })?;
+                        let discard = changes::discard(&seq.to_string());
+                        self.simple(ask, &discard, |answer, _| changes::discarded(answer))?;
                     }
                     Ok(())
                 }
@@ -438,14 +461,18 @@ impl Session {
     fn remove_method(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let words: Vec<&str> = words.split_whitespace().collect();
         let (class, side, selector) = match *words.as_slice() {
-            [class, selector] => (class, "instance", selector),
-            [class, "class", selector] => (class, "class", selector),
+            [class, selector] => (class, Side::Instance, selector),
+            [class, "class", selector] => (class, Side::Class, selector),
             _ => return self.refuse("usage", "Usage: :remove-method Class [class] selector"),
         };
         let selector = selector.trim_start_matches('#').trim_matches('\'');
-        let asked = fields([("class", class), ("side", side), ("selector", selector)]);
-        self.simple(ask, "remove-method", asked, |answer, _| {
-            removed(answer, &format!("{class}>>{selector}"))
+        let remove = RemoveMethod {
+            class: class.to_owned(),
+            selector: selector.to_owned(),
+            side: Some(side),
+        };
+        self.simple(ask, &remove, |_, _| {
+            Rendered::out(format!("Removed {class}>>{selector}"))
         })
     }
 
@@ -454,20 +481,27 @@ impl Session {
         if !Self::confirm(ask, &question)? {
             return self.refuse("not_confirmed", "Nothing was removed");
         }
-        self.simple(ask, "remove-class", fields([("class", class)]), |answer, _| {
-            removed(answer, class)
-        })
+        let remove = RemoveClass {
+            class: class.to_owned(),
+        };
+        self.simple(ask, &remove, |_, _| Rendered::out(format!("Removed {class}")))
     }
 
     fn transcript(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let (op, is_on) = match words {
-            "on" => ("subscribe", true),
-            "off" => ("unsubscribe", false),
+        let channels = vec![Channel::Transcript];
+        let outcome = match words {
+            "on" => {
+                let subscribe = Subscribe {
+                    channels,
+                    ..Subscribe::default()
+                };
+                self.simple(ask, &subscribe, |_, _| Rendered::default())?
+            }
+            "off" => self.simple(ask, &Unsubscribe { channels }, |_, _| Rendered::default())?,
             _ => return self.refuse("usage", "Usage: :transcript on|off"),
         };
-        let outcome = self.simple(ask, op, channels(), |_, _| Rendered::default())?;
         if outcome == Outcome::Done {
-            self.link.want_transcript(is_on);
+            self.link.want_transcript(words == "on");
         }
         Ok(outcome)
     }
@@ -493,21 +527,8 @@ impl Session {
     }
 }
 
-fn removed(answer: &Map<String, Value>, what: &str) -> Rendered {
-    let mut rendered = Rendered::default();
-    render::warnings(&mut rendered, answer);
-    let stopped = names(answer, "stopped_actors");
-    let actors = if stopped.is_empty() {
-        String::new()
-    } else {
-        format!(" ({} stopped)", answers::count(stopped.len() as u64, "actor"))
-    };
-    rendered.line(&format!("Removed {what}{actors}"));
-    rendered
-}
-
-fn sequence(number: u64) -> Map<String, Value> {
-    [("seq".to_owned(), number.into())].into_iter().collect()
+fn has_errors(answer: &LoadAnswer) -> bool {
+    !answer.errors.is_empty()
 }
 
 fn failed_if(failed: bool, outcome: Outcome) -> Outcome {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use beamtalk_wire::{ErrorBody, Frame};
-use serde_json::{Map, Value};
+use beamtalk_wire::answers::{Diagnostic, EvalAnswer, LoadError, Severity, Warning};
+use beamtalk_wire::{ChangeKind, Entry, ErrorBody, ErrorKind, Frame, Intent, State};
 
 use super::paint::Palette;
 
@@ -19,6 +19,13 @@ impl Rendered {
         let mut rendered = Self::default();
         rendered.line(&text.into());
         rendered
+    }
+
+    /// What comes after this.
+    pub(crate) fn and(mut self, next: &Self) -> Self {
+        self.out.push_str(&next.out);
+        self.err.push_str(&next.err);
+        self
     }
 
     /// Add a line to standard output; nothing for an empty text.
@@ -41,101 +48,55 @@ fn push_line(stream: &mut String, text: &str) {
     }
 }
 
-pub(crate) fn text<'a>(object: &'a Map<String, Value>, field: &str) -> &'a str {
-    object.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn list<'a>(object: &'a Map<String, Value>, field: &str) -> &'a [Value] {
-    object
-        .get(field)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
-/// The elements of a list that are objects.
-pub(crate) fn objects<'a>(
-    object: &'a Map<String, Value>,
-    field: &str,
-) -> impl Iterator<Item = &'a Map<String, Value>> {
-    list(object, field).iter().filter_map(Value::as_object)
-}
-
-/// The error of an answer, if it has one.
-pub(crate) fn error_of(message: &Map<String, Value>) -> Option<ErrorBody> {
-    let error = message.get("error").filter(|error| !error.is_null())?;
-    Some(serde_json::from_value(error.clone()).unwrap_or_else(|_| {
-        let message = error["message"].as_str();
-        ErrorBody::new(
-            error["kind"].as_str().unwrap_or("internal_error"),
-            message.unwrap_or("the workspace sent an error that cannot be read"),
-        )
-    }))
-}
-
 /// The answer to an `eval` that went well.
-pub(crate) fn evaluation(message: &Map<String, Value>, palette: Palette) -> Rendered {
+pub(crate) fn evaluation(answer: &EvalAnswer, palette: Palette) -> Rendered {
     let mut rendered = Rendered::default();
-    warnings(&mut rendered, message);
-    let printed = text(message, "text");
     let mut last = String::new();
-    for entry in objects(message, "entries").filter(|entry| !text(entry, "selector").is_empty()) {
-        last = method_name(entry);
+    let entries = answer.entries.iter().flatten().map(|new| &new.entry);
+    for entry in entries.filter(|entry| entry.selector.is_some()) {
+        last = entry.title();
         rendered.line(&format!(
             "{} {}",
             palette.code(&last),
             palette.aside(&note(entry))
         ));
     }
-    if printed != last {
-        rendered.line(&palette.value(printed, text(message, "class")));
+    if answer.text != last {
+        let class = answer.class.as_deref().unwrap_or_default();
+        rendered.line(&palette.value(&answer.text, class));
     }
     rendered
 }
 
 /// Warnings of an answer, `⚠ message` each.
-pub(crate) fn warnings(rendered: &mut Rendered, message: &Map<String, Value>) {
-    for warning in list(message, "warnings") {
-        let words = warning.as_str().or_else(|| warning["message"].as_str());
-        if let Some(words) = words {
-            rendered.complaint(&format!("⚠ {words}"));
-        }
+pub(crate) fn warnings(warnings: &[Warning]) -> Rendered {
+    let mut rendered = Rendered::default();
+    for warning in warnings {
+        rendered.complaint(&format!("⚠ {}", warning.message()));
     }
-}
-
-/// `Lamp>>isOn`, `Lamp class>>make`.
-pub(crate) fn method_name(entry: &Map<String, Value>) -> String {
-    let side = if text(entry, "side") == "class" {
-        " class"
-    } else {
-        ""
-    };
-    format!("{}{side}>>{}", text(entry, "class"), text(entry, "selector"))
+    rendered
 }
 
 /// What becomes of a change at the next flush.
-pub(crate) fn note(entry: &Map<String, Value>) -> String {
-    let file = text(entry, "source_file");
-    match (text(entry, "state"), text(entry, "settled")) {
-        ("settled", "") => return "(settled)".to_owned(),
-        ("settled", how) => return format!("({how})"),
-        ("waiting", _) => {
-            return format!("(waiting, of {} at {})", text(entry, "author"), text(entry, "ts"));
-        }
-        _ => {}
+pub(crate) fn note(entry: &Entry) -> String {
+    match (entry.state, entry.settled) {
+        (State::Settled, None) => return "(settled)".to_owned(),
+        (State::Settled, Some(how)) => return format!("({})", how.name()),
+        (State::Waiting, _) => return format!("(waiting, of {} at {})", entry.author, entry.ts),
+        (State::Pending, _) => {}
     }
-    if entry.get("flushable") == Some(&Value::Bool(true)) && !file.is_empty() {
-        if text(entry, "kind") == "remove-class" {
+    if let Some(file) = entry.source_file.as_ref().filter(|_| entry.flushable) {
+        if entry.kind == ChangeKind::RemoveClass {
             return format!("(pending, :flush-destructive deletes {file})");
         }
         return format!("(pending, :flush writes {file})");
     }
-    match text(entry, "not_flushable_reason") {
-        "stdlib" => "(standard library, not flushable)".to_owned(),
-        reason => match reason.strip_prefix("dependency:") {
-            Some(path) => format!("(dependency {path}, not flushable)"),
-            None if text(entry, "intent") == "ephemeral" => "(a try, not flushable)".to_owned(),
-            None => "(no source file, not flushable)".to_owned(),
-        },
+    let reason = entry.not_flushable_reason.as_deref().unwrap_or_default();
+    match reason.strip_prefix("dependency:") {
+        _ if reason == "stdlib" => "(standard library, not flushable)".to_owned(),
+        Some(path) => format!("(dependency {path}, not flushable)"),
+        None if entry.intent == Intent::Ephemeral => "(a try, not flushable)".to_owned(),
+        None => "(no source file, not flushable)".to_owned(),
     }
 }
 
@@ -144,17 +105,13 @@ const SHOWN_FRAMES: usize = 10;
 
 /// A failure in short: message, line, hint, the nearest frames.
 pub(crate) fn failure(error: &ErrorBody, input: &str, palette: Palette) -> String {
-    if error.kind == "interrupted" {
+    if error.kind == ErrorKind::Interrupted {
         return "Interrupted\n".to_owned();
     }
     let mut shown = String::new();
     let has_lines = input.trim_end().contains('\n');
-    let faults: Vec<&Map<String, Value>> = error
-        .diagnostics
-        .iter()
-        .filter_map(Value::as_object)
-        .filter(|diagnostic| text(diagnostic, "severity") == "error")
-        .collect();
+    let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+    let faults: Vec<&Diagnostic> = error.diagnostics.iter().filter(is_error).collect();
     if faults.is_empty() {
         push_line(&mut shown, &palette.error(&format!("Error: {}", error.message)));
         if let Some(location) = &error.location
@@ -169,15 +126,12 @@ pub(crate) fn failure(error: &ErrorBody, input: &str, palette: Palette) -> Strin
         }
     }
     for fault in faults {
-        push_line(
-            &mut shown,
-            &palette.error(&format!("Error: {}", text(fault, "message"))),
-        );
-        if let Some(line) = fault.get("line").and_then(Value::as_u64).filter(|_| has_lines) {
+        push_line(&mut shown, &palette.error(&format!("Error: {}", fault.message)));
+        if let Some(line) = fault.line.filter(|_| has_lines) {
             push_line(&mut shown, &format!("Line: {line}"));
         }
-        if !text(fault, "hint").is_empty() {
-            push_line(&mut shown, &format!("Hint: {}", text(fault, "hint")));
+        if let Some(hint) = &fault.hint {
+            push_line(&mut shown, &format!("Hint: {hint}"));
         }
     }
     for frame in error.stack.iter().take(SHOWN_FRAMES) {
@@ -213,7 +167,7 @@ pub(crate) fn full_failure(error: &ErrorBody, palette: Palette) -> String {
     if let Some(hint) = &error.hint {
         push_line(&mut shown, &format!("Hint: {hint}"));
     }
-    for diagnostic in error.diagnostics.iter().filter_map(Value::as_object) {
+    for diagnostic in &error.diagnostics {
         push_line(&mut shown, &finding(diagnostic));
     }
     for frame in &error.stack {
@@ -227,31 +181,39 @@ pub(crate) fn full_failure(error: &ErrorBody, palette: Palette) -> String {
 }
 
 /// A diagnostic in one line, with its place and hint.
-pub(crate) fn finding(diagnostic: &Map<String, Value>) -> String {
-    let file = match text(diagnostic, "file") {
-        "" => text(diagnostic, "path"),
-        file => file,
+pub(crate) fn finding(found: &Diagnostic) -> String {
+    let place = place(found.file.as_deref(), [found.line, found.column]);
+    let code = found
+        .code
+        .as_ref()
+        .map_or_else(String::new, |code| format!("{code} "));
+    let severity = found.severity.name();
+    with_hint(
+        format!("{place}{severity} {code}{}", found.message),
+        found.hint.as_deref(),
+    )
+}
+
+/// A file that was not loaded, in one line.
+pub(crate) fn load_error(error: &LoadError) -> String {
+    let place = place(error.path.as_deref(), [error.line, None]);
+    with_hint(format!("{place}{}", error.message), error.hint.as_deref())
+}
+
+fn place(file: Option<&str>, numbers: [Option<u32>; 2]) -> String {
+    let Some(file) = file else {
+        return String::new();
     };
-    let line = diagnostic.get("line").and_then(Value::as_u64);
-    let column = diagnostic.get("column").and_then(Value::as_u64);
-    let mut shown = String::new();
-    if !file.is_empty() {
-        shown.push_str(file);
-        for number in [line, column].into_iter().flatten() {
-            shown.push_str(&format!(":{number}"));
-        }
-        shown.push_str(": ");
-    }
-    for field in ["severity", "code"] {
-        let word = text(diagnostic, field);
-        if !word.is_empty() {
-            shown.push_str(word);
-            shown.push(' ');
-        }
-    }
-    shown.push_str(text(diagnostic, "message"));
-    if !text(diagnostic, "hint").is_empty() {
-        shown.push_str(&format!("\n  Hint: {}", text(diagnostic, "hint")));
+    let numbers = numbers.into_iter().flatten();
+    format!(
+        "{file}{}: ",
+        numbers.map(|number| format!(":{number}")).collect::<String>()
+    )
+}
+
+fn with_hint(mut shown: String, hint: Option<&str>) -> String {
+    if let Some(hint) = hint {
+        shown.push_str(&format!("\n  Hint: {hint}"));
     }
     shown
 }

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use beamtalk_client::Reply;
-use beamtalk_wire::ErrorBody;
-use serde_json::{Map, Value, json};
+use beamtalk_client::{Answer, Reply};
+use beamtalk_wire::answers::EvalAnswer;
+use beamtalk_wire::requests::{Eval, Interrupt, Stdin};
+use beamtalk_wire::{ErrorBody, ErrorKind, Head, Operation};
+use serde_json::json;
 
 use super::inspect::View;
 use super::link::{Link, Turn};
 use super::paint::Palette;
-use super::render::{self, Rendered, error_of};
+use super::render::{self, Rendered};
 use super::screen::Screen;
 use super::table::{self, Parsed};
 use crate::exit::{Exit, Fault};
@@ -122,97 +124,98 @@ impl Session {
     }
 
     fn evaluate(&mut self, input: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let answer = self.call("eval", self.evaluation_fields(input), ask)?;
-        self.finish(answer, input, render::evaluation)
+        let answer = self.call(&self.evaluation(input), ask)?;
+        self.finish_evaluation(answer, input, render::evaluation)
     }
 
-    /// The fields of `eval` for this code.
-    pub(super) fn evaluation_fields(&self, code: &str) -> Map<String, Value> {
-        let mut fields = fields([("code", code)]);
-        if let Some(limit) = self.time_limit {
-            let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-            fields.insert("timeout_ms".to_owned(), milliseconds.into());
+    /// The request that evaluates this code.
+    pub(super) fn evaluation(&self, code: &str) -> Eval {
+        let milliseconds = |limit: Duration| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        Eval {
+            code: code.to_owned(),
+            timeout_ms: self.time_limit.map(milliseconds),
+            ..Eval::default()
         }
-        fields
+    }
+
+    /// Show the answer to an evaluation. A program that ended ends the session.
+    pub(super) fn finish_evaluation(
+        &mut self,
+        answer: Answer<EvalAnswer>,
+        input: &str,
+        show: impl FnOnce(&EvalAnswer, Palette) -> Rendered,
+    ) -> Result<Outcome, Trouble> {
+        let ended = answer.body.as_ref().ok().and_then(|answer| answer.exit_code);
+        let outcome = self.finish(answer, input, show)?;
+        Ok(match ended {
+            Some(status) => Outcome::Leave(Exit::Program(u8::try_from(status).unwrap_or(u8::MAX))),
+            None => outcome,
+        })
     }
 
     /// Show an answer, or its error, and judge it. `input` is the code that may have the error.
-    pub(super) fn finish(
+    pub(super) fn finish<A>(
         &mut self,
-        answer: Map<String, Value>,
+        answer: Answer<A>,
         input: &str,
-        show: impl FnOnce(&Map<String, Value>, Palette) -> Rendered,
+        show: impl FnOnce(&A, Palette) -> Rendered,
     ) -> Result<Outcome, Trouble> {
-        let error = error_of(&answer);
-        let outcome = match &error {
-            Some(error) => Outcome::Failed(exit_of(error)),
-            None => match answer.get("exit_code").and_then(Value::as_u64) {
-                Some(status) => Outcome::Leave(Exit::Program(u8::try_from(status).unwrap_or(u8::MAX))),
-                None => Outcome::Done,
-            },
-        };
+        let exit = answer.body.as_ref().err().map(exit_of);
         if self.screen.is_json {
-            let exit = match outcome {
-                Outcome::Failed(exit) => Some(exit.code()),
-                Outcome::Done | Outcome::Leave(_) => None,
-            };
-            self.screen.object(answer, exit)?;
+            self.screen.object(answer.message, exit.map(Exit::code))?;
         } else {
-            let rendered = match &error {
-                Some(error) => Rendered {
+            let rendered = match &answer.body {
+                Err(error) => Rendered {
                     err: render::failure(error, input, self.screen.palette),
                     out: String::new(),
                 },
-                None => show(&answer, self.screen.palette),
+                Ok(body) => render::warnings(&answer.head.warnings).and(&show(body, self.screen.palette)),
             };
             self.screen.show(&rendered)?;
         }
-        if error.is_some() {
-            self.last_error = error;
+        if let Err(error) = answer.body {
+            self.last_error = Some(error);
         }
-        Ok(outcome)
+        Ok(exit.map_or(Outcome::Done, Outcome::Failed))
     }
 
     /// Send a request and wait for its answer, passing on what happens meanwhile.
-    pub(super) fn call(
+    pub(super) fn call<O: Operation>(
         &mut self,
-        op: &str,
-        fields: Map<String, Value>,
+        request: &O,
         ask: &mut dyn Ask,
-    ) -> Result<Map<String, Value>, Trouble> {
-        match self.call_until(op, fields, ask, None)? {
+    ) -> Result<Answer<O::Answer>, Trouble> {
+        match self.call_until(request, ask, None)? {
             Some(answer) => Ok(answer),
             None => Err(Trouble::Abandoned),
         }
     }
 
     /// The same within a time; `None` when there is no answer by then.
-    pub(super) fn call_within(
+    pub(super) fn call_within<O: Operation>(
         &mut self,
-        op: &str,
-        fields: Map<String, Value>,
+        request: &O,
         ask: &mut dyn Ask,
         limit: Duration,
-    ) -> Result<Option<Map<String, Value>>, Trouble> {
-        self.call_until(op, fields, ask, Some(Instant::now() + limit))
+    ) -> Result<Option<Answer<O::Answer>>, Trouble> {
+        self.call_until(request, ask, Some(Instant::now() + limit))
     }
 
-    fn call_until(
+    fn call_until<O: Operation>(
         &mut self,
-        op: &str,
-        fields: Map<String, Value>,
+        request: &O,
         ask: &mut dyn Ask,
         mut deadline: Option<Instant>,
-    ) -> Result<Option<Map<String, Value>>, Trouble> {
+    ) -> Result<Option<Answer<O::Answer>>, Trouble> {
         let mut interrupts = self.link.interrupts()?;
-        let mut pending = self.link.request(op, fields).map_err(|_| Trouble::Lost)?;
+        let mut pending = self.link.send(request).map_err(|_| Trouble::Lost)?;
         let mut last_interrupt: Option<Instant> = None;
         loop {
             match self.link.next(&mut pending, &mut interrupts, deadline) {
                 None if last_interrupt.is_some() => return Err(Trouble::Abandoned),
                 None => return Ok(None),
                 Some(Turn::Lost) => return Err(Trouble::Lost),
-                Some(Turn::Reply(Reply::Done(message))) => return Ok(Some(message)),
+                Some(Turn::Reply(Reply::Done(message))) => return Ok(Some(Answer::read(message))),
                 Some(Turn::Reply(Reply::Output(text))) => self.screen.output(&text)?,
                 Some(Turn::Reply(Reply::NeedsInput(prompt))) => self.feed(&pending.id, &prompt, ask)?,
                 Some(Turn::Interrupt) => {
@@ -232,7 +235,9 @@ impl Session {
 
     fn interrupt(&mut self, id: &str) -> Result<(), Trouble> {
         self.was_interrupted = true;
-        let asked = self.link.request("interrupt", fields([("for", id)]));
+        let asked = self.link.send(&Interrupt {
+            r#for: Some(id.to_owned()),
+        });
         asked.map(drop).map_err(|_| Trouble::Lost)
     }
 
@@ -240,14 +245,17 @@ impl Session {
     fn feed(&mut self, id: &str, prompt: &str, ask: &mut dyn Ask) -> Result<(), Trouble> {
         let line = ask.ask(prompt)?;
         self.screen.line_was_ended();
-        let mut fields = fields([("for", id)]);
-        match line {
-            Line::Text(text) => fields.insert("value".to_owned(), format!("{text}\n").into()),
-            Line::End => fields.insert("eof".to_owned(), true.into()),
-            Line::Cancelled => return self.interrupt(id),
+        let mut input = Stdin {
+            r#for: id.to_owned(),
+            ..Stdin::default()
         };
+        match line {
+            Line::Text(text) => input.value = Some(format!("{text}\n")),
+            Line::End => input.eof = Some(true),
+            Line::Cancelled => return self.interrupt(id),
+        }
         // When the reader has given up meanwhile, there is nothing to tell.
-        let sent = self.link.request("stdin", fields);
+        let sent = self.link.send(&input);
         sent.map(drop).map_err(|_| Trouble::Lost)
     }
 
@@ -255,11 +263,9 @@ impl Session {
     pub(super) fn refuse(&mut self, kind: &str, why: &str) -> Result<Outcome, Trouble> {
         let exit = Exit::Failure;
         if self.screen.is_json {
-            let message = json!({"status": ["done", "error"], "error": {"kind": kind, "message": why}});
-            let Value::Object(message) = message else {
-                return Ok(Outcome::Failed(exit));
-            };
-            self.screen.object(message, Some(exit.code()))?;
+            let refusal = Head::failure(None, None, ErrorBody::new(kind, why));
+            self.screen
+                .object(beamtalk_wire::object(&refusal), Some(exit.code()))?;
         } else {
             self.screen.complain(why)?;
         }
@@ -294,20 +300,14 @@ impl Session {
     }
 }
 
-/// Fields with these texts.
-pub(super) fn fields<const N: usize>(pairs: [(&str, &str); N]) -> Map<String, Value> {
-    pairs
-        .into_iter()
-        .map(|(field, value)| (field.to_owned(), value.into()))
-        .collect()
-}
-
 /// How a command ends that fails with this error.
 fn exit_of(error: &ErrorBody) -> Exit {
-    match error.kind.as_str() {
-        "eval_limit" | "timeout" if error.details.get("limit") == Some(&json!("time")) => Exit::TimeLimit,
-        "interrupted" => Exit::Forced,
-        "shutting_down" => Exit::NotRunning,
+    match error.kind {
+        ErrorKind::EvalLimit | ErrorKind::Timeout if error.details.get("limit") == Some(&json!("time")) => {
+            Exit::TimeLimit
+        }
+        ErrorKind::Interrupted => Exit::Forced,
+        ErrorKind::ShuttingDown => Exit::NotRunning,
         _ => Exit::Failure,
     }
 }

@@ -258,7 +258,7 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             "precheck-method",
             method("isOn => 3"),
             vec!["findings", "checked", "not_checked"],
-            nope(),
+            Some(json!({"class": "Nope", "selector": "a", "source": "a => 1"})),
             "class_not_found",
         ),
         row(

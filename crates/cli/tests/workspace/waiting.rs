@@ -327,7 +327,10 @@ fn nothing_is_decided_about_changes_while_the_node_starts() {
         for (op, fields) in [
             ("discard", seq.clone()),
             ("take", json!({"from": "disk", "seq": 1})),
-            ("settle", json!({"file": "src/lamp.bt", "text": ""})),
+            (
+                "settle",
+                json!({"file": "src/lamp.bt", "text": "", "disk_sha256": ""}),
+            ),
             ("revert", seq.clone()),
             ("restore", seq),
             ("flush", json!({})),

@@ -12,6 +12,8 @@ use super::error::ChangeError;
 use super::flush::{self, Done};
 use super::merge::{self, Merge};
 use super::new_class::{NewClass, NewClassFault, check_new_class};
+use beamtalk_wire::answers::FileChange;
+
 use super::plan::{self, Conflict, FilePlan, FileState, Filter, FlushReport, FlushedFile, Pending, Wanted};
 use super::project::Project;
 use super::store::{Store, Texts};
@@ -296,6 +298,7 @@ impl ChangeLog {
             active,
             shadowed,
             clean,
+            not_installed: None,
         })
     }
 
@@ -404,9 +407,9 @@ impl ChangeLog {
                 continue;
             }
             let kind = match (&plan.content, &plan.old_hash) {
-                (None, _) => "deleted",
-                (Some(_), None) => "created",
-                (Some(_), Some(_)) => "changed",
+                (None, _) => FileChange::Deleted,
+                (Some(_), None) => FileChange::Created,
+                (Some(_), Some(_)) => FileChange::Changed,
             };
             report.flushed += plan.changed;
             report.merged.extend(plan.is_merged.then(|| plan.file.clone()));

@@ -10,7 +10,9 @@ use beamtalk_syntax::definitions::{
     Change, Dialect, Edit, Key, Outline, class_changes, edit, remove_class, says,
 };
 use beamtalk_syntax::span::LineIndex;
-use serde::Serialize;
+use beamtalk_wire::answers::FlushAnswer;
+pub use beamtalk_wire::answers::{Conflict, ConflictReason};
+pub(crate) use beamtalk_wire::answers::{FlushedFile, Skip};
 
 use super::entry::{AuthorKind, Entry, Kind, Side};
 
@@ -89,7 +91,7 @@ impl Wanted {
 }
 
 /// What a flush did, as the wire tells it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlushReport {
     /// How many definitions were written or taken out, and classes removed.
     pub flushed: usize,
@@ -101,45 +103,22 @@ pub struct FlushReport {
     pub skipped: Vec<Skip>,
     pub conflicts: Vec<Conflict>,
     /// What the image has as the base of these files from now on.
-    #[serde(skip)]
     pub bases: Vec<(String, Option<String>)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FlushedFile {
-    pub file: String,
-    /// `changed`, `created` or `deleted`.
-    pub kind: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Skip {
-    pub seq: u64,
-    pub class: String,
-    pub selector: Option<String>,
-    pub kind: Kind,
-    /// `destructive`, `ephemeral`, or why the entry is not flushable.
-    pub reason: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Conflict {
-    pub file: String,
-    pub reason: ConflictReason,
-    /// The definitions concerned, or what is wrong with the file.
-    pub detail: Option<String>,
-    /// The entries that stay pending.
-    pub seqs: Vec<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConflictReason {
-    ExternalEdit,
-    FileMissing,
-    TargetExists,
-    SpanOutOfRange,
-    WriteFailed,
+impl FlushReport {
+    /// What clients are told of it.
+    pub(crate) fn told(self) -> FlushAnswer {
+        FlushAnswer {
+            flushed: self.flushed as u64,
+            files: self.files,
+            merged: self.merged,
+            new_classes: self.new_classes,
+            removed_classes: self.removed_classes,
+            skipped: self.skipped,
+            conflicts: self.conflicts,
+        }
+    }
 }
 
 /// The change of one file.

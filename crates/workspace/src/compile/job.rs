@@ -2,8 +2,9 @@
 //!
 //! One frame each way: a JSON text and then byte strings (forms), so that forms travel as they are.
 
+use beamtalk_wire::answers::{CompleteAnswer, Diagnostic, HoverAnswer};
+use beamtalk_wire::requests::{CheckMode, ErlangComplete};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// A source text with everything needed to parse and declare it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,12 +120,12 @@ pub struct Shape {
     pub class_slots: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CheckMode {
-    Expression,
-    Method,
-    Class,
+/// What may stand at a cursor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    pub answer: CompleteAnswer,
+    /// Names that only the node knows.
+    pub erlang: Option<ErlangComplete>,
 }
 
 /// The answer to a job. `modules`, `expression` and `steps` are empty when there are errors.
@@ -141,9 +142,10 @@ pub struct Outcome {
     /// Classes and methods that the job defines.
     pub definitions: Vec<Definition>,
     /// As §10.3 has them, with `file`.
-    pub diagnostics: Vec<Value>,
+    pub diagnostics: Vec<Diagnostic>,
     pub has_errors: bool,
-    pub data: Value,
+    pub completion: Found,
+    pub hover: HoverAnswer,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use beamtalk_process::{Child, Spec, Stdin};
-use beamtalk_wire::ErrorBody;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 use rustc_hash::FxHashMap;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use sha2::{Digest, Sha256};
@@ -134,7 +134,7 @@ impl CompilerPool {
             .is_some_and(|deaths| *deaths >= DEATHS)
         {
             return Err(ErrorBody::new(
-                "compiler_crash",
+                ErrorKind::CompilerCrash,
                 "the compiler crashed on this source before; it is not tried again",
             )
             .hint("change the source, and please report it"));
@@ -166,8 +166,12 @@ impl CompilerPool {
     }
 
     fn start(&self) -> Result<Worker, ErrorBody> {
-        let failed =
-            |cause: String| ErrorBody::new("internal_error", format!("the compiler did not start: {cause}"));
+        let failed = |cause: String| {
+            ErrorBody::new(
+                ErrorKind::InternalError,
+                format!("the compiler did not start: {cause}"),
+            )
+        };
         let secretless: BTreeMap<OsString, Option<OsString>> = std::env::vars_os()
             .filter(|(name, _)| name.to_string_lossy().starts_with("BEAMTALK_"))
             .map(|(name, _)| (name, None))
@@ -238,9 +242,12 @@ impl CompilerPool {
 
     fn explain(&self, failure: Failure, digest: [u8; 32]) -> ErrorBody {
         let limit = |name: &str, amount: String| {
-            ErrorBody::new("compiler_limit", format!("compiling took more than {amount}"))
-                .hint("split the source into smaller parts")
-                .detail("limit", name)
+            ErrorBody::new(
+                ErrorKind::CompilerLimit,
+                format!("compiling took more than {amount}"),
+            )
+            .hint("split the source into smaller parts")
+            .detail("limit", name)
         };
         match failure {
             Failure::Time => limit("time", format!("{} s", self.limits.time.as_secs())),
@@ -258,13 +265,14 @@ impl CompilerPool {
                 }
                 *deaths.entry(digest).or_default() += 1;
                 ErrorBody::new(
-                    "compiler_crash",
+                    ErrorKind::CompilerCrash,
                     "the compiler ended without an answer; another one is ready",
                 )
                 .hint("try again, or change the source; please report it")
             }
             Failure::Broken(reason) => {
-                ErrorBody::new("internal_error", "the compiler's answer is broken").detail("reason", reason)
+                ErrorBody::new(ErrorKind::InternalError, "the compiler's answer is broken")
+                    .detail("reason", reason)
             }
         }
     }

@@ -14,16 +14,17 @@ use beamtalk_syntax::ast::{self, Item};
 use beamtalk_syntax::definitions::{self, Key, Outline, class_source, extension_source};
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
+use beamtalk_wire::answers::{CompleteAnswer, Completion, HoverAnswer};
+use beamtalk_wire::requests::{CheckMode, ErlangComplete};
 use ecow::EcoString;
 use rustix::process::{Resource, Rlimit};
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::diagnostic;
 use super::frame;
 use super::job::{
-    Blob, CheckMode, Definition, Expression, Job, Knowledge, Module, Outcome, PackageUse, SourceText, Step,
+    Blob, Definition, Expression, Found, Job, Knowledge, Module, Outcome, PackageUse, SourceText, Step,
     TextOrigin, Variable,
 };
 use super::redefinition::{redefined_files, without_redefined};
@@ -463,43 +464,41 @@ impl Answer<'_> {
 
     fn complete(&mut self, code: &str, cursor: usize, bound: &[Variable]) {
         let found = complete::complete(self.table, &bindings(bound), code, cursor);
-        let items: Vec<Value> = found
-            .items
-            .iter()
-            .map(|item| {
-                json!({
-                    "text": item.text.as_str(),
-                    "kind": item.kind.name(),
-                    "detail": item.detail.as_deref(),
-                    "origin": item.origin.as_deref(),
-                })
-            })
-            .collect();
-        let erlang = found.erlang.map(|wanted| match wanted {
-            complete::Erlang::Modules => json!({"prefix": found.prefix.as_str()}),
-            complete::Erlang::Functions(module) => {
-                json!({"prefix": found.prefix.as_str(), "module": module.as_str()})
-            }
+        let items = found.items.iter().map(|item| Completion {
+            text: item.text.to_string(),
+            kind: item.kind.name().to_owned(),
+            detail: item.detail.as_deref().map(str::to_owned),
+            origin: item.origin.as_deref().map(str::to_owned),
         });
-        self.outcome.data = json!({"completions": items, "start": found.start, "erlang": erlang});
+        let answer = CompleteAnswer {
+            completions: items.collect(),
+            start: found.start as u64,
+        };
+        let erlang = found.erlang.map(|wanted| ErlangComplete {
+            prefix: Some(found.prefix.to_string()),
+            module: match wanted {
+                complete::Erlang::Modules => None,
+                complete::Erlang::Functions(module) => Some(module.to_string()),
+            },
+        });
+        self.outcome.completion = Found { answer, erlang };
     }
 
     fn hover(&mut self, code: &str, cursor: usize, bound: &[Variable]) {
         let found = complete::hover(self.table, &bindings(bound), code, cursor);
-        self.outcome.data = match found {
-            Some(hover) => json!({
-                "contents": hover.contents,
-                "signature": hover.signature.as_deref(),
-                "kind": hover.kind.name(),
-            }),
-            None => json!({"contents": null, "signature": null, "kind": null}),
-        };
+        self.outcome.hover = found.map_or_else(HoverAnswer::default, |hover| HoverAnswer {
+            contents: Some(hover.contents),
+            signature: hover.signature.as_deref().map(str::to_owned),
+            kind: Some(hover.kind.name().to_owned()),
+        });
     }
 
     fn findings(&mut self, path: &str, text: &str, diagnostics: &[Diagnostic]) {
         for found in diagnostics {
             self.outcome.has_errors |= diagnostic::is_error(found);
-            self.outcome.diagnostics.push(diagnostic::json(found, path, text));
+            self.outcome
+                .diagnostics
+                .push(diagnostic::shown(found, path, text));
         }
     }
 

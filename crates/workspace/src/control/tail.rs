@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use beamtalk_storage::LogTail;
-use beamtalk_wire::ErrorBody;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::gate::ControlCall;
@@ -52,7 +52,7 @@ impl Tail {
             number => number.as_u64(),
         };
         let Some(from) = from else {
-            let error = ErrorBody::new("invalid_parameter", "'from' is a whole number, 0 or more");
+            let error = ErrorBody::new(ErrorKind::InvalidParameter, "'from' is a whole number, 0 or more");
             call.answer.send(json!({"error": error})).await;
             return;
         };
@@ -61,7 +61,7 @@ impl Tail {
             let lines = match self.log.poll() {
                 Ok(lines) => lines,
                 Err(error) => {
-                    let error = ErrorBody::new("read_error", error.to_string());
+                    let error = ErrorBody::new(ErrorKind::ReadError, error.to_string());
                     call.answer.send(json!({"error": error})).await;
                     return;
                 }

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beamtalk_storage::Metadata;
-use beamtalk_wire::{Channel, limits};
-use serde_json::{Value, json};
+use beamtalk_wire::{WorkspaceEvent, limits};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::log::DaemonLog;
@@ -116,7 +115,7 @@ async fn is_idle(workspace: &Workspace, last_work: &mut Option<u64>) -> bool {
     let work = crate::ops::numbers(workspace)
         .await
         .ok()
-        .and_then(|health| health.get("messages").and_then(Value::as_u64));
+        .and_then(|node| node.messages);
     if work != *last_work {
         *last_work = work;
         workspace.last_use.set(Instant::now());
@@ -153,7 +152,9 @@ async fn end(workspace: &Workspace, stop: &Stop) {
     workspace.record_own(Event::Stop {
         reason: stop.reason.to_owned(),
     });
-    workspace.publish(Channel::Workspace, "stopping", &json!({"reason": stop.reason}));
+    workspace.publish(&beamtalk_wire::Event::Workspace(WorkspaceEvent::Stopping {
+        reason: stop.reason.to_owned(),
+    }));
     if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
         gate.stop_accepting();
     }

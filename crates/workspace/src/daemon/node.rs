@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use beamtalk_etf::Term;
 use beamtalk_node::{NodeLink, NodeMessage};
-use beamtalk_wire::{Channel, ErrorBody, Op, Request, Role};
+use beamtalk_wire::answers::{LoadAnswer, Severity};
+use beamtalk_wire::{Call, Channel, ErrorBody, ErrorKind, Event as Told, Op, Request, Role, WorkspaceEvent};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::{Notify, oneshot};
@@ -93,7 +95,7 @@ async fn run(
             workspace.reinstalled.set(Some(Instant::now()));
         }
         let pause = workspace.image.ended(reason.clone());
-        workspace.publish(Channel::Workspace, "node_exited", &json!({"reason": reason}));
+        workspace.publish(&Told::Workspace(WorkspaceEvent::NodeExited { reason }));
         let Some(pause) = pause else { return };
         tokio::time::sleep(pause).await;
         match workspace.image.start() {
@@ -156,7 +158,7 @@ async fn attend(
             } => {
                 if questions.get() >= OPEN_QUESTIONS {
                     let busy = ErrorBody::new(
-                        "busy",
+                        ErrorKind::Busy,
                         format!("{OPEN_QUESTIONS} questions of the image are open"),
                     );
                     link.answer(number, Err(terms::from_json(&json!(busy))));
@@ -256,42 +258,67 @@ fn started(workspace: &Rc<Workspace>, booted: &mut Option<oneshot::Sender<Result
         workspace.image.ready();
         start_application(&workspace).await;
         let waiting = ops::waiting(&workspace);
-        let data = json!({
-            "reinstalled": installed.seqs.len(), "failed": installed.failures(), "waiting": waiting,
-        });
-        workspace.publish(Channel::Workspace, "node_started", &data);
+        workspace.publish(&Told::Workspace(WorkspaceEvent::NodeStarted {
+            reinstalled: installed.seqs.len() as u64,
+            failed: installed.failures(),
+            waiting: waiting as u64,
+        }));
         if waiting > 0 {
             ops::tell_waiting(&workspace);
         }
     });
 }
 
+/// Names bound for all sessions.
+#[derive(Deserialize)]
+struct Globals {
+    names: Vec<String>,
+}
+
+/// Something was refused because a capability is switched off.
+#[derive(Deserialize)]
+struct Refused {
+    what: String,
+    detail: String,
+}
+
+/// What was written to the Transcript, with the node's own number of the request that did.
+#[derive(Deserialize)]
+struct Written {
+    text: String,
+    r#for: Option<u64>,
+}
+
 fn event(workspace: &Rc<Workspace>, channel: &str, name: &str, data: &Term) {
     workspace.last_use.set(std::time::Instant::now());
-    let data = terms::to_json(data);
-    match (channel, name) {
-        ("workspace", "globals") => {
-            let names = data["names"].as_array().cloned().unwrap_or_default();
-            *workspace.image.globals.borrow_mut() = names
-                .iter()
-                .filter_map(|name| name.as_str().map(str::to_owned))
-                .collect();
-        }
-        ("workspace", "capability_disabled") => {
-            let text = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
-            workspace.record_own(Event::CapabilityDisabled {
-                what: text("what"),
-                detail: text("detail"),
-            });
+    let data = terms::to_object(data);
+    let told = match (channel, name) {
+        ("workspace", "globals") => terms::typed(data).map(|Globals { names }| {
+            *workspace.image.globals.borrow_mut() = names;
+        }),
+        ("workspace", "capability_disabled") => terms::typed(data).map(|Refused { what, detail }| {
+            workspace.record_own(Event::CapabilityDisabled { what, detail });
+        }),
+        ("transcript", "text") => {
+            terms::typed(data).map(|written: Written| workspace.publish_text(&written.text, written.r#for))
         }
         _ => {
-            if let Some(channel) = Channel::from_name(channel) {
-                if channel == Channel::Classes {
+            let event = [
+                ("channel", channel.into()),
+                ("event", name.into()),
+                ("data", data.into()),
+            ];
+            let event = event.map(|(key, value): (&str, Value)| (key.to_owned(), value));
+            terms::typed(Map::from_iter(event)).map(|event: Told| {
+                if event.channel() == Channel::Classes {
                     workspace.classes_changed.notify_one();
                 }
-                workspace.publish(channel, name, &data);
-            }
+                workspace.publish(&event);
+            })
         }
+    };
+    if let Err(error) = told {
+        tracing::warn!("event {channel}/{name}: {}", error.message);
     }
 }
 
@@ -327,23 +354,24 @@ async fn perform(
         role: Role::Owner,
         connection: None,
     };
-    if let Some(answer) = ops::of_image(workspace, op, args) {
-        return answer;
+    if op == "autoflush" {
+        return Ok(ops::autoflush(workspace, args));
     }
     let Some(op) = Op::from_name(op) else {
-        return Err(ErrorBody::new("unknown_op", format!("there is no op '{op}'")));
+        return Err(ErrorBody::new(
+            ErrorKind::UnknownOp,
+            format!("there is no op '{op}'"),
+        ));
     };
-    let request = Request {
-        op,
+    let call = Call {
         id: "image".to_owned(),
         session: None,
-        fields: terms::to_object(args)
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .collect(),
+        timeout_ms: None,
+        op,
+        request: Request::parse(op, &terms::to_json(args).to_string()),
     };
-    let answer = ops::perform(workspace, &caller, &request, &Sink::Nowhere).await?;
-    Ok(Value::Object(answer.fields))
+    let reply = ops::perform(workspace, &caller, &call, &Sink::Nowhere).await?;
+    Ok(Value::Object(reply.object()))
 }
 
 /// Make the node one of several, if that was asked for. What the user should know is in the answer.
@@ -385,7 +413,9 @@ pub(super) async fn load_built(
     let image = match built {
         Some(Ok(Some(image))) => image,
         Some(Err(failure)) => {
-            notices.extend(failure.diagnostics.iter().map(finding_text));
+            let found = failure.diagnostics.iter();
+            let found = found.map(|one| notice(one.severity, one.file.as_deref(), one.line, &one.message));
+            notices.extend(found);
             notices.push(format!(
                 "the project does not build; the workspace starts without its classes: {}",
                 failure.error.message
@@ -411,15 +441,16 @@ pub(super) async fn load_built(
 }
 
 /// What is wrong with files that were left out, while everything else is loaded.
-fn tell_load_errors(answer: &Map<String, Value>, notices: &mut Vec<String>) {
-    let errors = answer.get("errors").and_then(Value::as_array);
-    let errors = errors.into_iter().flatten();
+fn tell_load_errors(answer: &LoadAnswer, notices: &mut Vec<String>) {
     let mut files = BTreeSet::new();
-    for error in errors {
-        let mut found = error.clone();
-        found["file"] = error["path"].clone();
-        files.extend(error["path"].as_str().map(str::to_owned));
-        notices.push(finding_text(&found));
+    for error in &answer.errors {
+        files.extend(error.path.clone());
+        notices.push(notice(
+            Severity::Error,
+            error.path.as_deref(),
+            error.line,
+            &error.message,
+        ));
     }
     if !files.is_empty() {
         let files: Vec<String> = files.into_iter().collect();
@@ -430,14 +461,12 @@ fn tell_load_errors(answer: &Map<String, Value>, notices: &mut Vec<String>) {
     }
 }
 
-fn finding_text(found: &Value) -> String {
-    let severity = found["severity"].as_str().unwrap_or("error");
-    let message = found["message"].as_str().unwrap_or_default();
-    let file = found["file"].as_str().unwrap_or_default();
-    match (file, &found["line"]) {
-        ("", _) => format!("{severity}: {message}"),
-        (file, Value::Number(line)) => format!("{severity}: {file}:{line}: {message}"),
-        (file, _) => format!("{severity}: {file}: {message}"),
+fn notice(severity: Severity, file: Option<&str>, line: Option<u32>, message: &str) -> String {
+    let severity = severity.name();
+    match (file, line) {
+        (None, _) => format!("{severity}: {message}"),
+        (Some(file), Some(line)) => format!("{severity}: {file}:{line}: {message}"),
+        (Some(file), None) => format!("{severity}: {file}: {message}"),
     }
 }
 

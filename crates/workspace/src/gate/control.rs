@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use beamtalk_wire::ErrorBody;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -176,8 +176,7 @@ async fn answer_all(
 }
 
 async fn write(writer: &mut OwnedWriteHalf, frame: &Value) -> io::Result<()> {
-    let too_long =
-        || json!({"error": ErrorBody::new("message_too_large", "the answer is too long for one frame")});
+    let too_long = || json!({"error": ErrorBody::new(ErrorKind::MessageTooLarge, "the answer is too long for one frame")});
     let bytes = encode_frame(frame).or_else(|| encode_frame(&too_long()));
     writer.write_all(&bytes.unwrap_or_default()).await
 }

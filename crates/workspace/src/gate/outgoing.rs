@@ -94,10 +94,7 @@ impl Queue {
 
     fn next(&mut self) -> Option<Next> {
         if let Some((channel, count)) = self.dropped.pop_first() {
-            let data = serde_json::json!({ "count": count });
-            return Some(Next::Send(
-                beamtalk_wire::push(channel, "dropped", data).to_string(),
-            ));
+            return Some(Next::Send(beamtalk_wire::Event::dropped(channel, count).text()));
         }
         if let Some(frame) = self.frames.pop_front() {
             self.bytes -= frame.text.len();

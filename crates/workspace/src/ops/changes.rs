@@ -1,10 +1,11 @@
 //! The change log: what is pending, where image and disk differ, and every way to decide about it.
 
+mod change_sides;
+mod diff;
 mod discard;
 mod flush;
 mod revert;
 mod settle;
-mod sides;
 mod take;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,21 +13,23 @@ use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_syntax::definitions::{Change, Dialect, Edit, Key, Member, Outline, edit};
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::{ChangesAnswer, ClearChangesAnswer, DirtyAnswer};
+use beamtalk_wire::requests::{ChangeSides, Changes, Discard, Take};
+use beamtalk_wire::{EntryView, ErrorBody, ErrorKind, Op};
+use serde_json::Value;
 
-use super::Answer;
 use super::load::{class_info, install_text};
 use crate::changes::{ChangeError, Entry, FileState, Side, hash};
 use crate::compile::job::SourceText;
 use crate::terms;
 use crate::workspace::Workspace;
 
+pub(super) use change_sides::change_sides;
+pub(super) use diff::diff;
 pub(super) use discard::discard;
 pub(super) use flush::{flush, write_files};
 pub(super) use revert::revert;
 pub(super) use settle::settle;
-pub(super) use sides::{diff, sides};
 pub(super) use take::take;
 
 pub(super) fn failed(error: ChangeError) -> ErrorBody {
@@ -81,10 +84,10 @@ fn disk_text(workspace: &Workspace, file: &str) -> Result<Option<String>, ErrorB
         FileState::Text { text, .. } => Ok(Some(text)),
         FileState::Missing => Ok(None),
         FileState::Outside => Err(ErrorBody::new(
-            "read_error",
+            ErrorKind::ReadError,
             format!("{file} is not in the project"),
         )),
-        FileState::Unreadable(cause) => Err(ErrorBody::new("read_error", format!("{file}: {cause}"))),
+        FileState::Unreadable(cause) => Err(ErrorBody::new(ErrorKind::ReadError, format!("{file}: {cause}"))),
     }
 }
 
@@ -94,7 +97,7 @@ pub(super) fn may_write(workspace: &Workspace, what: &str) -> Result<(), ErrorBo
         return Ok(());
     }
     Err(ErrorBody::new(
-        "capability_disabled",
+        ErrorKind::CapabilityDisabled,
         format!("{what} is switched off in this workspace (--read-only-fs)"),
     )
     .hint("Restart the workspace without the flag to allow it")
@@ -103,21 +106,93 @@ pub(super) fn may_write(workspace: &Workspace, what: &str) -> Result<(), ErrorBo
 
 // ---- looking ----
 
-pub(super) fn changes(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let log = workspace.changes.borrow();
-    let entries = if request.flag("all")? {
-        log.all()
-    } else {
-        log.active()
+pub(super) async fn changes(
+    workspace: &Rc<Workspace>,
+    request: &Changes,
+) -> Result<ChangesAnswer, ErrorBody> {
+    let mut answer = {
+        let log = workspace.changes.borrow();
+        let entries = if request.all == Some(true) {
+            log.all()
+        } else {
+            log.active()
+        };
+        ChangesAnswer {
+            entries: entries.map_err(failed)?,
+            waiting: log.waiting().map_err(failed)?,
+            conflicts: log.conflicts(&bases(workspace)).map_err(failed)?,
+            disk_changed: None,
+        }
     };
-    let waiting = log.waiting().map_err(failed)?;
-    let conflicts = log.conflicts(&bases(workspace)).map_err(failed)?;
-    Ok(json!({"entries": entries.map_err(failed)?, "waiting": waiting, "conflicts": conflicts}).into())
+    answer.entries.iter_mut().for_each(|view| mark(workspace, view));
+    if request.disk == Some(true) {
+        answer.disk_changed = Some(workspace.files_changed_on_disk().await);
+    }
+    Ok(answer)
 }
 
-pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
+/// An entry that the image does not have says why.
+fn mark(workspace: &Workspace, view: &mut EntryView) {
+    let not_installed = workspace.not_installed.borrow();
+    view.not_installed = not_installed.get(&view.entry.seq).cloned();
+}
+
+pub(super) fn dirty(workspace: &Rc<Workspace>) -> Result<DirtyAnswer, ErrorBody> {
     let dirty = workspace.changes.borrow().dirty().map_err(failed)?;
-    Ok(json!({ "dirty": dirty }).into())
+    Ok(DirtyAnswer { dirty })
+}
+
+/// The fields by which requests choose changes.
+struct Choice<'a> {
+    op: Op,
+    seq: Option<u64>,
+    class: Option<&'a String>,
+    file: Option<&'a String>,
+    selector: Option<&'a String>,
+    side: Option<Side>,
+    all: bool,
+}
+
+impl<'a> From<&'a Discard> for Choice<'a> {
+    fn from(request: &'a Discard) -> Self {
+        Self {
+            op: Op::Discard,
+            seq: request.seq,
+            class: request.class.as_ref(),
+            file: request.file.as_ref(),
+            selector: None,
+            side: None,
+            all: request.all == Some(true),
+        }
+    }
+}
+
+impl<'a> From<&'a Take> for Choice<'a> {
+    fn from(request: &'a Take) -> Self {
+        Self {
+            op: Op::Take,
+            seq: request.seq,
+            class: request.class.as_ref(),
+            file: request.file.as_ref(),
+            selector: request.selector.as_ref(),
+            side: request.side,
+            all: request.all == Some(true),
+        }
+    }
+}
+
+impl<'a> From<&'a ChangeSides> for Choice<'a> {
+    fn from(request: &'a ChangeSides) -> Self {
+        Self {
+            op: Op::ChangeSides,
+            seq: request.seq,
+            class: request.class.as_ref(),
+            file: request.file.as_ref(),
+            selector: request.selector.as_ref(),
+            side: request.side,
+            all: false,
+        }
+    }
 }
 
 /// What a request is about.
@@ -134,30 +209,25 @@ struct Selection {
 
 impl Selection {
     /// One of `seq`, `class` (with `selector` and `side`), `file`, `all`.
-    fn of(workspace: &Workspace, request: &Request) -> Result<Self, ErrorBody> {
+    fn of(workspace: &Workspace, choice: Choice<'_>) -> Result<Self, ErrorBody> {
         let log = workspace.changes.borrow();
-        let file = request.optional_text("file")?.map(|file| log.normal(file));
-        let class = request.optional_text("class")?.map(str::to_owned);
-        let selector = request.optional_text("selector")?;
-        let side = match request.optional_text("side")? {
-            None => None,
-            Some("instance") => Some(false),
-            Some("class") => Some(true),
-            Some(_) => return Err(request.invalid("side", "instance or class")),
-        };
-        let seq = request.number("seq")?;
-        let all = request.flag("all")?;
-        let given = [seq.is_some(), class.is_some(), file.is_some(), all];
+        let file = choice.file.map(|file| log.normal(file));
+        let class = choice.class.cloned();
+        let side = choice.side.map(|side| side == Side::Class);
+        let seq = choice.seq;
+        let given = [seq.is_some(), class.is_some(), file.is_some(), choice.all];
         if given.iter().filter(|given| **given).count() != 1 {
             return Err(ErrorBody::new(
-                "missing_parameter",
+                ErrorKind::MissingParameter,
                 format!(
                     "'{}' needs exactly one of 'seq', 'class', 'file', 'all'",
-                    request.op.name()
+                    choice.op.name()
                 ),
             ));
         }
-        let method = selector.map(|selector| (selector.trim_start_matches('#').to_owned(), side));
+        let method = choice
+            .selector
+            .map(|selector| (selector.trim_start_matches('#').to_owned(), side));
         let entries = match seq {
             Some(seq) => vec![log.entry(seq).map_err(failed)?.clone()],
             None => log.select(|entry| {
@@ -240,33 +310,24 @@ fn key_of(entry: &Entry) -> Key {
     }
 }
 
-pub(super) fn seq(request: &Request) -> Result<u64, ErrorBody> {
-    request.number("seq")?.ok_or_else(|| {
-        ErrorBody::new(
-            "missing_parameter",
-            format!("'{}' needs the field 'seq'", request.op.name()),
-        )
-    })
-}
-
 /// Entries as they are now.
-fn shown(workspace: &Workspace, seqs: &[u64]) -> Vec<Value> {
+fn shown(workspace: &Workspace, seqs: &[u64]) -> Vec<Entry> {
     let log = workspace.changes.borrow();
     let entries = seqs.iter().filter_map(|seq| log.entry(*seq).ok());
-    entries.map(|entry| json!(entry)).collect()
+    entries.cloned().collect()
 }
 
 /// A choice counts for what was shown.
-fn check_shown(request: &Request, disk: Option<&str>, file: &str) -> Result<(), ErrorBody> {
-    let Some(wanted) = request.optional_text("disk_sha256")? else {
+fn check_shown(wanted: Option<&String>, disk: Option<&str>, file: &str) -> Result<(), ErrorBody> {
+    let Some(wanted) = wanted else {
         return Ok(());
     };
     let now = disk.map(|disk| hash(disk.as_bytes()));
-    if now.as_deref() == Some(wanted) || (now.is_none() && wanted.is_empty()) {
+    if now.as_ref() == Some(wanted) || (now.is_none() && wanted.is_empty()) {
         return Ok(());
     }
     let error = ErrorBody::new(
-        "file_changed",
+        ErrorKind::FileChanged,
         format!("{file} is not what it was when it was shown"),
     )
     .hint("look at it again, then choose");
@@ -280,10 +341,10 @@ pub(super) async fn change_image(
     workspace: &Rc<Workspace>,
     file: &str,
     changes: &[(Key, Option<String>)],
-) -> Result<Vec<Value>, ErrorBody> {
+) -> Result<Vec<String>, ErrorBody> {
     let Some(image) = image_text(workspace, file) else {
         return Err(ErrorBody::new(
-            "reload_failed",
+            ErrorKind::ReloadFailed,
             format!("{file} is not in the image"),
         ));
     };
@@ -297,7 +358,7 @@ pub(super) async fn change_image(
     let text = edit(&image.text, Dialect::File, &edits).map_err(|(index, _)| {
         let title = changes.get(index).map(|(key, _)| key.title()).unwrap_or_default();
         ErrorBody::new(
-            "reload_failed",
+            ErrorKind::ReloadFailed,
             format!("{title} has no place in {file} as the image has it"),
         )
         .hint("reload the class, or define it anew")
@@ -306,20 +367,12 @@ pub(super) async fn change_image(
         return Ok(Vec::new());
     }
     let answer = install_text(workspace, SourceText { text, ..image }).await?;
-    Ok(list(&answer, "classes"))
+    Ok(answer.classes)
 }
 
-fn list(answer: &serde_json::Map<String, Value>, field: &str) -> Vec<Value> {
-    answer
-        .get(field)
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default()
-}
-
-pub(super) fn clear(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let cleared = workspace.changes.borrow_mut().clear().map_err(failed)?;
-    Ok(json!({"cleared": cleared}).into())
+pub(super) fn clear(workspace: &Rc<Workspace>) -> Result<ClearChangesAnswer, ErrorBody> {
+    let cleared = workspace.changes.borrow_mut().clear().map_err(failed)? as u64;
+    Ok(ClearChangesAnswer { cleared })
 }
 
 // ---- writing ----

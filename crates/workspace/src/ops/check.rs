@@ -2,42 +2,14 @@
 
 use std::rc::Rc;
 
-use beamtalk_etf::Term;
 use beamtalk_syntax::ast::Item;
 use beamtalk_syntax::definitions::signature;
-use beamtalk_wire::{Channel, ErrorBody};
-use serde_json::{Map, Value, json};
+use beamtalk_wire::answers::{ChangedUse, Diagnostic, Finding, FindingSite, Severity, UseFinding};
+use beamtalk_wire::requests::{NavKind, NavQuery};
+use beamtalk_wire::{Event, ReloadCheckEvent};
 
-use super::Answer;
 use crate::compile::job::{Definition, Job, SourceText};
-use crate::terms;
 use crate::workspace::Workspace;
-
-/// Check all live classes again: those of the project, and those that were made in sessions and have no file.
-pub(super) async fn recheck(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let files = {
-        let known = workspace.compiler.known.borrow();
-        let mut files = known.files(|_| true);
-        files.extend(known.session_texts());
-        files
-    };
-    let checked = files.len();
-    let compiled = workspace.compiler.run(Job::Files { files }).await?;
-    let findings = compiled.outcome.diagnostics;
-    Ok(json!({"checked": checked, "stale": 0, "findings": findings}).into())
-}
-
-pub(super) fn findings(workspace: &Workspace) -> Answer {
-    let findings = workspace.findings.borrow();
-    let mut classes: Vec<&String> = findings.keys().collect();
-    classes.sort_unstable();
-    let all: Vec<&Value> = classes
-        .iter()
-        .filter_map(|class| findings.get(*class))
-        .flatten()
-        .collect();
-    json!({"checked": findings.len(), "stale": 0, "findings": all}).into()
-}
 
 /// Check the callers of what was defined anew, after its answer.
 pub(super) fn soon(workspace: &Rc<Workspace>, definitions: Vec<Definition>) {
@@ -93,28 +65,40 @@ fn selectors(text: &str) -> Vec<String> {
 }
 
 /// Hints about messages that nobody answers any more, as the image knows who sends what.
-async fn unanswered(workspace: &Rc<Workspace>, class: &str, gone: &[String]) -> Vec<Value> {
+async fn unanswered(workspace: &Rc<Workspace>, class: &str, gone: &[String]) -> Vec<Finding> {
     let mut found = Vec::new();
     for selector in gone {
-        let query = |kind: &str| {
-            let fields = [("kind", Term::binary(kind)), ("selector", Term::binary(selector))];
-            workspace.image.call("", "nav-query", terms::map(fields))
+        let sites = async |kind| {
+            let query = NavQuery {
+                kind,
+                selector: Some(selector.clone()),
+                class: None,
+            };
+            workspace.image.ask("", &query).await.map(|answer| answer.sites)
         };
-        let sites = |answer: Result<Map<String, Value>, ErrorBody>| match answer.ok()?.remove("sites") {
-            Some(Value::Array(sites)) => Some(sites),
-            _ => None,
-        };
-        if sites(query("implementors").await).is_none_or(|sites| !sites.is_empty()) {
+        if sites(NavKind::Implementors)
+            .await
+            .map_or(true, |sites| !sites.is_empty())
+        {
             continue;
         }
-        for site in sites(query("senders").await).unwrap_or_default() {
-            let owner = site["class"].as_str().unwrap_or_default().to_owned();
-            let hint = json!({
-                "file": site["source_file"], "line": site["line"], "code": null, "severity": "hint",
-                "category": null, "hint": null, "notes": [],
-                "message": format!("nothing answers '{selector}' since it was removed from {class}"),
-            });
-            found.push(of_owner(hint, &owner, class, Some(selector)));
+        for site in sites(NavKind::Senders).await.unwrap_or_default() {
+            let hint = Diagnostic {
+                file: site.source_file,
+                line: site.line.and_then(|line| u32::try_from(line).ok()),
+                code: None,
+                severity: Severity::Hint,
+                category: None,
+                message: format!("nothing answers '{selector}' since it was removed from {class}"),
+                hint: None,
+                notes: Vec::new(),
+                span_start: None,
+                span_end: None,
+                column: None,
+                end_line: None,
+                end_column: None,
+            };
+            found.push(of_owner(hint, &site.class, class, Some(selector)));
         }
     }
     found
@@ -127,14 +111,15 @@ pub(super) async fn check_callers(
     class: &str,
     selector: Option<&str>,
     gone: &[String],
-) -> Vec<Value> {
+) -> Vec<Finding> {
     let mut checked = check(workspace, class, selector, Vec::new())
         .await
         .unwrap_or_default();
     for hint in unanswered(workspace, class, gone).await {
-        let owner = hint["owner"].as_str().unwrap_or_default().to_owned();
-        if !checked.owners.contains(&owner) {
-            checked.owners.push(owner);
+        if let Some(owner) = hint.owner()
+            && !checked.owners.contains(owner)
+        {
+            checked.owners.push(owner.clone());
         }
         checked.findings.push(hint);
     }
@@ -145,20 +130,19 @@ pub(super) async fn check_callers(
         let own = checked
             .findings
             .iter()
-            .filter(|finding| finding["owner"] == owner.as_str());
-        let own: Vec<Value> = own.cloned().collect();
+            .filter(|finding| finding.owner() == Some(owner));
+        let own: Vec<Finding> = own.cloned().collect();
         workspace.findings.borrow_mut().insert(owner.clone(), own);
     }
-    let data = json!({
-        "changed_class": class,
-        "changed_selector": selector,
-        "classification": CLASSIFICATION,
-        "checked": checked.owners.len(),
-        "not_checked": checked.skipped,
-        "checked_owners": checked.owners,
-        "findings": checked.findings,
-    });
-    workspace.publish(Channel::ReloadCheck, "completed", &data);
+    workspace.publish(&Event::ReloadCheck(ReloadCheckEvent::Completed {
+        changed_class: class.to_owned(),
+        changed_selector: selector.map(str::to_owned),
+        classification: CLASSIFICATION.to_owned(),
+        checked: checked.owners.len() as u64,
+        not_checked: checked.skipped as u64,
+        checked_owners: checked.owners,
+        findings: checked.findings.clone(),
+    }));
     checked.findings
 }
 
@@ -171,7 +155,7 @@ pub(super) struct Checked {
     pub(super) owners: Vec<String>,
     /// How many callers were left out.
     pub(super) skipped: usize,
-    pub(super) findings: Vec<Value>,
+    pub(super) findings: Vec<Finding>,
 }
 
 /// Check the files that mention a class or send a selector, as if `texts` were installed. `None` when there are no such
@@ -203,7 +187,7 @@ pub(super) async fn check(
     let compiled = workspace.compiler.run(job).await.ok()?;
     let mut findings = Vec::new();
     for found in compiled.outcome.diagnostics {
-        let Some((owner, _)) = owners.iter().find(|(_, path)| found["file"] == path.as_str()) else {
+        let Some((owner, _)) = owners.iter().find(|(_, path)| found.file.as_ref() == Some(path)) else {
             continue;
         };
         findings.push(of_owner(found, owner, class, selector));
@@ -216,23 +200,23 @@ pub(super) async fn check(
 }
 
 /// A finding with the class it is in and the change that it is about.
-fn of_owner(mut found: Value, owner: &str, class: &str, selector: Option<&str>) -> Value {
-    let site =
-        json!({"class": owner, "file": found["file"], "line": found["line"], "column": found["column"]});
-    let more = json!({
-        "owner": owner,
-        "changed_class": class,
-        "selector": selector,
-        "classification": CLASSIFICATION,
-        "note": found["notes"][0]["message"].clone(),
-        "sites": [site],
-        "start": found["span_start"].clone(),
-        "end": found["span_end"].clone(),
-    });
-    if let (Value::Object(found), Value::Object(more)) = (&mut found, more) {
-        found.extend(more);
-    }
-    found
+fn of_owner(diagnostic: Diagnostic, owner: &str, class: &str, selector: Option<&str>) -> Finding {
+    let changed = ChangedUse {
+        owner: owner.to_owned(),
+        changed_class: class.to_owned(),
+        selector: selector.map(str::to_owned),
+        classification: CLASSIFICATION.to_owned(),
+        note: diagnostic.notes.first().map(|note| note.message.clone()),
+        sites: vec![FindingSite {
+            class: owner.to_owned(),
+            file: diagnostic.file.clone(),
+            line: diagnostic.line,
+            column: diagnostic.column,
+        }],
+        start: diagnostic.span_start,
+        end: diagnostic.span_end,
+    };
+    Finding::OfUse(UseFinding { diagnostic, changed })
 }
 
 /// The class of a file; a file of extensions only stands for itself.

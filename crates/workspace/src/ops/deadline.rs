@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use beamtalk_wire::{ErrorBody, Op, Request};
+use beamtalk_wire::{Call, ErrorBody, ErrorKind, Op};
 
 /// When a request wants to be answered.
 pub(crate) struct Deadline {
@@ -11,23 +11,22 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    pub(crate) fn of(request: &Request) -> Result<Self, ErrorBody> {
-        let milliseconds = request.number("timeout_ms")?;
-        let asked = Duration::from_millis(milliseconds.unwrap_or(0));
-        Ok(Self {
+    pub(crate) fn of(call: &Call) -> Self {
+        let asked = Duration::from_millis(call.timeout_ms.unwrap_or(0));
+        Self {
             // A time that no clock can show is none.
-            at: milliseconds.and_then(|_| Instant::now().checked_add(asked)),
+            at: call.timeout_ms.and_then(|_| Instant::now().checked_add(asked)),
             asked,
-        })
+        }
     }
 
     /// That of a request whose work is not stopped halfway, but goes on without whoever asked for it.
-    pub(crate) fn of_change(request: &Request) -> Result<Option<Self>, ErrorBody> {
+    pub(crate) fn of_change(call: &Call) -> Option<Self> {
         // These stop what they run, and keep the time themselves.
-        if matches!(request.op, Op::Eval | Op::RunEntry | Op::Test | Op::TestAll) {
-            return Ok(None);
+        if matches!(call.op, Op::Eval | Op::RunEntry | Op::Test | Op::TestAll) {
+            return None;
         }
-        Self::of(request).map(|deadline| deadline.at.is_some().then_some(deadline))
+        Some(Self::of(call)).filter(|deadline| deadline.at.is_some())
     }
 
     pub(super) fn left(&self) -> Option<Duration> {
@@ -58,7 +57,8 @@ impl Deadline {
 
     /// The answer to a request whose time is over.
     pub(crate) fn error(&self, what: &str) -> ErrorBody {
-        ErrorBody::new("timeout", format!("{what} within {}", shown(self.asked))).detail("limit", "time")
+        ErrorBody::new(ErrorKind::Timeout, format!("{what} within {}", shown(self.asked)))
+            .detail("limit", "time")
     }
 }
 
@@ -73,7 +73,7 @@ fn shown(limit: Duration) -> String {
 pub(super) fn out_of_time(limit: Duration, meanwhile: &str) -> ErrorBody {
     let limit = shown(limit);
     ErrorBody::new(
-        "eval_limit",
+        ErrorKind::EvalLimit,
         format!("evaluation stopped: time limit of {limit} reached while {meanwhile}"),
     )
     .detail("limit", "time")

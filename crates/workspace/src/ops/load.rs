@@ -1,307 +1,36 @@
-//! Loading code into the image: files, sources, the project.
+//! Loading code into the image: what all ways to do so share.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
 use beamtalk_syntax::definitions::Outline;
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
+use beamtalk_wire::answers::{ClassInfo, Diagnostic, LoadAnswer, LoadError, Severity, SymbolInfo};
+use beamtalk_wire::requests::Info;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 
-use super::evaluate::refuse_errors;
+use super::eval::refuse_errors;
 use super::native;
-use super::{Answer, Caller, in_node};
 use crate::changes::{Conflict, ConflictReason, Entry, Settled};
+use crate::compile::Compiled;
 use crate::compile::job::{Job, SourceText, TextOrigin};
-use crate::compile::{Compiled, Known};
-use crate::project::{self, ProjectImage};
 use crate::terms;
 use crate::workspace::Workspace;
 
-pub(super) async fn file(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let mut path = workspace.root.join(request.text("path")?);
-    // `../other` lies outside the project, although its text begins with the project's path.
-    if path.components().any(|part| part == Component::ParentDir)
-        && let Ok(real) = path.canonicalize()
-    {
-        path = real;
-    }
-    let files = sources_below(&path)?;
-    if files.is_empty() {
-        return Err(ErrorBody::new(
-            "file_not_found",
-            format!("there is no .bt file in {}", path.display()),
-        ));
-    }
-    let fields = load_files(workspace, &files).await?;
-    Ok(fields.into())
-}
-
-pub(super) async fn source(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let job = Job::Input {
-        code: request.text("source")?.to_owned(),
-        bound: workspace.names(&caller.session),
-        file: request.optional_text("name")?.map(str::to_owned),
-        trace: false,
-    };
-    let compiled = workspace.compiler.run(job).await?;
-    refuse_errors(&compiled)?;
-    if compiled.outcome.expression.is_some() {
-        return Err(
-            ErrorBody::new("invalid_parameter", "'source' has statements outside of classes")
-                .hint("use 'eval' to run statements"),
-        );
-    }
-    let mut fields = install(workspace, &compiled).await?;
-    super::edit::defined(workspace, caller, &compiled, &mut fields)?;
-    Ok(fields.into())
-}
-
-pub(super) async fn project(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let root = workspace.root.join(request.optional_text("path")?.unwrap_or("."));
-    if !root.join("beamtalk.toml").is_file() {
-        return Err(ErrorBody::new(
-            "file_not_found",
-            format!("there is no beamtalk.toml in {}", root.display()),
-        )
-        .hint("beamtalk new NAME makes a project"));
-    }
-    let changed = workspace.files_changed_on_disk().await;
-    let mut fields = load_project(workspace, &root, request.flag("force")?).await?;
-    fields.insert("disk_changed".to_owned(), changed.into());
-    if request.flag("include_tests")? {
-        let tests = sources_below(&root.join("test")).unwrap_or_default();
-        if !tests.is_empty() {
-            let loaded = load_files(workspace, &tests).await?;
-            for name in ["classes", "errors"] {
-                if let (Some(Value::Array(all)), Some(Value::Array(more))) =
-                    (fields.get_mut(name), loaded.get(name))
-                {
-                    all.extend(more.iter().cloned());
-                }
-            }
-        }
-    }
-    Ok(fields.into())
-}
-
-/// Build the project and load what changed since the last time.
-pub(crate) async fn load_project(
-    workspace: &Rc<Workspace>,
-    root: &Path,
-    force: bool,
-) -> Result<Map<String, Value>, ErrorBody> {
-    match project::build(&workspace.program, root, false).await {
-        Ok(Some(image)) => load_image(workspace, image, force).await,
-        Ok(None) => Ok(Map::new()),
-        Err(failure) => {
-            let errors: Vec<Value> = failure.diagnostics.iter().map(load_error).collect();
-            if errors.is_empty() {
-                return Err(failure.error);
-            }
-            let summary = format!("Nothing loaded: {}", failure.error.message);
-            Ok(Map::from_iter([
-                ("classes".to_owned(), json!([])),
-                ("errors".to_owned(), errors.into()),
-                ("summary".to_owned(), summary.into()),
-            ]))
-        }
-    }
-}
-
-/// Load those modules of a built project that differ from what was loaded before, or all.
-pub(crate) async fn load_image(
-    workspace: &Rc<Workspace>,
-    image: ProjectImage,
-    force: bool,
-) -> Result<Map<String, Value>, ErrorBody> {
-    let mut changed = Vec::new();
-    let mut hashes = Vec::new();
-    let mut notes = Notes::default();
-    let mut merged = Vec::new();
-    let left = follow_moved(workspace, &image.sources)?;
-    for text in &image.sources {
-        let merge = merge(workspace, text, &mut notes)?;
-        let is_as_built = merge.as_ref() == Some(&text.text)
-            && !left.contains(&text.path)
-            && !is_emptied(workspace, &image, text);
-        if !is_as_built {
-            merged.push((text.clone(), merge));
-        }
-    }
-    for module in &image.modules {
-        let name = module.file_stem().and_then(|stem| stem.to_str());
-        // What the image lacks is loaded as it is on disk first: other classes may need it.
-        let is_left = |text: &SourceText, merged: Option<&String>| {
-            let known = workspace.compiler.known.borrow();
-            Some(text.module.as_str()) == name
-                && (merged.is_none() || known.file(text.package.as_deref(), &text.path).is_some())
-        };
-        let is_merged = merged.iter().any(|(text, merged)| is_left(text, merged.as_ref()));
-        let bytes = std::fs::read(module)
-            .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", module.display())))?;
-        let hash: [u8; 32] = Sha256::digest(&bytes).into();
-        if !is_merged && (force || workspace.loaded.borrow().get(module) != Some(&hash)) {
-            changed.push(Unit {
-                code: Term::tuple([Term::atom("beam"), path_term(module)]),
-                file: source_of(&image, module),
-            });
-        }
-        hashes.push((module.clone(), hash));
-    }
-    let unchanged = image.modules.len() - changed.len();
-    let mut errors: Vec<Value> = image.errors.iter().map(load_error).collect();
-    let mut count = changed.len();
-    let mut fields = Map::new();
-    if count > 0 {
-        let paths = image.paths.iter().map(|path| path_term(path));
-        let packages = image.packages.iter();
-        let packages = packages.map(|(name, package)| {
-            let dependencies = package.dependencies.iter().map(Term::binary);
-            let about = terms::map([
-                ("root", path_term(&package.root)),
-                ("version", Term::binary(&package.version)),
-                ("dependencies", Term::list(dependencies)),
-            ]);
-            (Term::binary(name), about)
-        });
-        let name = image.name.as_deref().unwrap_or_default();
-        let surroundings = vec![
-            ("paths", Term::list(paths)),
-            ("packages", Term::Map(packages.collect())),
-            ("project", Term::binary(name)),
-            (
-                "applications",
-                Term::list(image.applications.iter().map(Term::binary)),
-            ),
-        ];
-        let loaded = load_units(workspace, changed, surroundings).await?;
-        count -= loaded.refused.len();
-        hashes.retain(|(module, _)| {
-            let file = source_of(&image, module);
-            !loaded.refused.iter().any(|(refused, _)| *refused == file)
-        });
-        errors.extend(loaded.errors());
-        fields = loaded.fields;
-    }
-    let is_refused = |text: &SourceText| errors.iter().any(|error| error["path"] == text.path.as_str());
-    let is_plain = |text: &&SourceText| !merged.iter().any(|(one, _)| one == *text) && !is_refused(text);
-    let plain: Vec<SourceText> = image.sources.iter().filter(is_plain).cloned().collect();
-    {
-        let mut known = workspace.compiler.known.borrow_mut();
-        known.set_packages(&image.uses);
-        known.load(plain);
-    }
-    errors.extend(install_merged(workspace, merged, &mut fields, &mut notes).await?);
-    loaded(workspace, &[], &notes)?;
-    hashes.retain(|(module, _)| !notes.left.contains(&source_of(&image, module)));
-    workspace.loaded.borrow_mut().extend(hashes);
-    let total = image.modules.len() + image.broken.len();
-    let deleted = workspace.project.borrow().as_ref().map_or(0, |before| {
-        let is_gone = |text: &&SourceText| image.file_of(text).is_some_and(|file| !file.exists());
-        before.sources.iter().filter(is_gone).count()
-    });
-    let mut summary = format!("Reloaded {count} of {total} files");
-    if unchanged > 0 {
-        summary.push_str(&format!(" ({unchanged} unchanged)"));
-    }
-    let is_left_out = |text: &SourceText| {
-        notes.left.contains(&text.path) || errors.iter().any(|error| error["path"] == text.path.as_str())
-    };
-    let files = image.sources.iter().filter(|text| !is_left_out(text));
-    let files = files.filter_map(|text| Some((image.file_of(text)?, text.text.as_str())));
-    let directories = image.packages.values().map(|package| package.root.join("src"));
-    workspace.disk.borrow_mut().replace(files, directories.collect());
-    *workspace.project.borrow_mut() = Some(image);
-    fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
-    fields.insert("errors".to_owned(), errors.into());
-    if !notes.conflicts.is_empty() {
-        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
-    }
-    fields.insert("summary".to_owned(), summary.into());
-    fields.insert("changed_count".to_owned(), count.into());
-    fields.insert("unchanged_count".to_owned(), unchanged.into());
-    fields.insert("deleted_count".to_owned(), deleted.into());
-    Ok(fields)
-}
-
-/// Whether the image has something of a file from which a build makes no module any more.
-fn is_emptied(workspace: &Workspace, image: &ProjectImage, text: &SourceText) -> bool {
-    let is_of_text = |module: &PathBuf| module.file_stem().is_some_and(|stem| *stem == *text.module);
-    let known = workspace.compiler.known.borrow();
-    let loaded = known.file(text.package.as_deref(), &text.path);
-    loaded.is_some_and(|loaded| loaded.text != text.text) && !image.modules.iter().any(is_of_text)
-}
-
-/// Load the files that have pending changes; what does not compile stays as it is and is answered.
-async fn install_merged(
-    workspace: &Rc<Workspace>,
-    merged: Vec<(SourceText, Option<String>)>,
-    fields: &mut Map<String, Value>,
-    notes: &mut Notes,
-) -> Result<Vec<Value>, ErrorBody> {
-    let mut left = Vec::new();
-    for (disk, text) in merged {
-        let Some(text) = text else { continue };
-        let has_it = |known: &Known| {
-            known
-                .file(disk.package.as_deref(), &disk.path)
-                .is_some_and(|one| one.text == text)
-        };
-        if has_it(&workspace.compiler.known.borrow()) {
-            loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-        } else {
-            left.push((disk, text));
-        }
-    }
-    // A file may need another, such as the one that a method went to: all are tried as long as one more comes in.
-    loop {
-        let before = left.len();
-        let mut refused = Vec::new();
-        for (disk, text) in left {
-            let image = SourceText {
-                text: text.clone(),
-                ..disk.clone()
-            };
-            match install_text(workspace, image).await {
-                Ok(answer) => {
-                    *fields = together(std::mem::take(fields), answer);
-                    loaded(workspace, std::slice::from_ref(&disk), &Notes::default())?;
-                }
-                Err(error) => refused.push((disk, text, error)),
-            }
-        }
-        if refused.is_empty() || refused.len() == before {
-            return Ok(refused
-                .into_iter()
-                .filter_map(|(disk, _, error)| not_merged(workspace, &disk, error, notes))
-                .collect());
-        }
-        left = refused.into_iter().map(|(disk, text, _)| (disk, text)).collect();
-    }
-}
-
 /// The disk's version of a file and the image's changes do not go together: a conflict, and nothing of the file is
 /// loaded. An error where the image changed nothing of the file.
-fn not_merged(
+pub(super) fn not_merged(
     workspace: &Workspace,
     disk: &SourceText,
     error: ErrorBody,
     notes: &mut Notes,
-) -> Option<Value> {
+) -> Option<LoadError> {
     let file = super::changes::project_file(workspace, disk);
     let is_of_file = |entry: &Entry| entry.is_pending() && entry.source_file == file;
     let entries = workspace.changes.borrow().select(is_of_file);
     let Some(file) = file.filter(|_| !entries.is_empty()) else {
-        return Some(json!({
-            "path": disk.path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
-        }));
+        return Some(not_loaded(disk.path.clone(), error));
     };
     notes.left.push(disk.path.clone());
     let told = notes.conflicts.iter().position(|conflict| conflict.file == file);
@@ -321,32 +50,44 @@ fn not_merged(
 }
 
 /// Code for the image, and the file it comes from as people know it.
-struct Unit {
-    code: Term,
-    file: String,
+pub(super) struct Unit {
+    pub(super) code: Term,
+    pub(super) file: String,
 }
 
 /// What became of code that was to be loaded.
-struct Loaded {
-    fields: Map<String, Value>,
+pub(super) struct Loaded {
+    pub(super) answer: LoadAnswer,
     /// Files that the image refused, and why.
-    refused: Vec<(String, ErrorBody)>,
+    pub(super) refused: Vec<(String, ErrorBody)>,
 }
 
 impl Loaded {
-    fn errors(&self) -> impl Iterator<Item = Value> {
+    pub(super) fn errors(&self) -> impl Iterator<Item = LoadError> {
         self.refused.iter().map(|(file, error)| {
-            json!({
-                "path": file, "line": null, "message": format!("not loaded: {}", error.message),
-                "hint": error.hint, "kind": error.kind,
-            })
+            let told = not_loaded(file.clone(), error.clone());
+            LoadError {
+                message: format!("not loaded: {}", error.message),
+                ..told
+            }
         })
+    }
+}
+
+/// A file that is left out because of an error.
+pub(super) fn not_loaded(path: String, error: ErrorBody) -> LoadError {
+    LoadError {
+        path: Some(path),
+        line: None,
+        message: error.message,
+        hint: error.hint,
+        kind: error.kind.to_string(),
     }
 }
 
 /// Load code together. If the image refuses that, each piece is tried by itself as long as one more comes in: what
 /// cannot be loaded, such as a class whose superclass has errors, leaves the others alone.
-async fn load_units(
+pub(super) async fn load_units(
     workspace: &Rc<Workspace>,
     units: Vec<Unit>,
     surroundings: Vec<(&'static str, Term)>,
@@ -357,28 +98,29 @@ async fn load_units(
         let arguments = arguments
             .into_iter()
             .map(|(name, value)| (Term::binary(name), value));
-        workspace
+        let answer = workspace
             .image
             .call("", "load", Term::Map(arguments.collect()))
-            .await
+            .await?;
+        terms::typed::<LoadAnswer>(answer)
     };
-    let is_gone = |error: &ErrorBody| matches!(error.kind.as_str(), "node_down" | "node_starting");
+    let is_gone = |error: &ErrorBody| matches!(error.kind, ErrorKind::NodeDown | ErrorKind::NodeStarting);
     let error = match load(units.iter().map(|unit| unit.code.clone()).collect()).await {
-        Ok(fields) => {
+        Ok(answer) => {
             let refused = Vec::new();
-            return Ok(Loaded { fields, refused });
+            return Ok(Loaded { answer, refused });
         }
         Err(error) if units.len() == 1 || is_gone(&error) => return Err(error),
         Err(error) => error,
     };
-    let mut fields = Map::new();
+    let mut answer = LoadAnswer::default();
     let mut waiting: Vec<(Unit, ErrorBody)> = units.into_iter().map(|unit| (unit, error.clone())).collect();
     loop {
         let before = waiting.len();
         let mut refused = Vec::new();
         for (unit, _) in waiting {
             match load(vec![unit.code.clone()]).await {
-                Ok(more) => fields = together(fields, more),
+                Ok(more) => answer.add(more),
                 Err(error) if is_gone(&error) => return Err(error),
                 Err(error) => refused.push((unit, error)),
             }
@@ -390,146 +132,45 @@ async fn load_units(
     }
     let refused = waiting.into_iter().map(|(unit, error)| (unit.file, error));
     Ok(Loaded {
-        fields,
+        answer,
         refused: refused.collect(),
     })
-}
-
-/// Two answers of the image in one: lists are joined, counts are added.
-fn together(mut fields: Map<String, Value>, more: Map<String, Value>) -> Map<String, Value> {
-    for (name, value) in more {
-        match (fields.get_mut(&name), value) {
-            (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
-            (Some(Value::Number(sum)), Value::Number(more)) => {
-                *sum = (sum.as_u64().unwrap_or(0) + more.as_u64().unwrap_or(0)).into();
-            }
-            (_, value) => {
-                fields.insert(name, value);
-            }
-        }
-    }
-    fields
-}
-
-/// The file a compiled module of the project comes from.
-fn source_of(image: &ProjectImage, module: &Path) -> String {
-    let name = module.file_stem().unwrap_or_default().to_string_lossy();
-    let found = image.sources.iter().find(|text| text.module == name);
-    found.map_or_else(|| name.clone().into_owned(), |text| text.path.clone())
 }
 
 pub(super) fn path_term(path: &Path) -> Term {
     Term::binary(path.as_os_str().as_encoded_bytes())
 }
 
-fn load_error(found: &Value) -> Value {
-    json!({
-        "path": found["file"], "line": found["line"], "message": found["message"],
-        "hint": found["hint"], "kind": found["category"].as_str().unwrap_or("compile_failed"),
-    })
-}
-
-pub(super) async fn tests(workspace: &Rc<Workspace>) -> Result<Answer, ErrorBody> {
-    let files = sources_below(&workspace.root.join("test")).unwrap_or_default();
-    if files.is_empty() {
-        return Ok(json!({"classes": [], "errors": [], "summary": "Reloaded 0 of 0 files"}).into());
+/// A file that is left out because the compiler refuses it.
+pub(super) fn load_error(found: Diagnostic) -> LoadError {
+    LoadError {
+        path: found.file,
+        line: found.line,
+        message: found.message,
+        hint: found.hint,
+        kind: found.category.unwrap_or_else(|| "compile_failed".to_owned()),
     }
-    let mut fields = load_files(workspace, &files).await?;
-    let broken: BTreeSet<&str> = fields["errors"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|error| error["path"].as_str())
-        .collect();
-    let summary = format!("Reloaded {} of {} files", files.len() - broken.len(), files.len());
-    fields.insert("summary".to_owned(), summary.into());
-    Ok(fields.into())
 }
 
-pub(super) async fn reload(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let class = request.text("class")?;
-    let path = source_file_of(workspace, class).await?;
-    let before = selectors(workspace, class).await;
-    let mut fields = load_files(workspace, &[path]).await?;
-    let now = selectors(workspace, class).await;
-    let gone: Vec<String> = before.into_iter().filter(|one| !now.contains(one)).collect();
-    let findings = super::check::check_callers(workspace, class, None, &gone).await;
-    fields.insert("findings".to_owned(), findings.into());
-    fields.entry("affected_actors").or_insert_with(|| json!(0));
-    fields.entry("migration_failures").or_insert_with(|| json!([]));
-    Ok(fields.into())
-}
-
-/// The selectors of both sides of a class.
-async fn selectors(workspace: &Rc<Workspace>, class: &str) -> Vec<String> {
-    let Ok(info) = class_info(workspace, class).await else {
-        return Vec::new();
+pub(super) async fn class_info(workspace: &Rc<Workspace>, class: &str) -> Result<ClassInfo, ErrorBody> {
+    let symbol = Info {
+        symbol: class.to_owned(),
     };
-    let names = ["methods", "class_methods"];
-    let names = names
-        .iter()
-        .filter_map(|field| info.get(*field)?.as_array())
-        .flatten();
-    names
-        .filter_map(|name| name.as_str().map(str::to_owned))
-        .collect()
-}
-
-/// The file of a class of the project or of a dependency; the library has none.
-pub(super) async fn source_file_of(workspace: &Rc<Workspace>, class: &str) -> Result<PathBuf, ErrorBody> {
-    let info = class_info(workspace, class).await?;
-    let text = |field: &str| info.get(field).and_then(Value::as_str);
-    let project = workspace.project.borrow();
-    let packages = project.as_ref().map(|image| &image.packages);
-    let root = text("package")
-        .and_then(|package| packages?.get(package))
-        .map_or(&workspace.root, |package| &package.root);
-    let path = text("source")
-        .filter(|_| text("package") != Some("stdlib"))
-        .map(|file| root.join(file))
-        .filter(|path| path.is_file());
-    path.ok_or_else(|| {
-        ErrorBody::new("no_source_file", format!("{class} has no source file"))
-            .hint("classes of the library and of the prompt have none")
-    })
-}
-
-pub(super) async fn class_info(
-    workspace: &Rc<Workspace>,
-    class: &str,
-) -> Result<Map<String, Value>, ErrorBody> {
-    let answer = workspace
-        .image
-        .call("", "info", terms::map([("symbol", Term::binary(class))]))
-        .await?;
-    let info = match answer.get("info") {
-        Some(Value::Object(info)) => info.clone(),
-        _ => answer,
-    };
-    // A selector is found as well.
-    if info.get("superclass_chain").is_some() {
-        Ok(info)
-    } else {
-        Err(ErrorBody::new(
-            "class_not_found",
+    match workspace.image.ask("", &symbol).await?.info {
+        SymbolInfo::Class(info) => Ok(*info),
+        // A selector is found as well.
+        SymbolInfo::Selector(_) | SymbolInfo::Unknown { .. } => Err(ErrorBody::new(
+            ErrorKind::ClassNotFound,
             format!("there is no class '{class}'"),
-        ))
+        )),
     }
-}
-
-pub(super) async fn unload(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let class = request.text("class")?;
-    let answer = in_node(workspace, caller, request).await?;
-    workspace.forget_class(class);
-    Ok(answer)
 }
 
 /// Load files. Of several, those with errors are left out and told; one alone fails.
-async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<String, Value>, ErrorBody> {
+pub(super) async fn load_files(
+    workspace: &Rc<Workspace>,
+    files: &[PathBuf],
+) -> Result<LoadAnswer, ErrorBody> {
     native::load(workspace, files).await?;
     let mut errors = Vec::new();
     let mut disk = Vec::new();
@@ -539,19 +180,16 @@ async fn load_files(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result<Map<
         match text {
             Ok(text) => disk.push(text),
             Err(error) if files.len() == 1 => return Err(error),
-            Err(error) => errors.push(json!({
-                "path": path, "line": null, "message": error.message, "hint": error.hint, "kind": error.kind,
-            })),
+            Err(error) => errors.push(not_loaded(path.display().to_string(), error)),
         }
     }
-    let mut fields = if files.len() == 1 {
+    let mut answer = if files.len() == 1 {
         load_texts(workspace, disk).await?
     } else {
         load_good_texts(workspace, disk, &mut errors).await?
     };
-    fields.entry("classes".to_owned()).or_insert_with(|| json!([]));
-    fields.insert("errors".to_owned(), errors.into());
-    Ok(fields)
+    answer.errors = errors;
+    Ok(answer)
 }
 
 /// A class that has pending changes is not replaced by the class of that name in another file.
@@ -582,7 +220,7 @@ fn keep_pending(workspace: &Workspace, text: &SourceText) -> Result<(), ErrorBod
         first.seq,
         first.title()
     );
-    Err(ErrorBody::new("reload_failed", message)
+    Err(ErrorBody::new(ErrorKind::ReloadFailed, message)
         .hint(":flush or :discard them before loading the class from elsewhere"))
 }
 
@@ -590,12 +228,12 @@ fn keep_pending(workspace: &Workspace, text: &SourceText) -> Result<(), ErrorBod
 async fn load_good_texts(
     workspace: &Rc<Workspace>,
     mut disk: Vec<SourceText>,
-    errors: &mut Vec<Value>,
-) -> Result<Map<String, Value>, ErrorBody> {
+    errors: &mut Vec<LoadError>,
+) -> Result<LoadAnswer, ErrorBody> {
     // Without the files that have errors, the classes of others may be unknown that were known with them.
     let (compiled, notes) = loop {
         if disk.is_empty() {
-            return Ok(Map::new());
+            return Ok(LoadAnswer::default());
         }
         let (texts, notes) = merge_all(workspace, &disk)?;
         let compiled = workspace.compiler.run(Job::Files { files: texts }).await?;
@@ -603,13 +241,13 @@ async fn load_good_texts(
             break (compiled, notes);
         }
         let found = compiled.outcome.diagnostics.iter();
-        let found: Vec<&Value> = found.filter(|found| found["severity"] == "error").collect();
+        let found: Vec<&Diagnostic> = found.filter(|found| found.severity == Severity::Error).collect();
         let before = disk.len();
-        disk.retain(|text| !found.iter().any(|found| found["file"] == text.path.as_str()));
+        disk.retain(|text| !found.iter().any(|found| found.file.as_ref() == Some(&text.path)));
         if disk.len() == before {
             refuse_errors(&compiled)?;
         }
-        errors.extend(found.into_iter().map(load_error));
+        errors.extend(found.into_iter().map(|found| load_error(found.clone())));
     };
     let units = compiled.outcome.modules.iter().map(|module| {
         let definitions = compiled.outcome.definitions.iter();
@@ -622,7 +260,7 @@ async fn load_good_texts(
         }
     });
     let units: Vec<Unit> = units.collect();
-    let mut fields = Map::new();
+    let mut answer = LoadAnswer::default();
     if !units.is_empty() {
         let outcome = load_units(workspace, units, Vec::new()).await?;
         errors.extend(outcome.errors());
@@ -631,13 +269,11 @@ async fn load_good_texts(
         let declares = compiled.outcome.declares.iter().filter(|text| is_in(text));
         let mut known = workspace.compiler.known.borrow_mut();
         known.declare(declares.cloned().collect());
-        fields = outcome.fields;
+        answer = outcome.answer;
     }
     loaded(workspace, &disk, &notes)?;
-    if !notes.conflicts.is_empty() {
-        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
-    }
-    Ok(fields)
+    answer.conflicts = notes.told();
+    Ok(answer)
 }
 
 /// What the image is to have of files as they are on disk.
@@ -666,9 +302,9 @@ fn merge_all(workspace: &Workspace, disk: &[SourceText]) -> Result<(Vec<SourceTe
 pub(super) async fn load_texts(
     workspace: &Rc<Workspace>,
     disk: Vec<SourceText>,
-) -> Result<Map<String, Value>, ErrorBody> {
+) -> Result<LoadAnswer, ErrorBody> {
     let (merged, mut notes) = merge_all(workspace, &disk)?;
-    let mut fields = Map::from_iter([("classes".to_owned(), json!([]))]);
+    let mut answer = LoadAnswer::default();
     if !merged.is_empty() {
         let is_merged = merged.iter().any(|text| !disk.contains(text));
         let compiled = workspace.compiler.run(Job::Files { files: merged }).await?;
@@ -682,30 +318,39 @@ pub(super) async fn load_texts(
             if !clashes.is_empty() {
                 return Err(error);
             }
-            fields.insert("conflicts".to_owned(), json!(notes.conflicts));
-            return Ok(fields);
+            answer.conflicts = notes.told();
+            return Ok(answer);
         }
         refuse_errors(&compiled)?;
-        fields = install(workspace, &compiled).await?;
+        answer = install(workspace, &compiled).await?;
     }
     loaded(workspace, &disk, &notes)?;
-    if !notes.conflicts.is_empty() {
-        fields.insert("conflicts".to_owned(), json!(notes.conflicts));
-    }
-    Ok(fields)
+    answer.conflicts = notes.told();
+    Ok(answer)
 }
 
 /// What loading files met.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    conflicts: Vec<Conflict>,
-    settled: Vec<u64>,
+    pub(super) conflicts: Vec<Conflict>,
+    pub(super) settled: Vec<u64>,
     /// Paths of files of which nothing is loaded.
-    left: Vec<String>,
+    pub(super) left: Vec<String>,
+}
+
+impl Notes {
+    /// Conflicts, if there are some.
+    pub(super) fn told(&self) -> Option<Vec<Conflict>> {
+        Some(self.conflicts.clone()).filter(|conflicts| !conflicts.is_empty())
+    }
 }
 
 /// The text of a file for the image; `None` when nothing of it is to be loaded.
-fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<Option<String>, ErrorBody> {
+pub(super) fn merge(
+    workspace: &Workspace,
+    disk: &SourceText,
+    notes: &mut Notes,
+) -> Result<Option<String>, ErrorBody> {
     let Some(file) = super::changes::project_file(workspace, disk) else {
         return Ok(Some(disk.text.clone()));
     };
@@ -721,7 +366,10 @@ fn merge(workspace: &Workspace, disk: &SourceText, notes: &mut Notes) -> Result<
 
 /// Changes of definitions that stand in another file by now belong to that file. Answers the files from which methods
 /// went, which the image has to load again.
-fn follow_moved(workspace: &Workspace, disk: &[SourceText]) -> Result<BTreeSet<String>, ErrorBody> {
+pub(super) fn follow_moved(
+    workspace: &Workspace,
+    disk: &[SourceText],
+) -> Result<BTreeSet<String>, ErrorBody> {
     let mut left = BTreeSet::new();
     for text in disk {
         let Some(file) = super::changes::project_file(workspace, text) else {
@@ -751,7 +399,7 @@ fn follow_moved(workspace: &Workspace, disk: &[SourceText]) -> Result<BTreeSet<S
 }
 
 /// Files are loaded: they are the base of what is changed from now on, and what the disk has too is not pending.
-fn loaded(workspace: &Workspace, disk: &[SourceText], notes: &Notes) -> Result<(), ErrorBody> {
+pub(super) fn loaded(workspace: &Workspace, disk: &[SourceText], notes: &Notes) -> Result<(), ErrorBody> {
     let mut known = workspace.compiler.known.borrow_mut();
     let project = workspace.project.borrow();
     for text in disk.iter().filter(|text| !notes.left.contains(&text.path)) {
@@ -770,35 +418,36 @@ fn loaded(workspace: &Workspace, disk: &[SourceText], notes: &Notes) -> Result<(
 pub(super) async fn install_text(
     workspace: &Rc<Workspace>,
     text: SourceText,
-) -> Result<Map<String, Value>, ErrorBody> {
+) -> Result<LoadAnswer, ErrorBody> {
     let compiled = workspace.compiler.run(Job::Files { files: vec![text] }).await?;
     refuse_errors(&compiled)?;
     install(workspace, &compiled).await
 }
 
 /// Load compiled modules into the image and let the compiler know of them.
-pub(super) async fn install(
-    workspace: &Rc<Workspace>,
-    compiled: &Compiled,
-) -> Result<Map<String, Value>, ErrorBody> {
+pub(super) async fn install(workspace: &Rc<Workspace>, compiled: &Compiled) -> Result<LoadAnswer, ErrorBody> {
     let modules = compiled
         .outcome
         .modules
         .iter()
         .map(|module| Term::tuple([Term::atom("forms"), Term::binary(compiled.bytes(module.forms))]));
     let arguments = terms::map([("modules", Term::list(modules))]);
-    let fields = workspace.image.call("", "load", arguments).await?;
+    let answer = terms::typed(workspace.image.call("", "load", arguments).await?)?;
     let declares = compiled.outcome.declares.clone();
     workspace.compiler.known.borrow_mut().declare(declares);
-    Ok(fields)
+    Ok(answer)
 }
 
 /// A file as the compiler gets it: of the project, of its tests, or of neither.
 pub(super) fn source_text(workspace: &Workspace, path: &Path) -> Result<SourceText, ErrorBody> {
     let bytes = std::fs::read(path)
-        .map_err(|cause| ErrorBody::new("read_error", format!("{}: {cause}", path.display())))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| ErrorBody::new("read_error", format!("{} is not UTF-8 text", path.display())))?;
+        .map_err(|cause| ErrorBody::new(ErrorKind::ReadError, format!("{}: {cause}", path.display())))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        ErrorBody::new(
+            ErrorKind::ReadError,
+            format!("{} is not UTF-8 text", path.display()),
+        )
+    })?;
     let project = workspace.project.borrow();
     let home = project.as_ref().and_then(|image| image.package_of(path));
     let (package, below) = match home {
@@ -838,7 +487,7 @@ pub(super) fn new_source(workspace: &Workspace, path: &str, source: &str) -> Sou
 }
 
 /// The `.bt` files at or below a path, in order.
-fn sources_below(path: &Path) -> Result<Vec<PathBuf>, ErrorBody> {
+pub(super) fn sources_below(path: &Path) -> Result<Vec<PathBuf>, ErrorBody> {
     let missing = |cause: std::io::Error| {
         let kind = if cause.kind() == std::io::ErrorKind::NotFound {
             "file_not_found"

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use beamtalk_etf::Term;
-use beamtalk_wire::ErrorBody;
-use serde_json::Value;
+use beamtalk_wire::answers::Diagnostic;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::load::path_term;
 use crate::project;
@@ -37,13 +37,12 @@ pub(super) async fn load(workspace: &Rc<Workspace>, files: &[PathBuf]) -> Result
         let image = built.map_err(|failure| refused(root, &failure.error.message))?;
         let image = image.unwrap_or_default();
         // Classes with errors are told when they are loaded; without its native code nothing of a package works.
-        let is_class = |error: &&Value| {
-            error["file"]
-                .as_str()
-                .is_some_and(|file| Path::new(file).extension().is_some_and(|kind| kind == "bt"))
+        let is_class = |error: &&Diagnostic| {
+            let file = error.file.as_deref().map(Path::new);
+            file.and_then(Path::extension).is_some_and(|kind| kind == "bt")
         };
         if let Some(error) = image.errors.iter().find(|error| !is_class(error)) {
-            return Err(refused(root, error["message"].as_str().unwrap_or_default()));
+            return Err(refused(root, &error.message));
         }
         let arguments = terms::map([
             ("modules", Term::list([])),
@@ -66,6 +65,6 @@ fn refused(root: &Path, reason: &str) -> ErrorBody {
         "the package in {}, whose native code this needs, does not build: {reason}",
         root.display()
     );
-    ErrorBody::new("native_compile_failed", message)
+    ErrorBody::new(ErrorKind::NativeCompileFailed, message)
         .hint(format!("run beamtalk build in {} to see why", root.display()))
 }

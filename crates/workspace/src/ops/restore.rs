@@ -4,12 +4,12 @@
 use std::rc::Rc;
 
 use beamtalk_syntax::definitions::Key;
-use beamtalk_wire::{Channel, ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::{HeldBack, NotInstalled, RestoreAnswer};
+use beamtalk_wire::requests::Restore;
+use beamtalk_wire::{ErrorBody, ErrorKind, Event, WorkspaceEvent};
 
-use super::Answer;
 use super::changes::{change_image, failed, image_text};
-use super::edit::put_again;
+use super::put::put_again;
 use crate::changes::{Entry, Kind, Settled, State};
 use crate::image::Phase;
 use crate::workspace::Workspace;
@@ -26,11 +26,12 @@ pub(crate) struct Installed {
 
 impl Installed {
     /// The failures as clients see them.
-    pub(crate) fn failures(&self) -> Value {
-        let failures = self.failed.iter();
-        failures
-            .map(|(seq, error)| json!({"seq": seq, "error": error}))
-            .collect()
+    pub(crate) fn failures(&self) -> Vec<NotInstalled> {
+        let failure = |(seq, error): &(u64, ErrorBody)| NotInstalled {
+            seq: *seq,
+            error: error.clone(),
+        };
+        self.failed.iter().map(failure).collect()
     }
 }
 
@@ -42,15 +43,13 @@ enum Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn of(request: &'a Request) -> Result<Self, ErrorBody> {
-        let seq = request.number("seq")?;
-        let class = request.optional_text("class")?;
-        match (seq, class, request.flag("all")?) {
+    fn of(request: &'a Restore) -> Result<Self, ErrorBody> {
+        match (request.seq, &request.class, request.all == Some(true)) {
             (Some(seq), None, false) => Ok(Self::Seq(seq)),
             (None, Some(class), false) => Ok(Self::Class(class)),
             (None, None, true) => Ok(Self::All),
             _ => Err(ErrorBody::new(
-                "invalid_parameter",
+                ErrorKind::InvalidParameter,
                 "exactly one of 'seq', 'class' and 'all' is wanted",
             )),
         }
@@ -141,20 +140,11 @@ pub(crate) fn waiting(workspace: &Workspace) -> usize {
         .count()
 }
 
-/// Entries in the answer of `changes` that the image does not have say why.
-pub(super) fn mark_failures(workspace: &Workspace, answer: &mut Answer) {
-    let not_installed = workspace.not_installed.borrow();
-    let entries = answer.fields.get_mut("entries").and_then(Value::as_array_mut);
-    for entry in entries.into_iter().flatten() {
-        let error = entry["seq"].as_u64().and_then(|seq| not_installed.get(&seq));
-        if let Some(error) = error {
-            entry["not_installed"] = json!(error);
-        }
-    }
-}
-
 /// Install changes of an earlier run on request.
-pub(super) async fn restore(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
+pub(super) async fn restore(
+    workspace: &Rc<Workspace>,
+    request: &Restore,
+) -> Result<RestoreAnswer, ErrorBody> {
     let (chosen, conflicts) = choose(workspace, &Wanted::of(request)?)?;
     let changes = with_sources(workspace, chosen)?;
     let installed = install_all(workspace, changes).await;
@@ -183,23 +173,27 @@ pub(super) async fn restore(workspace: &Rc<Workspace>, request: &Request) -> Res
         let mut not_installed = workspace.not_installed.borrow_mut();
         not_installed.retain(|seq, _| !seqs.contains(seq) && !replaced.contains(seq));
     }
-    let entries: Vec<Value> = {
+    let entries = {
         let log = workspace.changes.borrow();
         let found = installed.seqs.iter().filter_map(|seq| log.entry(*seq).ok());
-        found.map(|entry| json!(entry)).collect()
+        found.cloned().collect()
     };
     tell_waiting(workspace);
-    Ok(json!({"entries": entries, "failed": installed.failures(), "conflicts": conflicts}).into())
+    Ok(RestoreAnswer {
+        entries,
+        failed: installed.failures(),
+        conflicts,
+    })
 }
 
 /// Tell everybody how many changes wait now.
 pub(crate) fn tell_waiting(workspace: &Workspace) {
-    let count = waiting(workspace);
-    workspace.publish(Channel::Workspace, "changes_waiting", &json!({"count": count}));
+    let count = waiting(workspace) as u64;
+    workspace.publish(&Event::Workspace(WorkspaceEvent::ChangesWaiting { count }));
 }
 
 /// The entries that are meant, and those left out because the image has something newer of the same definition.
-fn choose(workspace: &Workspace, wanted: &Wanted) -> Result<(Vec<Entry>, Vec<Value>), ErrorBody> {
+fn choose(workspace: &Workspace, wanted: &Wanted) -> Result<(Vec<Entry>, Vec<HeldBack>), ErrorBody> {
     let log = workspace.changes.borrow();
     if let Wanted::Seq(seq) = wanted {
         let entry = log.entry(*seq).map_err(failed)?;
@@ -214,7 +208,7 @@ fn choose(workspace: &Workspace, wanted: &Wanted) -> Result<(Vec<Entry>, Vec<Val
             "is settled"
         };
         let message = format!("change {seq} ({}) {why}", entry.title());
-        return Err(ErrorBody::new("invalid_parameter", message)
+        return Err(ErrorBody::new(ErrorKind::InvalidParameter, message)
             .hint("changes that wait are listed by 'changes', as 'waiting'"));
     }
     let all = log.all().map_err(failed)?;
@@ -235,10 +229,15 @@ fn choose(workspace: &Workspace, wanted: &Wanted) -> Result<(Vec<Entry>, Vec<Val
             .find(|other| other.is_pending() && other.overlaps(entry));
         match newer {
             None => chosen.push(entry.clone()),
-            Some(newer) => conflicts.push(json!({
-                "seq": entry.seq, "class": entry.class, "selector": entry.selector, "side": entry.side,
-                "file": entry.source_file, "reason": "pending", "detail": format!("change {} is pending", newer.seq),
-            })),
+            Some(newer) => conflicts.push(HeldBack {
+                seq: entry.seq,
+                class: entry.class.clone(),
+                selector: entry.selector.clone(),
+                side: entry.side,
+                file: entry.source_file.clone(),
+                reason: "pending".to_owned(),
+                detail: format!("change {} is pending", newer.seq),
+            }),
         }
     }
     Ok((chosen, conflicts))
@@ -282,7 +281,7 @@ async fn install_one(
             entry.seq,
             entry.title()
         );
-        return Err(ErrorBody::new("no_source", message));
+        return Err(ErrorBody::new(ErrorKind::NoSource, message));
     }
     let file = entry.source_file.as_deref().filter(|_| entry.flushable);
     if let (Kind::NewClass, false, Some(file)) = (entry.kind, entry.is_whole_file, file)

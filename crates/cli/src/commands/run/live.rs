@@ -3,15 +3,17 @@
 use std::io::Write;
 use std::path::Path;
 
-use beamtalk_client::{Connection, Greeting, Reply};
+use beamtalk_client::{Answer, Connection, Greeting, Reply};
 use beamtalk_project::Project;
 use beamtalk_project::build::package::Entry;
-use serde_json::{Map, Value, json};
+use beamtalk_wire::Operation;
+use beamtalk_wire::answers::EvalAnswer;
+use beamtalk_wire::requests::{Eval, RunEntry, SupervisionTree};
 
 use crate::commands::workspace::defaults;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
-use crate::repl::greeting;
+use crate::repl::{greeting, link};
 use crate::start_flags::StartFlags;
 use crate::terminal::Terminal;
 use crate::workspace_link::{Place, connect, connection_fault};
@@ -29,16 +31,19 @@ pub(super) fn serve(terminal: &mut Terminal) -> anyhow::Result<Exit> {
             .into());
     };
     in_workspace(terminal, async |terminal, connection, is_new| {
-        let tree = call(connection, "supervision-tree", json!({})).await?;
-        let nodes = tree.get("nodes").and_then(Value::as_array);
-        let is_up = nodes.is_some_and(|nodes| nodes.iter().any(|node| node["class"] == supervisor.as_str()));
+        let tree = ask(connection, &SupervisionTree::default()).await?;
+        let mut nodes = tree.nodes.iter();
+        let is_up = nodes.any(|node| node.class.as_ref() == Some(&supervisor));
         if is_up && !is_new {
             terminal.status(format_args!("{supervisor} is running already."));
             return Ok(Exit::Success);
         }
         if !is_up {
-            let code = format!("Workspace startSupervisor: {supervisor}");
-            call(connection, "eval", json!({"code": code})).await?;
+            let eval = Eval {
+                code: format!("Workspace startSupervisor: {supervisor}"),
+                ..Eval::default()
+            };
+            ask(connection, &eval).await?;
         }
         terminal.status(format_args!("{supervisor} started."));
         Ok(Exit::Success)
@@ -52,12 +57,13 @@ pub(super) fn run_entry(
     words: Option<Vec<String>>,
 ) -> anyhow::Result<Exit> {
     in_workspace(terminal, async |_, connection, _| {
-        let fields = json!({
-            "class": entry.class.as_str(), "selector": entry.selector.as_str(),
-            "args": words.clone().unwrap_or_default(),
-        });
+        let program = RunEntry {
+            class: entry.class.clone(),
+            selector: entry.selector.clone(),
+            args: words.clone(),
+        };
         let failed = |error| connection_fault(&error);
-        let mut pending = connection.request("run-entry", object(fields)).map_err(failed)?;
+        let mut pending = connection.send(&program).map_err(failed)?;
         loop {
             match pending.next().await.map_err(failed)? {
                 Reply::Output(text) => {
@@ -66,24 +72,20 @@ pub(super) fn run_entry(
                     out.flush()?;
                 }
                 Reply::NeedsInput(_) => {}
-                Reply::Done(answer) => return finished(&answer),
+                Reply::Done(message) => return finished(Answer::read(message)),
             }
         }
     })
 }
 
-fn finished(answer: &Map<String, Value>) -> anyhow::Result<Exit> {
-    if let Some(error) = answer.get("error") {
-        let message = error["message"].as_str().unwrap_or("the program failed");
-        return Err(Fault {
-            exit: Exit::Failure,
-            kind: "raised",
-            message: message.to_owned(),
-            hint: error["hint"].as_str().map(str::to_owned),
-        }
-        .into());
-    }
-    let status = answer.get("exit_code").and_then(Value::as_u64).unwrap_or(0);
+fn finished(answer: Answer<EvalAnswer>) -> anyhow::Result<Exit> {
+    let answer = answer.body.map_err(|error| Fault {
+        exit: Exit::Failure,
+        kind: "raised",
+        message: error.message,
+        hint: error.hint,
+    })?;
+    let status = answer.exit_code.unwrap_or(0);
     Ok(Exit::Program(u8::try_from(status).unwrap_or(1)))
 }
 
@@ -106,8 +108,8 @@ pub(crate) fn in_workspace<T>(
         };
         let (connection, _events) = connect(&place, &found.info, greeting).await?;
         if found.started.is_none() {
-            let state = call(&connection, "changes", json!({"disk": true})).await?;
-            for line in greeting::state_lines(&state) {
+            let state = ask(&connection, &link::state()).await?;
+            for line in greeting::state_lines(Some(&state)) {
                 terminal.status(line);
             }
         }
@@ -115,18 +117,7 @@ pub(crate) fn in_workspace<T>(
     })
 }
 
-pub(crate) async fn call(
-    connection: &Connection,
-    op: &str,
-    fields: Value,
-) -> anyhow::Result<Map<String, Value>> {
-    let answer = connection.call(op, object(fields)).await;
+pub(crate) async fn ask<O: Operation>(connection: &Connection, request: &O) -> anyhow::Result<O::Answer> {
+    let answer = connection.ask(request).await;
     Ok(answer.map_err(|error| connection_fault(&error))?)
-}
-
-pub(crate) fn object(fields: Value) -> Map<String, Value> {
-    match fields {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
 }

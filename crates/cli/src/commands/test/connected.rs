@@ -6,15 +6,17 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use beamtalk_client::{Connection, Reply};
+use beamtalk_client::{Answer, Connection, Reply};
 use beamtalk_project::Project;
 use beamtalk_testing::collect::Collection;
 use beamtalk_testing::expectation::{Outcome as InputOutcome, Raised};
 use beamtalk_testing::run::{self, Options, broken};
 use beamtalk_testing::units::{CompiledScript, Outcome, Problem, Status, Test, Unit, Work};
-use serde_json::{Map, Value, json};
+use beamtalk_wire::answers::{EvalAnswer, TestOutcome};
+use beamtalk_wire::requests::{self, Clear, Eval, LoadFile, LoadProject};
+use serde_json::Value;
 
-use crate::commands::run::live::{call, in_workspace, object};
+use crate::commands::run::live::{ask, in_workspace};
 use crate::exit::Fault;
 use crate::terminal::Terminal;
 use crate::workspace_link::connection_fault;
@@ -38,12 +40,20 @@ pub(crate) fn run(
                 Work::Class { tests, .. } if tests.is_empty() => {}
                 Work::Class { class, tests } if is_filtered => {
                     for test in tests {
-                        let fields = json!({"class": class, "method": test.name});
-                        slot.extend(class_tests(connection, unit, tests, fields).await?);
+                        let one = requests::Test {
+                            class: Some(class.clone()),
+                            method: Some(test.name.clone()),
+                            ..requests::Test::default()
+                        };
+                        slot.extend(class_tests(connection, unit, tests, &one).await?);
                     }
                 }
                 Work::Class { class, tests } => {
-                    *slot = class_tests(connection, unit, tests, json!({"class": class})).await?;
+                    let all = requests::Test {
+                        class: Some(class.clone()),
+                        ..requests::Test::default()
+                    };
+                    *slot = class_tests(connection, unit, tests, &all).await?;
                 }
                 Work::Script(script) => {
                     slot.push(script_test(connection, unit, script, options.timeout).await?);
@@ -66,14 +76,13 @@ pub(crate) fn run(
 /// Bring the workspace in step with the files: the project, then test classes and fixtures.
 async fn load(connection: &Connection, project: &Project, collection: &Collection) -> anyhow::Result<()> {
     if project.manifest.is_some() {
-        let answer = call(connection, "load-project", json!({})).await?;
-        let errors = answer.get("errors").and_then(Value::as_array);
-        if let Some(first) = errors.and_then(|errors| errors.first()) {
+        let answer = ask(connection, &LoadProject::default()).await?;
+        if let Some(first) = answer.errors.first() {
+            let line = first.line.map_or_else(String::new, |line| format!("{line}:"));
             let message = format!(
-                "the project does not load: {}:{}: {}",
-                text(first, "path"),
-                first["line"],
-                text(first, "message")
+                "the project does not load: {}:{line} {}",
+                first.path.as_deref().unwrap_or_default(),
+                first.message
             );
             return Err(Fault::failure("compile_error", message).into());
         }
@@ -88,7 +97,8 @@ async fn load(connection: &Connection, project: &Project, collection: &Collectio
             .any(|path| path == file)
     };
     for file in collection.class_files.iter().filter(|file| !is_broken(file)) {
-        call(connection, "load-file", json!({"path": file})).await?;
+        let path = file.display().to_string();
+        ask(connection, &LoadFile { path }).await?;
     }
     Ok(())
 }
@@ -97,53 +107,44 @@ async fn class_tests(
     connection: &Connection,
     unit: &Unit,
     tests: &[Test],
-    fields: Value,
+    request: &requests::Test,
 ) -> anyhow::Result<Vec<Outcome>> {
-    let answer = connection.call("test", object(fields)).await;
-    let answer = match answer {
+    let answer = match connection.ask(request).await {
         Ok(answer) => answer,
         Err(error) => {
             let fault = connection_fault(&error);
             return Ok(vec![broken(unit, fault.message)]);
         }
     };
-    let found = answer
-        .get("results")
-        .and_then(|results| results["tests"].as_array());
     let line = |name: &str| {
         let test = tests.iter().find(|test| test.name == name);
         test.map_or(unit.line, |test| test.line)
     };
-    Ok(found
-        .into_iter()
-        .flatten()
-        .map(|result| test_outcome(line(&text(result, "name")), result))
-        .collect())
+    let outcome = |result: TestOutcome| test_outcome(line(&result.name), result);
+    Ok(answer.results.tests.into_iter().map(outcome).collect())
 }
 
-fn test_outcome(line: usize, result: &Value) -> Outcome {
-    let status = match text(result, "status").as_str() {
+fn test_outcome(line: usize, result: TestOutcome) -> Outcome {
+    let status = match result.status.as_str() {
         "pass" => Status::Pass,
         "skip" => Status::Skip,
         "fail" => Status::Fail,
         _ => Status::Error,
     };
-    let error = result.get("error").filter(|error| !error.is_null());
-    let seconds = result["duration"].as_f64().unwrap_or_default().max(0.0);
     Outcome {
-        name: text(result, "name"),
-        line: result["line"].as_u64().map_or(line, |line| line as usize),
+        name: result.name,
+        line: result.line.map_or(line, |line| line as usize),
         status,
-        duration: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-        error: error.map(|error| Problem {
-            kind: text(error, "kind"),
-            message: text(error, "message"),
-            expected: error["expected"].as_str().map(str::to_owned),
-            actual: error["actual"].as_str().map(str::to_owned),
+        duration: Duration::try_from_secs_f64(result.duration.max(0.0)).unwrap_or_default(),
+        error: result.error.map(|error| Problem {
+            kind: error.kind,
+            message: error.message,
+            expected: error.expected,
+            actual: error.actual,
             ..Problem::default()
         }),
         output: if status.is_failure() {
-            text(result, "output")
+            result.output
         } else {
             String::new()
         },
@@ -157,9 +158,10 @@ async fn script_test(
     timeout: Duration,
 ) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    call(connection, "clear", json!({})).await?;
+    ask(connection, &Clear {}).await?;
     for path in &script.loads {
-        call(connection, "load-file", json!({"path": path})).await?;
+        let path = path.display().to_string();
+        ask(connection, &LoadFile { path }).await?;
     }
     let mut outcomes = Vec::new();
     let mut output = String::new();
@@ -168,52 +170,52 @@ async fn script_test(
             outcomes.push(InputOutcome::NotRun(String::new()));
             continue;
         }
-        let fields = json!({
-            "code": input.text, "timeout_ms": timeout.as_millis() as u64, "file": unit.file, "line": input.line,
-        });
+        let eval = Eval {
+            code: input.text.clone(),
+            timeout_ms: Some(timeout.as_millis() as u64),
+            file: Some(unit.file.clone()),
+            line: Some(input.line as u64),
+            trace: None,
+        };
         let failed = |error| connection_fault(&error);
-        let mut pending = connection.request("eval", object(fields)).map_err(failed)?;
+        let mut pending = connection.send(&eval).map_err(failed)?;
         let answer = loop {
             match pending.next().await.map_err(failed)? {
                 Reply::Output(text) => output.push_str(&text),
                 Reply::NeedsInput(_) => {}
-                Reply::Done(answer) => break answer,
+                Reply::Done(message) => break Answer::read(message),
             }
         };
-        outcomes.push(input_outcome(&answer));
+        outcomes.push(input_outcome(answer));
     }
-    call(connection, "clear", json!({})).await?;
+    ask(connection, &Clear {}).await?;
     Ok(run::judged(unit, script, &outcomes, started.elapsed(), output))
 }
 
-fn input_outcome(answer: &Map<String, Value>) -> InputOutcome {
-    let Some(error) = answer.get("error") else {
-        let printed = answer.get("text").and_then(Value::as_str).unwrap_or_default();
-        return InputOutcome::Shown {
-            printed: printed.to_owned(),
-            displayed: displayed(printed),
-        };
+fn input_outcome(answer: Answer<EvalAnswer>) -> InputOutcome {
+    let error = match answer.body {
+        Ok(EvalAnswer { text: printed, .. }) => {
+            return InputOutcome::Shown {
+                displayed: displayed(&printed),
+                printed,
+            };
+        }
+        Err(error) => error,
     };
-    let diagnostics = error["diagnostics"].as_array();
-    let refused: Vec<String> = diagnostics
-        .into_iter()
-        .flatten()
-        .map(|diagnostic| text(diagnostic, "message"))
-        .collect();
-    if !refused.is_empty() {
-        return InputOutcome::Refused(refused);
+    if !error.diagnostics.is_empty() {
+        let refused = error.diagnostics.into_iter().map(|found| found.message);
+        return InputOutcome::Refused(refused.collect());
     }
-    let message = text(error, "message");
-    let hint = error["hint"].as_str().map(str::to_owned);
-    let printed = match &hint {
-        Some(hint) => format!("{message}\nHint: {hint}"),
-        None => message.clone(),
+    let printed = match &error.hint {
+        Some(hint) => format!("{}\nHint: {hint}", error.message),
+        None => error.message.clone(),
     };
+    let tag = error.details.get("erlang_error").and_then(Value::as_str);
     InputOutcome::Raised(Raised {
-        kind: text(error, "kind"),
-        tag: error["details"]["erlang_error"].as_str().map(str::to_owned),
-        message,
-        hint,
+        kind: error.kind.to_string(),
+        tag: tag.map(str::to_owned),
+        message: error.message,
+        hint: error.hint,
         printed,
         frames: Vec::new(),
     })
@@ -231,10 +233,6 @@ fn displayed(printed: &str) -> Option<String> {
     let is_literal =
         symbol.starts_with(['(', '[', '{']) || symbol.contains(['<', ' ']) && symbol.ends_with('>');
     (!is_literal).then(|| symbol.to_owned())
-}
-
-fn text(value: &Value, key: &str) -> String {
-    value[key].as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

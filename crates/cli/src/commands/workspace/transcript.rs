@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use beamtalk_client::Greeting;
-use serde_json::{Map, Value, json};
+use beamtalk_wire::requests::{Eval, Subscribe};
+use beamtalk_wire::{Channel, Event, TranscriptEvent};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
@@ -36,18 +39,24 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         };
         let (connection, mut events) = connect(&place, &info, greeting).await?;
         if arguments.follow {
-            let fields = Map::from_iter([("channels".to_owned(), json!(["transcript"]))]);
+            let subscribe = Subscribe {
+                channels: vec![Channel::Transcript],
+                ..Subscribe::default()
+            };
             connection
-                .call("subscribe", fields)
+                .ask(&subscribe)
                 .await
                 .map_err(|error| connection_fault(&error))?;
         }
-        let fields = Map::from_iter([("code".to_owned(), "Transcript recent".into())]);
+        let recent = Eval {
+            code: "Transcript recent".to_owned(),
+            ..Eval::default()
+        };
         let answer = connection
-            .call("eval", fields)
+            .ask(&recent)
             .await
             .map_err(|error| connection_fault(&error))?;
-        let entries = answer.get("value").and_then(Value::as_array);
+        let entries = answer.value.as_ref().and_then(Value::as_array);
         let entries = entries.map_or(&[][..], Vec::as_slice);
         for entry in entries
             .iter()
@@ -57,8 +66,9 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         }
         if arguments.follow {
             while let Some(event) = events.recv().await {
-                if event["channel"] == "transcript" {
-                    show(terminal, event["data"]["text"].as_str().unwrap_or_default())?;
+                if let Ok(Event::Transcript(TranscriptEvent::Text { text, .. })) = Event::deserialize(&event)
+                {
+                    show(terminal, &text)?;
                 }
             }
             return Err(not_running("the workspace ended".to_owned()).into());

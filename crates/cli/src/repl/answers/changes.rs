@@ -1,33 +1,47 @@
 //! Answers about the change log: entries, differences, flush.
 
-use serde_json::Value;
+use beamtalk_wire::answers::{
+    ChangesAnswer, Conflict, ConflictReason, DecideAnswer, DirtyAnswer, FlushAnswer, RestoreAnswer,
+    TakeAnswer,
+};
+use beamtalk_wire::requests::{Discard, Flush, OneOrMore, Restore, WantedKind};
+use beamtalk_wire::{ChangeKind, Entry};
 
-use super::super::render::{Rendered, list, method_name, note, objects, text};
-use super::{Object, count, names, number};
+use super::super::render::{Rendered, note};
+use super::count;
 
 /// What an entry is about: `Lamp>>isOn`, or `Lamp` for a class as a whole.
-pub(crate) fn subject(entry: &Object) -> String {
-    if text(entry, "selector").is_empty() {
-        text(entry, "class").to_owned()
-    } else {
-        method_name(entry)
+pub(crate) fn subject(entry: &Entry) -> String {
+    match entry.selector {
+        Some(_) => entry.title(),
+        None => entry.class.clone(),
     }
 }
 
-pub(crate) fn entries(answer: &Object) -> Rendered {
-    let mut rendered = Rendered::default();
-    for entry in objects(answer, "entries") {
-        rendered.line(&entry_line(entry));
+/// The kind of a change where its subject does not show it.
+fn kind(entry: &Entry) -> String {
+    match entry.kind {
+        ChangeKind::NewClass | ChangeKind::RemoveMethod | ChangeKind::RemoveClass => {
+            format!(" {}", entry.kind.as_str())
+        }
+        ChangeKind::Instance | ChangeKind::Class | ChangeKind::Unknown => String::new(),
     }
-    let waiting = list(answer, "waiting").len() as u64;
-    if list(answer, "entries").is_empty() && waiting == 0 {
+}
+
+pub(crate) fn entries(answer: &ChangesAnswer) -> Rendered {
+    let mut rendered = Rendered::default();
+    for view in &answer.entries {
+        rendered.line(&entry_line(&view.entry));
+    }
+    let waiting = answer.waiting.len() as u64;
+    if answer.entries.is_empty() && waiting == 0 {
         rendered.line("No changes");
     }
     if waiting > 0 {
         rendered.line(&waiting_sentence(waiting));
     }
-    for entry in objects(answer, "waiting") {
-        rendered.line(&waiting_line(entry));
+    for view in &answer.waiting {
+        rendered.line(&waiting_line(&view.entry));
     }
     rendered
 }
@@ -46,51 +60,73 @@ pub(crate) fn waiting_sentence(waiting: u64) -> String {
 }
 
 /// One change that waits: its number, what it is about, who made it and when.
-pub(crate) fn waiting_line(entry: &Object) -> String {
-    let kind = match text(entry, "kind") {
-        kind @ ("new-class" | "remove-method" | "remove-class") => format!(" {kind}"),
-        _ => String::new(),
-    };
+pub(crate) fn waiting_line(entry: &Entry) -> String {
     format!(
-        "{:>4}  {}{kind} (by {} {}, {})",
-        number(entry, "seq"),
+        "{:>4}  {}{} (by {} {}, {})",
+        entry.seq,
         subject(entry),
-        text(entry, "author_kind"),
-        text(entry, "author"),
-        text(entry, "ts")
+        kind(entry),
+        entry.author_kind.name(),
+        entry.author,
+        entry.ts
     )
 }
 
-/// The fields that name changes: a number, a class, or `all`.
-pub(crate) fn chosen(words: &str) -> Object {
-    let (field, value) = match words.parse::<u64>() {
-        Ok(seq) => ("seq", Value::from(seq)),
-        Err(_) if words == "all" => ("all", Value::from(true)),
-        Err(_) => ("class", Value::from(words)),
-    };
-    [(field.to_owned(), value)].into_iter().collect()
+/// What names changes: a number, a class, or `all`.
+enum Chosen {
+    Seq(u64),
+    Class(String),
+    All,
+}
+
+impl Chosen {
+    fn parse(words: &str) -> Self {
+        match words.parse::<u64>() {
+            Ok(seq) => Self::Seq(seq),
+            Err(_) if words == "all" => Self::All,
+            Err(_) => Self::Class(words.to_owned()),
+        }
+    }
+}
+
+pub(crate) fn restore(words: &str) -> Restore {
+    let mut request = Restore::default();
+    match Chosen::parse(words) {
+        Chosen::Seq(seq) => request.seq = Some(seq),
+        Chosen::Class(class) => request.class = Some(class),
+        Chosen::All => request.all = Some(true),
+    }
+    request
+}
+
+pub(crate) fn discard(words: &str) -> Discard {
+    let mut request = Discard::default();
+    match Chosen::parse(words) {
+        Chosen::Seq(seq) => request.seq = Some(seq),
+        Chosen::Class(class) => request.class = Some(class),
+        Chosen::All => request.all = Some(true),
+    }
+    request
 }
 
 /// The answer of `restore`.
-pub(crate) fn restored(answer: &Object) -> Rendered {
+pub(crate) fn restored(answer: &RestoreAnswer) -> Rendered {
     let mut rendered = Rendered::default();
-    for entry in objects(answer, "entries") {
+    for entry in &answer.entries {
         rendered.line(&format!("Installed {} {}", subject(entry), note(entry)));
     }
-    for failure in objects(answer, "failed") {
-        let why = failure.get("error").and_then(Value::as_object);
+    for failure in &answer.failed {
         rendered.complaint(&format!(
             "Error: change {} still waits: {}",
-            number(failure, "seq"),
-            why.map_or("", |why| text(why, "message"))
+            failure.seq, failure.error.message
         ));
     }
-    for conflict in objects(answer, "conflicts") {
+    for held in &answer.conflicts {
         rendered.complaint(&format!(
             "{} waits on: {} (:restore {} takes it nevertheless)",
-            subject(conflict),
-            text(conflict, "detail"),
-            number(conflict, "seq")
+            held.subject(),
+            held.detail,
+            held.seq
         ));
     }
     if rendered.out.is_empty() && rendered.err.is_empty() {
@@ -100,77 +136,62 @@ pub(crate) fn restored(answer: &Object) -> Rendered {
 }
 
 /// The answer of `take`.
-pub(crate) fn taken(answer: &Object) -> Rendered {
+pub(crate) fn taken(answer: &TakeAnswer) -> Rendered {
     let mut rendered = Rendered::default();
-    for entry in objects(answer, "entries") {
+    for entry in &answer.entries {
         rendered.line(&entry_line(entry));
     }
-    conflict_lines(&mut rendered, answer);
+    conflict_lines(&mut rendered, &answer.conflicts);
     rendered
 }
 
 /// The answer of `discard`.
-pub(crate) fn discarded(answer: &Object) -> Rendered {
+pub(crate) fn discarded(answer: &DecideAnswer) -> Rendered {
     let mut rendered = Rendered::default();
-    for entry in objects(answer, "entries") {
-        rendered.line(&format!(
-            "Discarded {:>4}  {}",
-            number(entry, "seq"),
-            subject(entry)
-        ));
+    for entry in &answer.entries {
+        rendered.line(&format!("Discarded {:>4}  {}", entry.seq, subject(entry)));
     }
-    if list(answer, "entries").is_empty() {
+    if answer.entries.is_empty() {
         rendered.line("Nothing to discard");
     }
     rendered
 }
 
 /// What is in conflict, a line for each file.
-pub(crate) fn conflict_lines(rendered: &mut Rendered, answer: &Object) {
-    for conflict in objects(answer, "conflicts") {
+pub(crate) fn conflict_lines(rendered: &mut Rendered, conflicts: &[Conflict]) {
+    for conflict in conflicts {
         rendered.complaint(&conflict_line(conflict));
     }
 }
 
 /// One entry: its number, what it is about, its kind where the name does not show it, what becomes of it.
-pub(crate) fn entry_line(entry: &Object) -> String {
-    let kind = match text(entry, "kind") {
-        kind @ ("new-class" | "remove-method" | "remove-class") => format!(" {kind}"),
-        _ => String::new(),
-    };
+pub(crate) fn entry_line(entry: &Entry) -> String {
     format!(
-        "{:>4}  {}{kind} {}",
-        number(entry, "seq"),
+        "{:>4}  {}{} {}",
+        entry.seq,
         subject(entry),
+        kind(entry),
         note(entry)
     )
 }
 
-pub(crate) fn dirty(answer: &Object) -> Rendered {
+pub(crate) fn dirty(answer: &DirtyAnswer) -> Rendered {
     let mut rendered = Rendered::default();
-    let dirty = answer.get("dirty").and_then(Value::as_object);
-    let mut classes: Vec<(&String, &Value)> = dirty.map(|dirty| dirty.iter().collect()).unwrap_or_default();
-    classes.sort_unstable_by_key(|(class, _)| class.as_str());
-    for (class, selectors) in &classes {
-        let selectors: Vec<&str> = selectors
-            .as_array()
-            .map(|selectors| selectors.iter().filter_map(Value::as_str).collect())
-            .unwrap_or_default();
+    for (class, selectors) in &answer.dirty {
         rendered.line(&format!("{class}: {}", selectors.join(", ")));
     }
-    if classes.is_empty() {
+    if answer.dirty.is_empty() {
         rendered.line("Nothing differs from disk");
     }
     rendered
 }
 
 /// The answer of `flush`.
-pub(crate) fn flushed(answer: &Object) -> Rendered {
+pub(crate) fn flushed(answer: &FlushAnswer) -> Rendered {
     let mut rendered = Rendered::default();
     // Classes that went are told by name.
-    let methods = number(answer, "flushed").saturating_sub(number(answer, "removed_classes"));
-    let files = number(answer, "files");
-    let merged = if list(answer, "merged").is_empty() {
+    let methods = answer.flushed.saturating_sub(answer.removed_classes.len() as u64);
+    let merged = if answer.merged.is_empty() {
         ""
     } else {
         ", merged with changes on disk (:sync loads them)"
@@ -179,20 +200,22 @@ pub(crate) fn flushed(answer: &Object) -> Rendered {
         rendered.line(&format!(
             "flushed {} across {}{merged}",
             count(methods, "method"),
-            count(files, "file")
+            count(answer.files.len() as u64, "file")
         ));
     }
-    for (verb, field) in [("wrote", "new_classes"), ("deleted", "removed_classes")] {
-        let classes = names(answer, field);
+    for (verb, classes) in [
+        ("wrote", &answer.new_classes),
+        ("deleted", &answer.removed_classes),
+    ] {
         if !classes.is_empty() {
             rendered.line(&format!("{verb} {}", classes.join(", ")));
         }
     }
-    if rendered.out.is_empty() && list(answer, "conflicts").is_empty() {
+    if rendered.out.is_empty() && answer.conflicts.is_empty() {
         rendered.line("nothing to flush");
     }
-    for skipped in objects(answer, "skipped") {
-        let reason = match text(skipped, "reason") {
+    for skipped in &answer.skipped {
+        let reason = match skipped.reason.as_str() {
             "destructive" => "destructive, use :flush-destructive".to_owned(),
             "stdlib" => "standard library".to_owned(),
             "dynamic" => "no source file".to_owned(),
@@ -201,50 +224,38 @@ pub(crate) fn flushed(answer: &Object) -> Rendered {
                 |path| format!("belongs to the dependency {path}"),
             ),
         };
-        let kind = match text(skipped, "kind") {
-            "" => String::new(),
-            kind => format!(" ({kind})"),
-        };
-        rendered.line(&format!("skipped: {}{kind} — {reason}", subject(skipped)));
+        let kind = skipped.kind.as_str();
+        rendered.line(&format!("skipped: {} ({kind}) — {reason}", skipped.subject()));
     }
-    conflict_lines(&mut rendered, answer);
+    conflict_lines(&mut rendered, &answer.conflicts);
     rendered
 }
 
-fn conflict_line(conflict: &Object) -> String {
-    let file = match text(conflict, "file") {
-        "" => text(conflict, "source_file"),
-        file => file,
-    };
-    let (what, way) = match text(conflict, "reason") {
-        "external_edit" => (
+fn conflict_line(conflict: &Conflict) -> String {
+    let (what, way) = match conflict.reason {
+        ConflictReason::ExternalEdit => (
             "changed on disk and in the image",
             ":diff shows both, :take image or :take disk settles it",
         ),
-        "file_missing" => (
+        ConflictReason::FileMissing => (
             "was moved or deleted",
             "put it back, or :take image to write it anew",
         ),
-        "target_exists" => (
+        ConflictReason::TargetExists => (
             "exists already",
             ":take image, :take disk, or choose another path",
         ),
-        "span_out_of_range" => (
+        ConflictReason::SpanOutOfRange => (
             "no longer has the method",
             ":take image or :take disk, or edit it by hand, then :reload the class",
         ),
-        "write_failed" => ("cannot be written", "repair that, then :flush again"),
-        other => (other, ":changes lists what is pending"),
+        ConflictReason::WriteFailed => ("cannot be written", "repair that, then :flush again"),
     };
-    let detail = match text(conflict, "detail") {
-        "" => String::new(),
-        detail => format!(" ({detail})"),
-    };
-    format!("conflict: {file} {what}{detail} — {way}")
-}
-
-pub(crate) fn has_conflicts(answer: &Object) -> bool {
-    !list(answer, "conflicts").is_empty()
+    let detail = conflict
+        .detail
+        .as_ref()
+        .map_or_else(String::new, |detail| format!(" ({detail})"));
+    format!("conflict: {} {what}{detail} — {way}", conflict.file)
 }
 
 /// What `:flush` narrows to.
@@ -252,7 +263,7 @@ pub(crate) fn has_conflicts(answer: &Object) -> bool {
 pub(crate) enum Filter {
     All,
     Class(String),
-    Kind(String),
+    Kind(WantedKind),
     File(String),
 }
 
@@ -272,23 +283,22 @@ impl Filter {
             let kind = kind
                 .strip_prefix('\'')
                 .map_or(Some(kind), |kind| kind.strip_suffix('\''))?;
-            return is_word(kind).then(|| Self::Kind(kind.to_owned()));
+            return serde_json::from_value(kind.into()).ok().map(Self::Kind);
         }
         let is_class = words.starts_with(|first: char| first.is_uppercase()) && is_word(words);
         is_class.then(|| Self::Class(words.to_owned()))
     }
 
-    /// The fields of the operation.
-    pub(crate) fn fields(self) -> Object {
-        let mut fields = Object::new();
-        let (field, value) = match self {
-            Self::All => return fields,
-            Self::Class(class) => ("class", class),
-            Self::Kind(kind) => ("kind", kind),
-            Self::File(file) => ("file", file),
-        };
-        fields.insert(field.to_owned(), value.into());
-        fields
+    /// What is asked for.
+    pub(crate) fn request(self) -> Flush {
+        let mut request = Flush::default();
+        match self {
+            Self::All => {}
+            Self::Class(class) => request.class = Some(class),
+            Self::Kind(kind) => request.kind = Some(OneOrMore::One(kind)),
+            Self::File(file) => request.file = Some(file),
+        }
+        request
     }
 }
 

@@ -1,22 +1,21 @@
+use beamtalk_client::Answer;
 use serde_json::{Value, json};
 
+use super::super::test_answers::entry;
 use super::*;
 
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(object) => object,
-        other => panic!("{other} is no object"),
-    }
+fn read(answer: Value) -> Answer<EvalAnswer> {
+    Answer::read(answer.as_object().cloned().expect("an object"))
 }
 
 fn evaluate(answer: Value, input: &str) -> Rendered {
-    let answer = object(answer);
-    match error_of(&answer) {
-        Some(error) => Rendered {
-            err: failure(&error, input, Palette::Plain),
+    let answer = read(answer);
+    match &answer.body {
+        Err(error) => Rendered {
+            err: failure(error, input, Palette::Plain),
             out: String::new(),
         },
-        None => evaluation(&answer, Palette::Plain),
+        Ok(body) => warnings(&answer.head.warnings).and(&evaluation(body, Palette::Plain)),
     }
 }
 
@@ -42,10 +41,10 @@ fn values_print_as_their_text() {
 #[test]
 fn warnings_go_to_standard_error() {
     let shown = evaluate(
-        json!({"text": "3", "class": "Integer", "warnings": [{"message": "x is not used"}, "plain"]}),
+        json!({"text": "3", "class": "Integer", "warnings": [{"severity": "warning", "message": "x is not used"}]}),
         "x",
     );
-    assert_eq!(shown.err, "⚠ x is not used\n⚠ plain\n");
+    assert_eq!(shown.err, "⚠ x is not used\n");
     assert_eq!(shown.out, "3\n");
 }
 
@@ -73,7 +72,7 @@ fn at_most_ten_frames_are_shown_and_all_on_request() {
         .collect();
     let answer = json!({"error": {"kind": "k", "message": "m", "stack": stack}});
     assert_eq!(evaluate(answer.clone(), "x").err.matches("  at ").count(), 10);
-    let error = error_of(&object(answer)).expect("has one");
+    let error = read(answer).body.expect_err("has one");
     assert_eq!(full_failure(&error, Palette::Plain).matches("  at ").count(), 30);
 }
 
@@ -97,7 +96,7 @@ fn an_interrupted_evaluation_says_so() {
 
 #[test]
 fn methods_say_what_becomes_of_them() {
-    let shown = |entry: Value| evaluate(json!({"text": "Lamp>>isOn", "entries": [entry]}), "x").out;
+    let shown = |of: Value| evaluate(json!({"text": "Lamp>>isOn", "entries": [entry(of)]}), "x").out;
     assert_eq!(
         shown(json!({"class": "Lamp", "selector": "isOn", "side": "instance",
             "source_file": "src/Lamp.bt", "flushable": true})),
@@ -110,8 +109,8 @@ fn methods_say_what_becomes_of_them() {
     );
     assert_eq!(
         evaluate(
-            json!({"text": "Integer class>>zero", "entries": [{"class": "Integer", "selector": "zero", "side": "class",
-                "flushable": false, "not_flushable_reason": "stdlib"}]}),
+            json!({"text": "Integer class>>zero", "entries": [entry(json!({"class": "Integer",
+                "selector": "zero", "side": "class", "flushable": false, "not_flushable_reason": "stdlib"}))]}),
             "x"
         )
         .out,
@@ -119,8 +118,7 @@ fn methods_say_what_becomes_of_them() {
     );
     assert_eq!(
         evaluate(
-            json!({"text": "7", "class": "Integer", "entries": [{"class": "Lamp", "selector": "isOn",
-                "flushable": true, "source_file": "src/Lamp.bt"}]}),
+            json!({"text": "7", "class": "Integer", "entries": [entry(json!({"selector": "isOn"}))]}),
             "x"
         )
         .out,
@@ -130,18 +128,19 @@ fn methods_say_what_becomes_of_them() {
 
 #[test]
 fn an_error_in_full_has_everything() {
-    let error = error_of(&object(json!({"error": {"kind": "eval_limit", "message": "too big", "class": "List",
+    let error = read(json!({"error": {"kind": "eval_limit", "message": "too big", "class": "List",
         "selector": "do:", "hint": "less", "location": {"file": "src/A.bt", "line": 3, "column": 4},
         "details": {"limit": "heap"},
-        "diagnostics": [{"file": "src/A.bt", "line": 3, "column": 1, "severity": "warning", "code": "W0201", "message": "odd"}]}})))
-    .expect("has one");
+        "diagnostics": [{"file": "src/A.bt", "line": 3, "column": 1, "severity": "warning", "code": "W0201", "message": "odd"}]}}))
+    .body
+    .expect_err("has one");
     insta::assert_snapshot!(full_failure(&error, Palette::Plain));
 }
 
 #[test]
 fn colours_do_not_change_the_words() {
-    let answer = object(json!({"text": "#(\"a\", 2.0, nil)", "class": "List"}));
-    let colored = evaluation(&answer, Palette::Colored);
+    let answer = read(json!({"text": "#(\"a\", 2.0, nil)", "class": "List"}));
+    let colored = evaluation(&answer.body.expect("a value"), Palette::Colored);
     assert_eq!(
         colored.out,
         "#(\x1b[32m\"a\"\x1b[0m, \x1b[33m2.0\x1b[0m, \x1b[1;34mnil\x1b[0m)\n"

@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use beamtalk_syntax::definitions::Key;
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::DecideAnswer;
+use beamtalk_wire::requests::Discard;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::take::adopt;
 use super::{Selection, disk_text, failed, key_of, shown, with_shadowed};
 use crate::changes::{Entry, Settled};
-use crate::ops::Answer;
 use crate::workspace::Workspace;
 
 /// Set changes aside, and load what is on disk for them.
 pub(in crate::ops) async fn discard(
     workspace: &Rc<Workspace>,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let mut selection = Selection::of(workspace, request)?;
+    request: &Discard,
+) -> Result<DecideAnswer, ErrorBody> {
+    let mut selection = Selection::of(workspace, request.into())?;
     selection.entries.retain(Entry::is_open);
-    let by_number = request.number("seq")?;
+    let by_number = request.seq;
     if let (Some(seq), true) = (by_number, selection.entries.is_empty()) {
         return Err(ErrorBody::new(
-            "invalid_parameter",
+            ErrorKind::InvalidParameter,
             format!("change {seq} is neither pending nor waiting"),
         ));
     }
@@ -36,7 +36,10 @@ pub(in crate::ops) async fn discard(
             .borrow_mut()
             .discard_shadowed(entry)
             .map_err(failed)?;
-        return Ok(json!({"entries": shown(workspace, &[entry.seq]), "classes": []}).into());
+        return Ok(DecideAnswer {
+            entries: shown(workspace, &[entry.seq]),
+            classes: Vec::new(),
+        });
     }
     let (mut seqs, mut classes) = (Vec::new(), Vec::new());
     for (file, entries) in selection.by_file() {
@@ -68,7 +71,10 @@ pub(in crate::ops) async fn discard(
         seqs.extend(own);
         classes.extend(loaded);
     }
-    Ok(json!({"entries": shown(workspace, &seqs), "classes": classes}).into())
+    Ok(DecideAnswer {
+        entries: shown(workspace, &seqs),
+        classes,
+    })
 }
 
 /// Whether a later entry of the same state has made this one irrelevant.
@@ -82,7 +88,7 @@ async fn undo_without_file(
     workspace: &Rc<Workspace>,
     entries: &[Entry],
     how: Settled,
-) -> Result<(Vec<u64>, Vec<Value>), ErrorBody> {
+) -> Result<(Vec<u64>, Vec<String>), ErrorBody> {
     let mut first: BTreeMap<Key, &Entry> = BTreeMap::new();
     for entry in entries {
         first.entry(key_of(entry)).or_insert(entry);
@@ -101,8 +107,8 @@ async fn undo_without_file(
             .borrow()
             .previous_source(entry)
             .map_err(failed)?;
-        crate::ops::edit::put_back(workspace, entry, previous).await?;
-        classes.push(json!(entry.class));
+        crate::ops::put::put_back(workspace, entry, previous).await?;
+        classes.push(entry.class.clone());
     }
     let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
     workspace

@@ -2,49 +2,37 @@
 
 use std::rc::Rc;
 
-use beamtalk_wire::{Channel, ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::{FlushAnswer, FlushedFile};
+use beamtalk_wire::requests::{Flush, OneOrMore};
+use beamtalk_wire::{ErrorBody, Event, WorkspaceEvent};
+use serde_json::json;
 
 use super::take::keep_image;
 use super::{Selection, bases, disk_text, failed, may_write, set_base};
-use crate::changes::{AuthorKind, Conflict, Filter, Kind};
-use crate::ops::{Answer, Caller};
+use crate::changes::{Conflict, Filter};
+use crate::ops::Caller;
 use crate::terms;
 use crate::workspace::Workspace;
 
 pub(in crate::ops) fn flush(
     workspace: &Rc<Workspace>,
     caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
+    request: &Flush,
+) -> Result<FlushAnswer, ErrorBody> {
     may_write(workspace, "Workspace>>flush")?;
-    let texts = |field: &str| -> Result<Vec<String>, ErrorBody> {
-        match request.fields.get(field) {
-            Some(Value::String(text)) => Ok(vec![text.clone()]),
-            _ => request.texts(field),
-        }
-    };
+    let kinds = request.kind.as_ref().map_or(&[][..], OneOrMore::as_slice);
+    let author_kinds = request.author_kind.as_ref().map_or(&[][..], OneOrMore::as_slice);
     let filter = Filter {
-        class: request.optional_text("class")?.map(str::to_owned),
-        file: request.optional_text("file")?.map(str::to_owned),
-        kinds: texts("kind")?
-            .iter()
-            .map(|name| Kind::named(name).ok_or_else(|| request.invalid("kind", "a kind of change")))
-            .collect::<Result<_, _>>()?,
-        author_kinds: texts("author_kind")?
-            .iter()
-            .map(|name| match name.as_str() {
-                "human" => Ok(AuthorKind::Human),
-                "agent" => Ok(AuthorKind::Agent),
-                _ => Err(request.invalid("author_kind", "human or agent")),
-            })
-            .collect::<Result<_, _>>()?,
-        confirm_destructive: request.flag("confirm_destructive")?,
+        class: request.class.clone(),
+        file: request.file.clone(),
+        kinds: kinds.iter().map(|kind| kind.kind()).collect(),
+        author_kinds: author_kinds.to_vec(),
+        confirm_destructive: request.confirm_destructive == Some(true),
     };
-    if let Some(file) = request.optional_text("force_file")? {
+    if let Some(file) = &request.force_file {
         force(workspace, file)?;
     }
-    Ok(write_files(workspace, &filter, &caller.session.id)?.into())
+    write_files(workspace, &filter, &caller.session.id)
 }
 
 /// The image's version of everything that is in conflict in a file.
@@ -85,7 +73,7 @@ pub(in crate::ops) fn write_files(
     workspace: &Rc<Workspace>,
     filter: &Filter,
     author: &str,
-) -> Result<Value, ErrorBody> {
+) -> Result<FlushAnswer, ErrorBody> {
     may_write(workspace, "Workspace>>flush")?;
     let loaded = bases(workspace);
     let report = workspace
@@ -96,13 +84,15 @@ pub(in crate::ops) fn write_files(
     for (file, base) in &report.bases {
         set_base(workspace, file, base.clone());
     }
-    let report = json!(report);
-    told(workspace, &report["files"]);
+    let report = report.told();
+    told(workspace, &report.files);
     Ok(report)
 }
 
-pub(super) fn told(workspace: &Workspace, files: &Value) {
-    workspace.publish(Channel::Workspace, "flush_completed", &json!({ "files": files }));
+pub(super) fn told(workspace: &Workspace, files: &[FlushedFile]) {
+    workspace.publish(&Event::Workspace(WorkspaceEvent::FlushCompleted {
+        files: files.to_vec(),
+    }));
     if let Some(link) = workspace.image.link() {
         link.control("flushed", terms::from_json(&json!({ "files": files })));
     }

@@ -4,40 +4,35 @@ use std::rc::Rc;
 
 use beamtalk_syntax::definitions::{Outline, class_source};
 use beamtalk_syntax::layout::same_method;
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::json;
+use beamtalk_wire::answers::EntryAnswer;
+use beamtalk_wire::requests::Revert;
+use beamtalk_wire::{ErrorBody, ErrorKind, LoggedEntry};
 
-use super::{bases, disk_text, failed, key_of, seq, shown};
+use super::{bases, disk_text, failed, key_of};
 use crate::changes::{Entry, Kind, Settled, State};
-use crate::ops::Answer;
 use crate::workspace::Workspace;
 
 /// Undo one entry, or bring back one that was undone.
 pub(in crate::ops) async fn revert(
     workspace: &Rc<Workspace>,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let entry = workspace
-        .changes
-        .borrow()
-        .entry(seq(request)?)
-        .map_err(failed)?
-        .clone();
+    Revert { seq }: &Revert,
+) -> Result<EntryAnswer, ErrorBody> {
+    let entry = workspace.changes.borrow().entry(*seq).map_err(failed)?.clone();
     let not_possible = |reason: &str| {
         ErrorBody::new(
-            "revert_not_possible",
+            ErrorKind::RevertNotPossible,
             format!("change {} cannot be reverted: {reason}", entry.seq),
         )
     };
     let install_failed = |mut error: ErrorBody| {
-        "revert_install_failed".clone_into(&mut error.kind);
+        error.kind = ErrorKind::RevertInstallFailed;
         error
     };
     match (entry.state, entry.settled) {
         (State::Pending, _) => {}
         (State::Settled, Some(Settled::Reverted)) => {
             let source = workspace.changes.borrow().source(&entry).map_err(failed)?;
-            crate::ops::edit::put_again(workspace, &entry, source)
+            crate::ops::put::put_again(workspace, &entry, source)
                 .await
                 .map_err(install_failed)?;
             workspace
@@ -45,7 +40,7 @@ pub(in crate::ops) async fn revert(
                 .borrow_mut()
                 .reopen(&[entry.seq], State::Pending)
                 .map_err(failed)?;
-            return Ok(json!({"entry": shown(workspace, &[entry.seq]).pop()}).into());
+            return Ok(now(workspace, *seq));
         }
         (State::Waiting, _) => {
             return Err(not_possible("it is not in the image").hint(":discard forgets it"));
@@ -57,7 +52,7 @@ pub(in crate::ops) async fn revert(
     }
     if entry.kind == Kind::Unknown {
         let message = format!("change {} is of a kind this version cannot revert", entry.seq);
-        return Err(ErrorBody::new("unsupported_revert_kind", message));
+        return Err(ErrorBody::new(ErrorKind::UnsupportedRevertKind, message));
     }
     let previous = workspace
         .changes
@@ -85,7 +80,7 @@ pub(in crate::ops) async fn revert(
         .borrow_mut()
         .settle(&seqs, Settled::Reverted)
         .map_err(failed)?;
-    if let Err(error) = crate::ops::edit::put_back(workspace, &entry, previous).await {
+    if let Err(error) = crate::ops::put::put_back(workspace, &entry, previous).await {
         workspace
             .changes
             .borrow_mut()
@@ -93,7 +88,16 @@ pub(in crate::ops) async fn revert(
             .map_err(failed)?;
         return Err(install_failed(error));
     }
-    Ok(json!({"entry": shown(workspace, &[entry.seq]).pop()}).into())
+    Ok(now(workspace, *seq))
+}
+
+/// The entry as it is now.
+fn now(workspace: &Workspace, seq: u64) -> EntryAnswer {
+    let log = workspace.changes.borrow();
+    let entry = log.entry(seq).ok().cloned();
+    EntryAnswer {
+        entry: entry.map(|entry| LoggedEntry { entry, warning: None }),
+    }
 }
 
 /// What was loaded for the definition since, if the change was made to what was loaded before: a change that was brought

@@ -2,40 +2,41 @@
 
 use std::rc::Rc;
 
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::{DecideAnswer, FileChange, FlushedFile};
+use beamtalk_wire::requests::Settle;
+use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::flush::told;
-use super::{check_shown, disk_text, failed, image_text, list, may_write, set_base, shown};
+use super::{check_shown, disk_text, failed, image_text, may_write, set_base, shown};
 use crate::changes::{ConflictReason, Settled, hash};
 use crate::compile::job::SourceText;
-use crate::ops::Answer;
 use crate::ops::load::install_text;
 use crate::workspace::Workspace;
 
 /// Write a text that somebody made of all sides, load it, and settle what is pending in its file.
 pub(in crate::ops) async fn settle(
     workspace: &Rc<Workspace>,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
+    request: &Settle,
+) -> Result<DecideAnswer, ErrorBody> {
     may_write(workspace, "Workspace>>settle")?;
-    let file = workspace.changes.borrow().normal(request.text("file")?);
-    let text = request.text("text")?;
-    request.text("disk_sha256")?;
+    let file = workspace.changes.borrow().normal(&request.file);
+    let text = request.text.as_str();
     let disk = disk_text(workspace, &file)?;
-    check_shown(request, disk.as_deref(), &file)?;
+    check_shown(Some(&request.disk_sha256), disk.as_deref(), &file)?;
     let entries = workspace
         .changes
         .borrow()
         .select(|entry| entry.is_open() && entry.source_file.as_deref() == Some(file.as_str()));
-    if let Some(Value::Object(expected)) = request.fields.get("expect") {
+    if let Some(expected) = &request.expect {
         let log = workspace.changes.borrow();
         for entry in entries.iter().filter(|entry| entry.is_pending()) {
             let source = log.source(entry).map_err(failed)?.unwrap_or_default();
-            let wanted = expected.get(&entry.seq.to_string()).and_then(Value::as_str);
+            let wanted = expected.get(&entry.seq.to_string());
             if wanted != Some(&hash(source.as_bytes())) {
                 let message = format!("change {} is not what it was when it was shown", entry.seq);
-                return Err(ErrorBody::new("version_conflict", message).hint("look at it again, then choose"));
+                return Err(
+                    ErrorBody::new(ErrorKind::VersionConflict, message).hint("look at it again, then choose")
+                );
             }
         }
     }
@@ -63,10 +64,10 @@ pub(in crate::ops) async fn settle(
         let detail = conflict.detail.clone().unwrap_or_default();
         return Err(match conflict.reason {
             ConflictReason::WriteFailed => {
-                ErrorBody::new("write_failed", format!("{}: {detail}", path.display()))
+                ErrorBody::new(ErrorKind::WriteFailed, format!("{}: {detail}", path.display()))
             }
             _ => ErrorBody::new(
-                "file_changed",
+                ErrorKind::FileChanged,
                 format!("{file} is not what it was when it was shown"),
             )
             .hint("look at it again, then choose"),
@@ -79,6 +80,10 @@ pub(in crate::ops) async fn settle(
         .borrow_mut()
         .settle(&seqs, Settled::Flushed)
         .map_err(failed)?;
-    told(workspace, &json!([{"file": file, "kind": "changed"}]));
-    Ok(json!({"entries": shown(workspace, &seqs), "classes": list(&answer, "classes")}).into())
+    let kind = FileChange::Changed;
+    told(workspace, &[FlushedFile { file, kind }]);
+    Ok(DecideAnswer {
+        entries: shown(workspace, &seqs),
+        classes: answer.classes,
+    })
 }

@@ -4,30 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use beamtalk_syntax::definitions::{Dialect, Edit, Key, Member, Outline, edit};
-use beamtalk_wire::{ErrorBody, Request};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::TakeAnswer;
+use beamtalk_wire::requests::{From, Take};
+use beamtalk_wire::{ErrorBody, ErrorKind};
 
 use super::{
-    Selection, bases, change_image, check_shown, disk_text, failed, image_text, key_of, list, set_base,
-    shown, with_shadowed,
+    Selection, bases, change_image, check_shown, disk_text, failed, image_text, key_of, set_base, shown,
+    with_shadowed,
 };
 use crate::changes::{Entry, Kind, NewEntry, Settled, Side, State, Wanted, first_error, moved_base};
 use crate::compile::job::SourceText;
-use crate::ops::Answer;
 use crate::ops::load::{install_text, load_texts, source_text};
 use crate::workspace::Workspace;
 
 /// Settle conflicts in favour of one side.
-pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -> Result<Answer, ErrorBody> {
-    let mut selection = Selection::of(workspace, request)?;
-    let from_disk = match request.text("from")? {
-        "image" => false,
-        "disk" => true,
-        _ => return Err(request.invalid("from", "image or disk")),
-    };
+pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Take) -> Result<TakeAnswer, ErrorBody> {
+    let mut selection = Selection::of(workspace, request.into())?;
+    let from_disk = request.from == From::Disk;
     if selection.entries.is_empty() {
-        return Err(ErrorBody::new("not_found", "there is no pending change of that")
-            .hint(":changes lists what is pending"));
+        return Err(
+            ErrorBody::new(ErrorKind::NotFound, "there is no pending change of that")
+                .hint(":changes lists what is pending"),
+        );
     }
     let mut seqs = Vec::new();
     for (file, entries) in selection.by_file() {
@@ -36,11 +34,10 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
             continue;
         }
         let disk = disk_text(workspace, &file)?;
-        check_shown(request, disk.as_deref(), &file)?;
+        check_shown(request.disk_sha256.as_ref(), disk.as_deref(), &file)?;
         if let Some(error) = disk.as_deref().and_then(first_error) {
-            return Err(
-                ErrorBody::new("parse_error", format!("{file}: {error}")).hint("repair the file first")
-            );
+            return Err(ErrorBody::new(ErrorKind::ParseError, format!("{file}: {error}"))
+                .hint("repair the file first"));
         }
         let mut entries = entries;
         if let (None, Some(disk)) = (&selection.method, &disk) {
@@ -53,7 +50,7 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
         if from_disk {
             let Some(disk) = disk else {
                 return Err(
-                    ErrorBody::new("file_not_found", format!("{file} is not there any more"))
+                    ErrorBody::new(ErrorKind::FileNotFound, format!("{file} is not there any more"))
                         .hint("put it back, or :take image"),
                 );
             };
@@ -77,7 +74,10 @@ pub(in crate::ops) async fn take(workspace: &Rc<Workspace>, request: &Request) -
         .borrow()
         .conflicts(&bases(workspace))
         .map_err(failed)?;
-    Ok(json!({"entries": shown(workspace, &seqs), "conflicts": left}).into())
+    Ok(TakeAnswer {
+        entries: shown(workspace, &seqs),
+        conflicts: left,
+    })
 }
 
 /// Those of the pending entries of a file that are in conflict with the disk; from now on the selection means only their
@@ -146,7 +146,7 @@ pub(super) fn keep_image(
         if let Some(lost) = lost {
             let title = lost.key.title();
             return Err(ErrorBody::new(
-                "reload_failed",
+                ErrorKind::ReloadFailed,
                 format!("{title} has no place in {file} as it is on disk"),
             )
             .hint(format!("put {} back into the file, or :take disk", entry.class)));
@@ -221,7 +221,7 @@ pub(super) async fn adopt(
     disk: &str,
     entries: &[Entry],
     how: Settled,
-) -> Result<(Vec<u64>, Vec<Value>), ErrorBody> {
+) -> Result<(Vec<u64>, Vec<String>), ErrorBody> {
     let mut settled: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
     let is_whole = entries
         .iter()
@@ -242,7 +242,7 @@ pub(super) async fn adopt(
                 .map_err(failed)?;
             let text = source_text(workspace, &workspace.root.join(file))?;
             match load_texts(workspace, vec![text]).await {
-                Ok(answer) => classes = list(&answer, "classes"),
+                Ok(answer) => classes = answer.classes,
                 Err(error) => {
                     let mut log = workspace.changes.borrow_mut();
                     log.reopen(&pending, State::Pending).map_err(failed)?;
@@ -295,7 +295,7 @@ async fn adopt_file(
     file: &str,
     disk: &str,
     wanted: &[Wanted],
-) -> Result<Vec<Value>, ErrorBody> {
+) -> Result<Vec<String>, ErrorBody> {
     let mut rest = workspace.changes.borrow().wanted(file).map_err(failed)?;
     rest.retain(|one| !wanted.iter().any(|wanted| wanted.key == one.key));
     let edits: Vec<Edit> = rest.iter().map(Wanted::edit).collect();
@@ -305,7 +305,7 @@ async fn adopt_file(
             .map(|wanted| wanted.key.title())
             .unwrap_or_default();
         ErrorBody::new(
-            "reload_failed",
+            ErrorKind::ReloadFailed,
             format!("{title} has no place in {file} as it is on disk"),
         )
         .hint("take or discard that one too")
@@ -314,7 +314,7 @@ async fn adopt_file(
         text,
         ..source_text(workspace, &workspace.root.join(file))?
     };
-    Ok(list(&install_text(workspace, text).await?, "classes"))
+    Ok(install_text(workspace, text).await?.classes)
 }
 
 /// An entry with those of its definitions that are meant.

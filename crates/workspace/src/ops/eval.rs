@@ -5,27 +5,36 @@ use std::time::Duration;
 
 use beamtalk_etf::Term;
 use beamtalk_node::Answer as NodeAnswer;
-use beamtalk_wire::{ErrorBody, Request, limits};
-use serde_json::{Value, json};
+use beamtalk_wire::answers::{Diagnostic, EvalAnswer, MigrationFailure, Severity, Warning};
+use beamtalk_wire::requests::Eval;
+use beamtalk_wire::{ErrorBody, ErrorKind, limits};
+use serde_json::Value;
 
 use super::deadline::{Deadline, out_of_time};
-use super::{Answer, Caller, Sink, edit, session_of};
+use super::entries::defined;
+use super::{Caller, Sink};
 use crate::compile::Compiled;
 use crate::compile::job::{Expression, Job};
 use crate::image::{Image, error_body};
 use crate::workspace::Workspace;
 use crate::{sessions::Session, terms};
 
+/// What an evaluation came to.
+pub(super) struct Evaluated {
+    pub(super) answer: EvalAnswer,
+    pub(super) warnings: Vec<Warning>,
+    /// The value was too long to be shown whole.
+    pub(super) is_cut: bool,
+}
+
 pub(super) async fn eval(
     workspace: &Rc<Workspace>,
     caller: &Caller,
-    request: &Request,
+    id: &str,
+    request: &Eval,
+    deadline: &Deadline,
     sink: &Sink,
-) -> Result<Answer, ErrorBody> {
-    let code = request.text("code")?.to_owned();
-    let trace = request.flag("trace")?;
-    let deadline = Deadline::of(request)?;
-    let file = request.optional_text("file")?.map(str::to_owned);
+) -> Result<Evaluated, ErrorBody> {
     let session = caller.session.clone();
     let _turn = deadline
         .keep(
@@ -42,10 +51,10 @@ pub(super) async fn eval(
     };
     deadline.keep(enter, "it waited for the node").await?;
     let job = Job::Input {
-        code,
+        code: request.code.clone(),
         bound: workspace.names(&session),
-        file,
-        trace,
+        file: request.file.clone(),
+        trace: request.trace == Some(true),
     };
     let compiled = deadline
         .keep(workspace.compiler.run(job), "it was being compiled")
@@ -53,46 +62,37 @@ pub(super) async fn eval(
     refuse_errors(&compiled)?;
     let time = time_limit(workspace, &session, deadline.left());
     let arguments = arguments(workspace, &compiled, time);
-    let mut fields = run(workspace, &session, request, (arguments, time), sink).await?;
+    let mut fields = run(workspace, &session, id, (arguments, time), sink).await?;
+    let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
+    let mut answer: EvalAnswer = terms::typed(fields)?;
     let outcome = &compiled.outcome;
     if let Some(echo) = &outcome.echo
         && outcome.expression.is_none()
         && outcome.steps.is_empty()
     {
-        fields.insert("value".to_owned(), echo.as_str().into());
-        fields.insert("text".to_owned(), echo.as_str().into());
-        fields.insert("class".to_owned(), "Symbol".into());
+        answer.value = Some(echo.as_str().into());
+        answer.text.clone_from(echo);
+        answer.class = Some("Symbol".to_owned());
     }
-    edit::defined(workspace, caller, &compiled, &mut fields)?;
-    let mut warnings = outcome.diagnostics.clone();
-    warnings.extend(unable_to_follow(&mut fields));
-    if !warnings.is_empty() {
-        fields.insert("warnings".to_owned(), json!(warnings));
+    if let Some(defined) = defined(workspace, caller, &compiled)? {
+        answer.entries = Some(defined.entries);
+        answer.classes = Some(defined.classes);
     }
-    let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
-    Ok(Answer {
-        fields,
-        flags: if is_cut { vec!["truncated"] } else { Vec::new() },
+    let mut warnings: Vec<Warning> = outcome.diagnostics.iter().cloned().map(Warning::Found).collect();
+    answer.migration_failures = answer.migration_failures.filter(|failures| !failures.is_empty());
+    let failures = answer.migration_failures.iter().flatten();
+    warnings.extend(failures.map(unable_to_follow));
+    Ok(Evaluated {
+        answer,
+        warnings,
+        is_cut,
     })
 }
 
-/// A warning for each actor that keeps the code and state it had before an input changed its class.
-fn unable_to_follow(fields: &mut serde_json::Map<String, Value>) -> Vec<Value> {
-    let failures = match fields.get("migration_failures") {
-        Some(Value::Array(failures)) => failures.clone(),
-        _ => Vec::new(),
-    };
-    if failures.is_empty() {
-        fields.remove("migration_failures");
-    }
-    let text = |failure: &Value, field: &str| failure[field].as_str().unwrap_or_default().to_owned();
-    failures
-        .iter()
-        .map(|failure| {
-            let (actor, reason) = (text(failure, "actor"), text(failure, "reason"));
-            json!({"severity": "warning", "message": format!("{actor} keeps its old code and state: {reason}")})
-        })
-        .collect()
+/// An actor keeps the code and state it had before an input changed its class.
+fn unable_to_follow(failure: &MigrationFailure) -> Warning {
+    let MigrationFailure { actor, reason } = failure;
+    Warning::said(format!("{actor} keeps its old code and state: {reason}"))
 }
 
 /// Errors of the compiler as one error of the request.
@@ -101,15 +101,16 @@ pub(super) fn refuse_errors(compiled: &Compiled) -> Result<(), ErrorBody> {
     if !outcome.has_errors {
         return Ok(());
     }
-    let is_error = |found: &&Value| found["severity"] == "error";
-    let first = outcome.diagnostics.iter().find(is_error);
-    let text = |field: &str| first.and_then(|found| found[field].as_str()).map(str::to_owned);
+    let first = outcome
+        .diagnostics
+        .iter()
+        .find(|found| found.severity == Severity::Error);
     let mut error = ErrorBody::new(
-        "compile_failed",
-        text("message").unwrap_or_else(|| "the code does not compile".to_owned()),
+        ErrorKind::CompileFailed,
+        first.map_or("the code does not compile", |found| &found.message),
     );
-    error.hint = text("hint");
-    error.location = first.and_then(|found| serde_json::from_value(found.clone()).ok());
+    error.hint = first.and_then(|found| found.hint.clone());
+    error.location = first.and_then(Diagnostic::location);
     error.diagnostics.clone_from(&outcome.diagnostics);
     Err(error)
 }
@@ -175,7 +176,7 @@ fn map(pairs: Vec<(&str, Term)>) -> Term {
     )
 }
 
-fn number(number: u64) -> Term {
+pub(super) fn number(number: u64) -> Term {
     Term::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
@@ -183,12 +184,12 @@ fn number(number: u64) -> Term {
 async fn run(
     workspace: &Rc<Workspace>,
     session: &Rc<Session>,
-    request: &Request,
+    id: &str,
     (arguments, time): (Term, Option<Duration>),
     sink: &Sink,
 ) -> Result<serde_json::Map<String, Value>, ErrorBody> {
     let mut replies = workspace.image.request(&session.id, "eval", arguments)?;
-    *session.running.borrow_mut() = Some((request.id.clone(), replies.id()));
+    *session.running.borrow_mut() = Some((id.to_owned(), replies.id()));
     let _running = Running(session);
     // The node keeps the time itself; this is for a node that cannot.
     let overdue = async {
@@ -241,8 +242,6 @@ fn learn_names(session: &Session, fields: &mut serde_json::Map<String, Value>) {
 
 /// How much later than an evaluation's time limit the node may say that it is over.
 const NODE_GRACE: Duration = Duration::from_secs(1);
-/// How long an interrupted session may take to say so.
-const INTERRUPT: Duration = Duration::from_secs(2);
 
 struct Running<'a>(&'a Session);
 
@@ -263,120 +262,4 @@ fn time_limit(workspace: &Workspace, session: &Session, asked: Option<Duration>)
         (Some(general), Some(asked)) => Some(general.min(asked)),
         (general, asked) => general.or(asked),
     }
-}
-
-pub(super) async fn stdin(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let wanted = request.text("for")?;
-    let is_running = caller
-        .session
-        .running
-        .borrow()
-        .as_ref()
-        .is_some_and(|(id, _)| id == wanted);
-    if !is_running {
-        return Err(ErrorBody::new(
-            "no_input_pending",
-            format!("request '{wanted}' does not wait for input"),
-        ));
-    }
-    let arguments = if request.flag("eof")? {
-        terms::map([("eof", Term::atom("true"))])
-    } else {
-        terms::map([("value", Term::binary(request.text("value")?))])
-    };
-    let answer = workspace
-        .image
-        .call(&caller.session.id, "stdin", arguments)
-        .await?;
-    Ok(answer.into())
-}
-
-pub(super) async fn interrupt(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-) -> Result<Answer, ErrorBody> {
-    let session = match request.optional_text("for")? {
-        None => session_of(workspace, caller, request)?,
-        Some(wanted) => {
-            let runs = |session: &Rc<Session>| {
-                let running = session.running.borrow();
-                running.as_ref().is_some_and(|(id, _)| id == wanted)
-            };
-            let mut sessions = vec![session_of(workspace, caller, request)?];
-            sessions.extend(workspace.sessions.all());
-            match sessions.into_iter().find(runs) {
-                Some(session) => session,
-                None => return Ok(json!({"value": false}).into()),
-            }
-        }
-    };
-    let running = session.running.borrow().as_ref().map(|(_, number)| *number);
-    let Some(running) = running else {
-        return Ok(json!({"value": false}).into());
-    };
-    let arguments = terms::map([("for", number(running))]);
-    let answer = workspace
-        .image
-        .call_within(INTERRUPT, &session.id, "interrupt", arguments)
-        .await;
-    match answer {
-        Err(error) if error.kind == "timeout" => {
-            workspace.image.replace_session(&session.id);
-            Ok(json!({"value": true}).into())
-        }
-        answer => Ok(answer?.into()),
-    }
-}
-
-/// A class method run as a program, with its output.
-pub(super) async fn run_entry(
-    workspace: &Rc<Workspace>,
-    caller: &Caller,
-    request: &Request,
-    sink: &Sink,
-) -> Result<Answer, ErrorBody> {
-    let class = request.text("class")?;
-    let selector = request.text("selector")?;
-    let arguments: Vec<String> = request
-        .texts("args")?
-        .iter()
-        .map(|argument| {
-            format!(
-                "\"{}\"",
-                argument
-                    .replace('\\', "\\\\")
-                    .replace('"', "\\\"")
-                    .replace('{', "\\{")
-            )
-        })
-        .collect();
-    let is_name =
-        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '@');
-    let is_selector = selector
-        .chars()
-        .all(|c| c.is_alphanumeric() || c == '_' || c == ':');
-    if !is_name(class) {
-        return Err(request.invalid("class", "the name of a class"));
-    }
-    if !is_selector || selector.is_empty() {
-        return Err(request.invalid("selector", "a selector"));
-    }
-    let code = if selector.ends_with(':') {
-        format!("{class} {selector} #({})", arguments.join(", "))
-    } else {
-        format!("{class} {selector}")
-    };
-    let mut evaluation = request.clone();
-    evaluation.fields.insert("code".to_owned(), code.into());
-    let mut answer = Box::pin(eval(workspace, caller, &evaluation, sink)).await?;
-    answer
-        .fields
-        .entry("exit_code".to_owned())
-        .or_insert_with(|| 0.into());
-    Ok(answer)
 }

@@ -1,0 +1,74 @@
+//! Answers: a type for each operation. What belongs to every answer (`id`, `session`, `status`, `warnings`) is not in them.
+
+mod actors;
+mod changes;
+mod classes;
+mod code;
+mod editing;
+mod evaluation;
+mod finding;
+mod loading;
+mod observation;
+mod sessions;
+mod tests;
+
+pub use actors::{
+    Actor, ActorsAnswer, InspectAnswer, InspectedField, PidStats, PidStatsAnswer, SupervisedProcess,
+    SupervisionTreeAnswer,
+};
+pub use changes::{
+    ChangeSidesAnswer, ChangesAnswer, ClearChangesAnswer, Conflict, ConflictReason, DecideAnswer, DiffAnswer,
+    DirtyAnswer, EntryAnswer, FileChange, FlushAnswer, FlushedFile, HeldBack, NotInstalled, Place,
+    RestoreAnswer, Skip, TakeAnswer,
+};
+pub use classes::{
+    BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer, BrowseNativeSourceAnswer,
+    BrowseProtocolsAnswer, ClassRow, ClassSummary, ListClassesAnswer, MethodPlace, MethodsAnswer,
+    NativeClause, NavQueryAnswer, NavSymbolsAnswer, Protocol, ProtocolSelector, Site, StateField, Symbol,
+};
+pub use code::{
+    ClassInfo, CompleteAnswer, Completion, DiagnosticsAnswer, DocsAnswer, ErlangCompleteAnswer, HoverAnswer,
+    InfoAnswer, SelectorInfo, ShowCodegenAnswer, SymbolInfo,
+};
+pub use editing::{FindingsAnswer, PrecheckMethodAnswer, SaveClassAnswer, SaveMethodAnswer};
+pub use evaluation::{EvalAnswer, TracedStep, ValueAnswer};
+pub use finding::{ChangedUse, Diagnostic, Finding, FindingSite, Note, Severity, UseFinding, Warning};
+pub use loading::{
+    LoadAnswer, LoadError, LoadedModule, MigrationFailure, ModulesAnswer, ReloadAnswer, SourceAnswer,
+};
+pub use observation::{
+    ActorStatsAnswer, AuditState, Capabilities, ChannelsAnswer, DescribeAnswer, ExportTracesAnswer,
+    FileAccess, GetTracesAnswer, HealthAnswer, LimitsInForce, LogLevelAnswer, NodeMemory, OpDescription,
+    Trace, TraceStats, Versions,
+};
+pub use sessions::{BindingsAnswer, BoundValue, CloneAnswer, SessionInfo, SessionsAnswer};
+pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};
+
+/// Declares a part of an answer: what it always has, then what it may have.
+macro_rules! answer {
+    (
+        $(#[$about:meta])*
+        $name:ident {
+            $($(#[$field_about:meta])* $field:ident: $type:ty,)*
+            $(; $($(#[$part_about:meta])* $part:ident: $part_type:ty,)*)?
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+        pub struct $name {
+            $($(#[$field_about])* pub $field: $type,)*
+            $($($(#[$part_about])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "schema", ts(optional))]
+            pub $part: Option<$part_type>,)*)?
+        }
+    };
+}
+pub(crate) use answer;
+
+answer! {
+    /// That it was done.
+    #[derive(Default)]
+    Nothing {}
+}

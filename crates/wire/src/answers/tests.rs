@@ -1,0 +1,62 @@
+//! Tests.
+
+use super::answer;
+
+answer! {
+    TestClass {
+        class: String,
+        methods: Vec<String>,
+        file: Option<String>,
+    }
+}
+
+answer! {
+    ListTestsAnswer {
+        tests: Vec<TestClass>,
+    }
+}
+
+answer! {
+    TestFailure {
+        kind: String,
+        message: String,
+        ;
+        expected: String,
+        actual: String,
+    }
+}
+
+answer! {
+    TestOutcome {
+        class: String,
+        name: String,
+        file: Option<String>,
+        line: Option<u64>,
+        /// `pass`, `fail`, `error` or `skip`.
+        status: String,
+        /// Seconds.
+        duration: f64,
+        output: String,
+        ;
+        error: TestFailure,
+        reason: String,
+    }
+}
+
+answer! {
+    TestResults {
+        total: u64,
+        passed: u64,
+        failed: u64,
+        skipped: u64,
+        duration: f64,
+        seed: u64,
+        tests: Vec<TestOutcome>,
+    }
+}
+
+answer! {
+    TestAnswer {
+        results: TestResults,
+    }
+}

@@ -1,0 +1,38 @@
+//! Requests: a type for each operation. Their comments are the text of `docs/protocol.md`.
+
+mod actors;
+mod changes;
+mod classes;
+mod editing;
+mod evaluation;
+mod field;
+mod loading;
+mod observation;
+mod sessions;
+mod tests;
+
+pub use actors::{ActorName, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree};
+pub use changes::{
+    ChangeSides, Changes, ClearChanges, Diff, Dirty, Discard, Flush, From, Restore, Revert, Settle, Take,
+    WantedKind,
+};
+pub use classes::{
+    BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource, BrowseProtocols,
+    ListClasses, Methods, NavKind, NavQuery, NavSymbols, SymbolScope,
+};
+pub use editing::{
+    PrecheckMethod, RecheckImage, ReloadFindings, RemoveClass, RemoveMethod, SaveClass, SaveMethod, TryMethod,
+};
+pub use evaluation::{
+    CheckMode, CodeForm, Complete, Diagnostics, Docs, ErlangComplete, Eval, Hover, Info, Interrupt, RunEntry,
+    ShowCodegen, Stdin,
+};
+pub use field::{Field, OneOrMore};
+pub(crate) use field::{Fields, Wanted};
+pub use loading::{LoadFile, LoadProject, LoadSource, LoadTests, Modules, Reload, Unload};
+pub use observation::{
+    ActorStats, ClearTraces, Describe, DisableTracing, EnableTracing, ExportTraces, GetTraces, Health,
+    LogLevel, Shutdown, Subscribe, Unsubscribe,
+};
+pub use sessions::{Bindings, Clear, Clone, Close, Sessions};
+pub use tests::{ListTests, Test, TestAll};

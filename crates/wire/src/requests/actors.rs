@@ -1,0 +1,75 @@
+//! Actors.
+
+use serde::{Deserialize, Serialize};
+
+use super::field::{request, wanted, words};
+
+/// A pid, with or without its brackets.
+pub type ActorName = String;
+
+request! {
+    /// Living actors.
+    Actors {
+        ;
+        class: String,
+    }
+}
+
+/// A field of a value, by name or number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(untagged)]
+pub enum Step {
+    Name(String),
+    Number(u64),
+}
+
+wanted! { Vec<Step>: "a list of names and numbers"; }
+
+request! {
+    /// Look into an actor or a variable.
+    Inspect {
+        ;
+        actor: ActorName,
+        binding: String,
+        /// From the outermost value down.
+        path: Vec<Step>,
+        /// Of 50 elements, from 1.
+        page: u64,
+    }
+}
+
+request! {
+    /// How a process does.
+    PidStats {
+        actor: ActorName,
+    }
+}
+
+words! {
+    /// Which processes.
+    Scope: "default or system" {
+        #[default]
+        Default "default",
+        System "system",
+    }
+}
+
+request! {
+    /// Supervisors and what they supervise.
+    SupervisionTree {
+        ;
+        /// `system` is not for observers.
+        scope: Scope,
+    }
+}
+
+request! {
+    /// End an actor.
+    Kill {
+        actor: ActorName,
+        ;
+        /// Let it end by itself; so if absent.
+        graceful: bool,
+    }
+}

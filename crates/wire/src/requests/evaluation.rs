@@ -1,0 +1,135 @@
+//! Evaluation, and questions about code that run nothing.
+
+use super::field::{request, words};
+use crate::entry::Side;
+
+request! {
+    /// Run code in the session. Output comes before the answer.
+    Eval {
+        code: String,
+        ;
+        /// Answer the value of each statement.
+        trace: bool,
+        /// From the arrival of the request.
+        timeout_ms: u64,
+        /// What the code is called in locations.
+        file: String,
+        line: u64,
+    }
+}
+
+request! {
+    /// Input for an evaluation that waits for it: `value`, or `eof`.
+    Stdin {
+        /// The `id` of the evaluation.
+        r#for: String,
+        ;
+        value: String,
+        eof: bool,
+    }
+}
+
+request! {
+    /// Stop what runs, of one's own session or of another one. The evaluation answers `interrupted`.
+    Interrupt {
+        ;
+        /// The `id` of the evaluation, on whichever connection.
+        r#for: String,
+    }
+}
+
+request! {
+    /// Run a class method as a program.
+    RunEntry {
+        class: String,
+        selector: String,
+        ;
+        args: Vec<String>,
+    }
+}
+
+request! {
+    /// What may stand at the cursor. Nothing is evaluated.
+    Complete {
+        code: String,
+        ;
+        /// Byte offset; the end if absent.
+        cursor: u64,
+    }
+}
+
+request! {
+    /// Modules of Erlang, or functions of one.
+    ErlangComplete {
+        ;
+        prefix: String,
+        module: String,
+    }
+}
+
+request! {
+    /// What is at the cursor.
+    Hover {
+        code: String,
+        ;
+        /// Byte offset; the end if absent.
+        cursor: u64,
+    }
+}
+
+request! {
+    /// What is known of a class or selector.
+    Info {
+        symbol: String,
+    }
+}
+
+request! {
+    /// Documentation of a class, of a method, or of Erlang.
+    Docs {
+        ;
+        class: String,
+        erlang_module: String,
+        selector: String,
+        side: Side,
+    }
+}
+
+words! {
+    /// What a text is, for checking.
+    CheckMode: "expression, method or class" {
+        #[default]
+        Expression "expression",
+        Method "method",
+        Class "class",
+    }
+}
+
+request! {
+    /// Findings of the compiler; nothing is installed.
+    Diagnostics {
+        code: String,
+        ;
+        mode: CheckMode,
+    }
+}
+
+words! {
+    /// How generated code is shown.
+    CodeForm: "erlang or core" {
+        #[default]
+        Erlang "erlang",
+        Core "core",
+    }
+}
+
+request! {
+    /// The code that the compiler makes of `code`, or of a class.
+    ShowCodegen {
+        ;
+        code: String,
+        class: String,
+        selector: String,
+        form: CodeForm,
+    }
+}

@@ -1,0 +1,103 @@
+//! Observation and the server itself.
+
+use super::field::request;
+use crate::event::Channel;
+
+request! {
+    /// Listen to channels.
+    Subscribe {
+        channels: Vec<Channel>,
+        ;
+        /// For `object`.
+        actor: String,
+        /// For `logs`: this one and graver.
+        level: String,
+    }
+}
+
+request! {
+    /// Listen no more.
+    Unsubscribe {
+        channels: Vec<Channel>,
+    }
+}
+
+request! {
+    /// Record messages between actors.
+    EnableTracing {}
+}
+
+request! {
+    /// Record no more.
+    DisableTracing {}
+}
+
+request! {
+    /// Forget what was recorded.
+    ClearTraces {}
+}
+
+request! {
+    /// Messages between actors, newest first.
+    GetTraces {
+        ;
+        actor: String,
+        selector: String,
+        class: String,
+        /// `ok`, `error` or `timeout`.
+        outcome: String,
+        min_duration_ns: u64,
+        /// 100 if absent.
+        limit: u64,
+    }
+}
+
+request! {
+    /// Messages counted by actor and selector.
+    ActorStats {
+        ;
+        actor: String,
+    }
+}
+
+request! {
+    /// Write messages between actors to a file.
+    ExportTraces {
+        ;
+        path: String,
+        actor: String,
+        selector: String,
+        class: String,
+        /// `ok`, `error` or `timeout`.
+        outcome: String,
+        min_duration_ns: u64,
+        limit: u64,
+    }
+}
+
+request! {
+    /// Read or set the level of the log.
+    LogLevel {
+        ;
+        level: String,
+    }
+}
+
+request! {
+    /// What there is: operations, versions, capabilities, limits.
+    Describe {}
+}
+
+request! {
+    /// How the workspace does.
+    Health {}
+}
+
+request! {
+    /// Stop the workspace.
+    Shutdown {
+        ;
+        /// Without waiting for what runs.
+        force: bool,
+    }
+}

@@ -1,0 +1,28 @@
+//! Tests.
+
+use super::field::request;
+
+request! {
+    /// The tests that are loaded.
+    ListTests {}
+}
+
+request! {
+    /// Run tests. The flag `test-error` says that one failed.
+    Test {
+        ;
+        class: String,
+        method: String,
+        file: String,
+        /// How many at the same time.
+        jobs: u64,
+    }
+}
+
+request! {
+    /// Run all tests.
+    TestAll {
+        ;
+        jobs: u64,
+    }
+}

@@ -1,0 +1,69 @@
+//! What a change changes.
+
+use std::rc::Rc;
+
+use beamtalk_syntax::definitions::{Dialect, Edit, edit, remove_class};
+use beamtalk_syntax::diff;
+use beamtalk_wire::ErrorBody;
+use beamtalk_wire::answers::DiffAnswer;
+use beamtalk_wire::requests::Diff;
+
+use super::change_sides::{Place, places};
+use super::{bases, disk_text, failed};
+use crate::changes::{Kind, Wanted};
+use crate::workspace::Workspace;
+
+/// An entry against its file as it is now; in a conflict base, image and disk; else what the entry changed.
+pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Diff) -> Result<DiffAnswer, ErrorBody> {
+    let seq = request.seq;
+    let (own, entry, source) = {
+        let log = workspace.changes.borrow();
+        let entry = log.entry(seq).map_err(failed)?.clone();
+        let source = log.source(&entry).map_err(failed)?;
+        (log.diff(seq).map_err(failed)?, entry, source)
+    };
+    let Some(file) = entry
+        .source_file
+        .clone()
+        .filter(|_| entry.is_pending() && entry.flushable)
+    else {
+        return Ok(DiffAnswer { diff: own });
+    };
+    let wanted = workspace.changes.borrow().wanted_of(&entry).map_err(failed)?;
+    let conflicts = workspace
+        .changes
+        .borrow()
+        .conflicts(&bases(workspace))
+        .map_err(failed)?;
+    if conflicts.iter().any(|conflict| conflict.seqs.contains(&seq)) {
+        let text: String = places(workspace, Some(&file), &wanted)?
+            .iter()
+            .map(three_way)
+            .collect();
+        let diff = if text.is_empty() { own } else { text };
+        return Ok(DiffAnswer { diff });
+    }
+    let disk = disk_text(workspace, &file)?.unwrap_or_default();
+    let edits: Vec<Edit> = wanted.iter().map(Wanted::edit).collect();
+    let new = match entry.kind {
+        Kind::RemoveClass => remove_class(&disk, &entry.class),
+        _ if entry.is_whole_file => source.unwrap_or_default(),
+        _ => edit(&disk, Dialect::File, &edits).unwrap_or_else(|_| disk.clone()),
+    };
+    Ok(DiffAnswer {
+        diff: diff::unified(&file, &disk, &new),
+    })
+}
+
+/// Base, image and disk of one definition as two unified differences.
+fn three_way(place: &Place) -> String {
+    let part = |text: &Option<String>| {
+        text.as_ref()
+            .map_or_else(String::new, |text| format!("{}\n", text.trim_end()))
+    };
+    let title = place.key.title();
+    let (base, image, disk) = (part(&place.base), part(&place.image), part(&place.disk));
+    let image = diff::unified(&format!("{title} (image against base)"), &base, &image);
+    let disk = diff::unified(&format!("{title} (disk against base)"), &base, &disk);
+    format!("{image}{disk}")
+}

@@ -1,0 +1,41 @@
+//! How the workspace does.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use beamtalk_etf::Term;
+use beamtalk_wire::ErrorBody;
+use beamtalk_wire::answers::{HealthAnswer, NodeMemory};
+use serde::Deserialize;
+
+use crate::terms;
+use crate::workspace::Workspace;
+
+/// How long the node's numbers are waited for: what is asked about it is answered even when it cannot.
+const NUMBERS: Duration = Duration::from_secs(1);
+
+/// What the node says about itself.
+#[derive(Deserialize)]
+pub(crate) struct Numbers {
+    pub(crate) memory: NodeMemory,
+    pub(crate) processes: u64,
+    pub(crate) run_queue: u64,
+    /// Messages that actors handled so far, if it counts them.
+    pub(crate) messages: Option<u64>,
+}
+
+pub(crate) async fn health(workspace: &Rc<Workspace>) -> HealthAnswer {
+    let mut health = workspace.health();
+    // The node's own numbers, if it is there to tell them.
+    if let Ok(node) = numbers(workspace).await {
+        health.memory = Some(node.memory);
+        health.processes = Some(node.processes);
+        health.run_queue = Some(node.run_queue);
+    }
+    health
+}
+
+pub(crate) async fn numbers(workspace: &Workspace) -> Result<Numbers, ErrorBody> {
+    let wanted = Term::Map(Vec::new());
+    terms::typed(workspace.image.call_within(NUMBERS, "", "health", wanted).await?)
+}

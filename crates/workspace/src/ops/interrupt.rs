@@ -1,0 +1,55 @@
+//! Stopping what runs in a session.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use beamtalk_wire::answers::ValueAnswer;
+use beamtalk_wire::requests::Interrupt;
+use beamtalk_wire::{ErrorBody, ErrorKind};
+
+use super::eval::number;
+use crate::sessions::Session;
+use crate::terms;
+use crate::workspace::Workspace;
+
+/// How long an interrupted session may take to say so.
+const TIME: Duration = Duration::from_secs(2);
+
+pub(super) async fn interrupt(
+    workspace: &Rc<Workspace>,
+    session: &Rc<Session>,
+    request: &Interrupt,
+) -> Result<ValueAnswer, ErrorBody> {
+    let nothing = ValueAnswer { value: false };
+    let session = match &request.r#for {
+        None => session.clone(),
+        Some(wanted) => {
+            let runs = |session: &Rc<Session>| {
+                let running = session.running.borrow();
+                running.as_ref().is_some_and(|(id, _)| id == wanted)
+            };
+            let mut sessions = vec![session.clone()];
+            sessions.extend(workspace.sessions.all());
+            match sessions.into_iter().find(runs) {
+                Some(session) => session,
+                None => return Ok(nothing),
+            }
+        }
+    };
+    let running = session.running.borrow().as_ref().map(|(_, number)| *number);
+    let Some(running) = running else {
+        return Ok(nothing);
+    };
+    let arguments = terms::map([("for", number(running))]);
+    let answer = workspace
+        .image
+        .call_within(TIME, &session.id, "interrupt", arguments)
+        .await;
+    match answer {
+        Err(error) if error.kind == ErrorKind::Timeout => {
+            workspace.image.replace_session(&session.id);
+            Ok(ValueAnswer { value: true })
+        }
+        answer => terms::typed(answer?),
+    }
+}

@@ -1,0 +1,80 @@
+//! What a connection listens to: `subscribe`, `unsubscribe`.
+
+use std::rc::Rc;
+
+use beamtalk_wire::answers::ChannelsAnswer;
+use beamtalk_wire::requests::{Subscribe, Unsubscribe};
+use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Op, Role};
+
+use super::Caller;
+use crate::workspace::{Watch, Workspace};
+
+pub(super) fn subscribe(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    request: &Subscribe,
+) -> Result<ChannelsAnswer, ErrorBody> {
+    let channels = &request.channels;
+    if channels.is_empty() {
+        return Err(Op::Subscribe.missing("channels"));
+    }
+    if caller.role == Role::Observer && channels.contains(&Channel::Logs) {
+        return Err(ErrorBody::new(
+            ErrorKind::Forbidden,
+            "observers do not see the logs",
+        ));
+    }
+    // Events name actors without brackets.
+    let actor = request
+        .actor
+        .as_deref()
+        .map(|actor| actor.trim_matches(['<', '>']));
+    if channels.contains(&Channel::Object) && actor.is_none() {
+        return Err(ErrorBody::new(
+            ErrorKind::MissingParameter,
+            "the channel 'object' needs the field 'actor'",
+        ));
+    }
+    change(workspace, caller, |watch| {
+        watch.channels.extend(channels);
+        if channels.contains(&Channel::Object) {
+            watch.actors.extend(actor.map(str::to_owned));
+        }
+        if channels.contains(&Channel::Logs) {
+            watch.level.clone_from(&request.level);
+        }
+    })
+}
+
+pub(super) fn unsubscribe(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    Unsubscribe { channels }: &Unsubscribe,
+) -> Result<ChannelsAnswer, ErrorBody> {
+    if channels.is_empty() {
+        return Err(Op::Unsubscribe.missing("channels"));
+    }
+    change(workspace, caller, |watch| {
+        watch.channels.retain(|channel| !channels.contains(channel));
+        if channels.contains(&Channel::Object) {
+            watch.actors.clear();
+        }
+    })
+}
+
+fn change(
+    workspace: &Rc<Workspace>,
+    caller: &Caller,
+    change: impl FnOnce(&mut Watch),
+) -> Result<ChannelsAnswer, ErrorBody> {
+    let Some(connection) = caller.connection else {
+        return Err(ErrorBody::new(
+            ErrorKind::InvalidRequest,
+            "only a connection can listen",
+        ));
+    };
+    let active = workspace.change_watch(connection, change);
+    Ok(ChannelsAnswer {
+        channels: active.into_iter().collect(),
+    })
+}

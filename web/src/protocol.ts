@@ -1,0 +1,1294 @@
+// The workspace protocol. Made of the types in crates/wire by its tests; do not edit.
+
+/**
+ * What an operation may do.
+ */
+export type Access = "R" | "X" | "A";
+
+export type Actor = { pid: string, class: string, module: string | null, 
+/**
+ * Seconds since 1970.
+ */
+spawned_at: number | null, name: string | null, };
+
+/**
+ * Messages counted by actor and selector.
+ */
+export type ActorStats = { actor?: string, };
+
+export type ActorStatsAnswer = { stats: Array<TraceStats>, };
+
+/**
+ * Living actors.
+ */
+export type Actors = { class?: string, };
+
+export type ActorsAnswer = { actors: Array<Actor>, };
+
+export type ActorsEvent = { "event": "spawned", "data": { pid: string, class: string, spawned_at: number, } } | { "event": "stopped", "data": { pid: string, class: string, 
+/**
+ * `normal`, `shutdown` or `crashed`.
+ */
+reason: string, } } | { "event": "dropped", "data": { count: number, } };
+
+export type AuditState = { ok: boolean, 
+/**
+ * The number of the last record; 0 before the first.
+ */
+seq: number, 
+/**
+ * Records that could not be written and are not yet confessed in the trail.
+ */
+lost: number, text: boolean, required: boolean, error?: string, };
+
+export type AuthorKind = "human" | "agent";
+
+/**
+ * The variables of a session.
+ */
+export type Bindings = { 
+/**
+ * With text and class; so if absent.
+ */
+values?: boolean, };
+
+export type BindingsAnswer = { bindings: { [key in string]: BoundValue }, };
+
+/**
+ * A cue to ask again.
+ */
+export type BindingsEvent = { "event": "changed", "data": { session: string, } } | { "event": "dropped", "data": { count: number, } };
+
+/**
+ * Empty when values were not asked for.
+ */
+export type BoundValue = { text?: string, class?: string, };
+
+/**
+ * The head of a class, with its state.
+ */
+export type BrowseClassDefinition = { class: string, };
+
+export type BrowseClassDefinitionAnswer = { definition: string, state: Array<StateField>, comment: string | null, origin: string, disk_differs: boolean | null, };
+
+/**
+ * All classes, as a browser shows them.
+ */
+export type BrowseClasses = Record<symbol, never>;
+
+export type BrowseClassesAnswer = { rows: Array<ClassRow>, };
+
+/**
+ * The source of a method.
+ */
+export type BrowseMethodSource = { class: string, selector: string, 
+/**
+ * `instance` if absent.
+ */
+side?: Side, };
+
+export type BrowseMethodSourceAnswer = { source: string | null, doc: string | null, signature: string | null, source_status: string, origin: string, 
+/**
+ * `null` without a file.
+ */
+disk_differs: boolean | null, };
+
+/**
+ * The Erlang behind a class.
+ */
+export type BrowseNativeSource = { class: string, };
+
+export type BrowseNativeSourceAnswer = { module: string, source: string, 
+/**
+ * Functions and the lines of their clauses.
+ */
+clauses: Array<NativeClause>, };
+
+/**
+ * The selectors of one side of a class, by protocol.
+ */
+export type BrowseProtocols = { class: string, 
+/**
+ * `instance` if absent.
+ */
+side?: Side, };
+
+export type BrowseProtocolsAnswer = { protocols: Array<Protocol>, };
+
+export type Capabilities = { subprocess: boolean, ffi: boolean, http: boolean, fs: FileAccess, };
+
+/**
+ * What was changed. `Instance` and `Class` are methods that were added or replaced on that side.
+ */
+export type ChangeKind = "instance" | "class" | "new-class" | "remove-method" | "remove-class" | "unknown";
+
+/**
+ * Base, image and disk: exactly one of `seq`, `file`, `class`.
+ */
+export type ChangeSides = { seq?: number, file?: string, class?: string, selector?: string, side?: Side, };
+
+export type ChangeSidesAnswer = { file: string | null, base: string | null, image: string | null, disk: string | null, disk_sha256: string | null, places: Array<Place>, };
+
+/**
+ * Pending changes, those that wait, and conflicts.
+ */
+export type Changes = { 
+/**
+ * Settled ones, too.
+ */
+all?: boolean, 
+/**
+ * Also the files that changed on disk.
+ */
+disk?: boolean, };
+
+export type ChangesAnswer = { entries: Array<EntryView>, waiting: Array<EntryView>, conflicts: Array<Conflict>, 
+/**
+ * Files that are not what was loaded; with `disk`.
+ */
+disk_changed?: Array<string>, };
+
+export type Channel = "transcript" | "actors" | "classes" | "bindings" | "supervision" | "object" | "reload_check" | "workspace" | "logs";
+
+export type ChannelsAnswer = { 
+/**
+ * All that are active now.
+ */
+channels: Array<Channel>, };
+
+/**
+ * What a text is, for checking.
+ */
+export type CheckMode = "expression" | "method" | "class";
+
+export type ClassInfo = { found: boolean, symbol: string, 
+/**
+ * `class`.
+ */
+kind: string, superclass: string | null, superclass_chain: Array<string>, methods: Array<string>, class_methods: Array<string>, slots: Array<string>, class_slots: Array<string>, source: string | null, package: string | null, line: number | null, doc: string | null, };
+
+export type ClassRow = { name: string, superclass: string | null, category: string | null, comment: string | null, sealed: boolean, abstract: boolean, internal: boolean, source_file: string | null, 
+/**
+ * `both`, `static` or `runtime`.
+ */
+origin: string, is_test: boolean, is_protocol: boolean, };
+
+export type ClassSummary = { name: string, superclass: string | null, doc: string | null, sealed: boolean, abstract: boolean, };
+
+export type ClassesEvent = { "event": "loaded", "data": { class: string, source_file: string | null, } } | { "event": "changed", "data": { class: string, source_file: string | null, } } | { "event": "removed", "data": { class: string, source_file: string | null, } } | { "event": "dropped", "data": { count: number, } };
+
+/**
+ * Forget the variables of one's own session.
+ */
+export type Clear = Record<symbol, never>;
+
+/**
+ * Forget all pending changes; the image keeps the code.
+ */
+export type ClearChanges = Record<symbol, never>;
+
+export type ClearChangesAnswer = { cleared: number, };
+
+/**
+ * Forget what was recorded.
+ */
+export type ClearTraces = Record<symbol, never>;
+
+/**
+ * Make a session with a copy of the variables.
+ */
+export type Clone = Record<symbol, never>;
+
+export type CloneAnswer = { 
+/**
+ * The new one.
+ */
+session: string, };
+
+/**
+ * End the session now.
+ */
+export type Close = Record<symbol, never>;
+
+/**
+ * How generated code is shown.
+ */
+export type CodeForm = "erlang" | "core";
+
+/**
+ * What may stand at the cursor. Nothing is evaluated.
+ */
+export type Complete = { code: string, 
+/**
+ * Byte offset; the end if absent.
+ */
+cursor?: number, };
+
+export type CompleteAnswer = { completions: Array<Completion>, 
+/**
+ * Byte offset of what they replace.
+ */
+start: number, };
+
+export type Completion = { text: string, kind: string, detail: string | null, origin: string | null, };
+
+/**
+ * A file that the image and the disk changed in the same place.
+ */
+export type Conflict = { file: string, reason: ConflictReason, 
+/**
+ * The definitions concerned, or what is wrong with the file.
+ */
+detail: string | null, 
+/**
+ * The entries that stay pending.
+ */
+seqs: Array<number>, };
+
+export type ConflictReason = "external_edit" | "file_missing" | "target_exists" | "span_out_of_range" | "write_failed";
+
+/**
+ * What was decided about, and what was loaded for it.
+ */
+export type DecideAnswer = { entries: Array<Entry>, classes: Array<string>, };
+
+/**
+ * What there is: operations, versions, capabilities, limits.
+ */
+export type Describe = Record<symbol, never>;
+
+export type DescribeAnswer = { ops: { [key in string]: OpDescription }, versions: Versions, capabilities: Capabilities, limits: LimitsInForce, };
+
+/**
+ * A finding of the compiler.
+ */
+export type Diagnostic = { file: string | null, line: number | null, code: string | null, severity: Severity, category: string | null, message: string, hint: string | null, notes: Array<Note>, 
+/**
+ * Byte offsets.
+ */
+span_start?: number, span_end?: number, column?: number, end_line?: number, end_column?: number, };
+
+/**
+ * Findings of the compiler; nothing is installed.
+ */
+export type Diagnostics = { code: string, mode?: CheckMode, };
+
+export type DiagnosticsAnswer = { diagnostics: Array<Diagnostic>, };
+
+/**
+ * What a change changes.
+ */
+export type Diff = { seq: number, };
+
+export type DiffAnswer = { 
+/**
+ * Unified.
+ */
+diff: string, };
+
+/**
+ * Pending selectors by class.
+ */
+export type Dirty = Record<symbol, never>;
+
+export type DirtyAnswer = { dirty: { [key in string]: Array<string> }, };
+
+/**
+ * Record no more.
+ */
+export type DisableTracing = Record<symbol, never>;
+
+/**
+ * Set changes aside: exactly one of the fields.
+ */
+export type Discard = { seq?: number, class?: string, file?: string, all?: boolean, };
+
+/**
+ * Documentation of a class, of a method, or of Erlang.
+ */
+export type Docs = { class?: string, erlang_module?: string, selector?: string, side?: Side, };
+
+export type DocsAnswer = { 
+/**
+ * Markdown.
+ */
+docs: string, };
+
+/**
+ * Record messages between actors.
+ */
+export type EnableTracing = Record<symbol, never>;
+
+export type Entry = { seq: number, 
+/**
+ * UTC, ISO 8601.
+ */
+ts: string, 
+/**
+ * Counts the starts of the workspace.
+ */
+epoch: number, kind: ChangeKind, class: string, selector: string | null, side: Side | null, intent: Intent, flushable: boolean, 
+/**
+ * `stdlib`, `dynamic` or `dependency:<path>`.
+ */
+not_flushable_reason: string | null, 
+/**
+ * Names of files below the log's directory.
+ */
+source_ref: string | null, prev_source_ref: string | null, 
+/**
+ * The text the image loaded or last flushed for the definition: what the file is compared with. `None`: it had none.
+ */
+base_ref: string | null, 
+/**
+ * Relative to the project.
+ */
+source_file: string | null, 
+/**
+ * The session.
+ */
+author: string, author_kind: AuthorKind, state: State, 
+/**
+ * Only of a settled one.
+ */
+settled: Settled | null, 
+/**
+ * The source is the text of a whole file, not of one definition.
+ */
+is_whole_file: boolean, 
+/**
+ * The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+ */
+is_extension: boolean, };
+
+export type EntryAnswer = { entry: LoggedEntry | null, };
+
+/**
+ * An entry with what the log knows about it now.
+ */
+export type EntryView = { 
+/**
+ * Waits since an earlier start.
+ */
+orphan: boolean, prior_epoch: boolean, 
+/**
+ * Pending: in the image and not in its file.
+ */
+active: boolean, shadowed: boolean, 
+/**
+ * Its file has the same already.
+ */
+clean: boolean, 
+/**
+ * Why the node, started anew, did not take it.
+ */
+not_installed?: ErrorBody, seq: number, 
+/**
+ * UTC, ISO 8601.
+ */
+ts: string, 
+/**
+ * Counts the starts of the workspace.
+ */
+epoch: number, kind: ChangeKind, class: string, selector: string | null, side: Side | null, intent: Intent, flushable: boolean, 
+/**
+ * `stdlib`, `dynamic` or `dependency:<path>`.
+ */
+not_flushable_reason: string | null, 
+/**
+ * Names of files below the log's directory.
+ */
+source_ref: string | null, prev_source_ref: string | null, 
+/**
+ * The text the image loaded or last flushed for the definition: what the file is compared with. `None`: it had none.
+ */
+base_ref: string | null, 
+/**
+ * Relative to the project.
+ */
+source_file: string | null, 
+/**
+ * The session.
+ */
+author: string, author_kind: AuthorKind, state: State, 
+/**
+ * Only of a settled one.
+ */
+settled: Settled | null, 
+/**
+ * The source is the text of a whole file, not of one definition.
+ */
+is_whole_file: boolean, 
+/**
+ * The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+ */
+is_extension: boolean, };
+
+/**
+ * Modules of Erlang, or functions of one.
+ */
+export type ErlangComplete = { prefix?: string, module?: string, };
+
+export type ErlangCompleteAnswer = { completions: Array<Completion>, };
+
+export type ErrorBody = { kind: ErrorKind, message: string, class?: string, selector?: string, hint?: string, location?: Location, stack?: Array<Frame>, details?: Record<string, unknown>, diagnostics?: Array<Diagnostic>, };
+
+/**
+ * What went wrong: stable and machine-readable.
+ */
+export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "cross_session_mutation_unsupported" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
+
+/**
+ * Run code in the session. Output comes before the answer.
+ */
+export type Eval = { code: string, 
+/**
+ * Answer the value of each statement.
+ */
+trace?: boolean, 
+/**
+ * From the arrival of the request.
+ */
+timeout_ms?: number, 
+/**
+ * What the code is called in locations.
+ */
+file?: string, line?: number, };
+
+/**
+ * The value of code.
+ */
+export type EvalAnswer = { 
+/**
+ * As JSON; absent when the program ended.
+ */
+value?: unknown, 
+/**
+ * As it is printed.
+ */
+text: string, class?: string, 
+/**
+ * With `trace`.
+ */
+steps?: Array<TracedStep>, 
+/**
+ * When the program ended, and of `run-entry`.
+ */
+exit_code?: number, 
+/**
+ * What it defined.
+ */
+classes?: Array<string>, entries?: Array<LoggedEntry>, 
+/**
+ * Actors that keep their old code and state.
+ */
+migration_failures?: Array<MigrationFailure>, };
+
+/**
+ * Write messages between actors to a file.
+ */
+export type ExportTraces = { path?: string, actor?: string, selector?: string, class?: string, 
+/**
+ * `ok`, `error` or `timeout`.
+ */
+outcome?: string, min_duration_ns?: number, limit?: number, };
+
+export type ExportTracesAnswer = { path: string, count: number, };
+
+export type FileAccess = "rw" | "ro";
+
+/**
+ * What became of a file.
+ */
+export type FileChange = "changed" | "created" | "deleted";
+
+/**
+ * A finding about a change, or about those who use what was changed.
+ */
+export type Finding = UseFinding | Diagnostic;
+
+export type FindingSite = { class: string, file: string | null, line: number | null, column: number | null, };
+
+export type FindingsAnswer = { checked: number, stale: number, findings: Array<Finding>, };
+
+/**
+ * How a request stands.
+ */
+export type Flag = "done" | "error" | "interrupted" | "need-input" | "test-error" | "truncated" | "unknown";
+
+/**
+ * Write what is pending to its files.
+ */
+export type Flush = { class?: string, file?: string, kind?: OneOrMore<WantedKind>, author_kind?: OneOrMore<AuthorKind>, 
+/**
+ * Removals of classes, too.
+ */
+confirm_destructive?: boolean, 
+/**
+ * The image's version of everything that is in conflict in this file.
+ */
+force_file?: string, };
+
+export type FlushAnswer = { 
+/**
+ * How many definitions were written or taken out, and classes removed.
+ */
+flushed: number, files: Array<FlushedFile>, 
+/**
+ * Files that had also changed on disk.
+ */
+merged: Array<string>, new_classes: Array<string>, removed_classes: Array<string>, skipped: Array<Skip>, conflicts: Array<Conflict>, };
+
+export type FlushedFile = { file: string, kind: FileChange, };
+
+export type Frame = { class?: string, selector?: string, file?: string, line?: number, };
+
+/**
+ * Which side counts.
+ */
+export type From = "image" | "disk";
+
+/**
+ * Messages between actors, newest first.
+ */
+export type GetTraces = { actor?: string, selector?: string, class?: string, 
+/**
+ * `ok`, `error` or `timeout`.
+ */
+outcome?: string, min_duration_ns?: number, 
+/**
+ * 100 if absent.
+ */
+limit?: number, };
+
+export type GetTracesAnswer = { traces: Array<Trace>, };
+
+/**
+ * What every message that belongs to a request may have; what an operation answers is beside it.
+ */
+export type Head = { id?: string, session?: string, status?: Array<Flag>, 
+/**
+ * A piece of output.
+ */
+out?: string, 
+/**
+ * What input is asked for with.
+ */
+prompt?: string, error?: ErrorBody, warnings?: Array<Warning>, };
+
+/**
+ * How the workspace does.
+ */
+export type Health = Record<symbol, never>;
+
+export type HealthAnswer = { workspace_id: string, nonce: string, 
+/**
+ * `up`, `starting`, `down` or `failed`.
+ */
+node: string, uptime_s: number, connections: number, sessions: number, restarts: number, queue_drops: number, compiler_kills: number, audit: AuditState, last_error: string | null, 
+/**
+ * While the node is up.
+ */
+memory?: NodeMemory, processes?: number, run_queue?: number, };
+
+/**
+ * A change that is left out because a newer one of the same definition is pending.
+ */
+export type HeldBack = { seq: number, class: string, selector: string | null, side: Side | null, file: string | null, reason: string, detail: string, };
+
+/**
+ * What is at the cursor.
+ */
+export type Hover = { code: string, 
+/**
+ * Byte offset; the end if absent.
+ */
+cursor?: number, };
+
+export type HoverAnswer = { 
+/**
+ * Markdown.
+ */
+contents: string | null, signature: string | null, kind: string | null, };
+
+/**
+ * What is known of a class or selector.
+ */
+export type Info = { symbol: string, };
+
+export type InfoAnswer = { info: SymbolInfo, };
+
+/**
+ * Look into an actor or a variable.
+ */
+export type Inspect = { actor?: string, binding?: string, 
+/**
+ * From the outermost value down.
+ */
+path?: Array<Step>, 
+/**
+ * Of 50 elements, from 1.
+ */
+page?: number, };
+
+export type InspectAnswer = { kind: string, class: string, fields: Array<InspectedField>, total: number, };
+
+export type InspectedField = { name: Step, label: string, text: string, class: string, 
+/**
+ * There is something inside.
+ */
+drillable: boolean, };
+
+export type Intent = "durable" | "ephemeral";
+
+/**
+ * Stop what runs, of one's own session or of another one. The evaluation answers `interrupted`.
+ */
+export type Interrupt = { 
+/**
+ * The `id` of the evaluation, on whichever connection.
+ */
+for?: string, };
+
+/**
+ * End an actor.
+ */
+export type Kill = { actor: string, 
+/**
+ * Let it end by itself; so if absent.
+ */
+graceful?: boolean, };
+
+export type LimitsInForce = { inbound_frame: number, outbound_frame: number, open_requests: number, waiting_evals: number, eval_heap_mb: number, eval_timeout_s: number, eval_output: number, eval_text: number, session_grace_s: number, compiler_memory_mb: number, compiler_timeout_s: number, };
+
+/**
+ * Classes by name.
+ */
+export type ListClasses = { 
+/**
+ * `stdlib`, `user`, or a superclass.
+ */
+filter?: string, };
+
+export type ListClassesAnswer = { class_list: Array<ClassSummary>, };
+
+/**
+ * The tests that are loaded.
+ */
+export type ListTests = Record<symbol, never>;
+
+export type ListTestsAnswer = { tests: Array<TestClass>, };
+
+export type LoadAnswer = { classes: Array<string>, errors: Array<LoadError>, summary?: string, affected_actors?: number, migration_failures?: Array<MigrationFailure>, conflicts?: Array<Conflict>, changed_count?: number, unchanged_count?: number, deleted_count?: number, disk_changed?: Array<string>, };
+
+/**
+ * Why a file was left out.
+ */
+export type LoadError = { path: string | null, line: number | null, message: string, hint: string | null, kind: string, };
+
+/**
+ * Load a file, or all files below a directory.
+ */
+export type LoadFile = { path: string, };
+
+/**
+ * Build the project and load what changed.
+ */
+export type LoadProject = { 
+/**
+ * Of the project; `.` if absent.
+ */
+path?: string, include_tests?: boolean, 
+/**
+ * Load what did not change, too.
+ */
+force?: boolean, };
+
+/**
+ * Define the classes of a text.
+ */
+export type LoadSource = { source: string, 
+/**
+ * What the text is called in locations.
+ */
+name?: string, };
+
+/**
+ * Load the files below `test/`.
+ */
+export type LoadTests = Record<symbol, never>;
+
+export type LoadedModule = { name: string, class: string | null, source_file: string | null, actor_count: number, 
+/**
+ * Seconds since 1970.
+ */
+load_time: number, };
+
+export type Location = { file: string, line: number, column?: number, end_line?: number, end_column?: number, };
+
+/**
+ * Read or set the level of the log.
+ */
+export type LogLevel = { level?: string, };
+
+export type LogLevelAnswer = { level: string, };
+
+/**
+ * An entry that was just made.
+ */
+export type LoggedEntry = { 
+/**
+ * Why the image is ahead of the disk, although it should not be.
+ */
+warning?: string, seq: number, 
+/**
+ * UTC, ISO 8601.
+ */
+ts: string, 
+/**
+ * Counts the starts of the workspace.
+ */
+epoch: number, kind: ChangeKind, class: string, selector: string | null, side: Side | null, intent: Intent, flushable: boolean, 
+/**
+ * `stdlib`, `dynamic` or `dependency:<path>`.
+ */
+not_flushable_reason: string | null, 
+/**
+ * Names of files below the log's directory.
+ */
+source_ref: string | null, prev_source_ref: string | null, 
+/**
+ * The text the image loaded or last flushed for the definition: what the file is compared with. `None`: it had none.
+ */
+base_ref: string | null, 
+/**
+ * Relative to the project.
+ */
+source_file: string | null, 
+/**
+ * The session.
+ */
+author: string, author_kind: AuthorKind, state: State, 
+/**
+ * Only of a settled one.
+ */
+settled: Settled | null, 
+/**
+ * The source is the text of a whole file, not of one definition.
+ */
+is_whole_file: boolean, 
+/**
+ * The method stands beside its class, as `Target >> method`: a new definition of the class is none of it.
+ */
+is_extension: boolean, };
+
+export type LogsEvent = { "event": "entry", "data": { time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, } } | { "event": "dropped", "data": { count: number, } };
+
+export type MethodPlace = { selector: string, side: Side, line: number | null, };
+
+/**
+ * The own methods of a class.
+ */
+export type Methods = { class: string, };
+
+export type MethodsAnswer = { methods: Array<MethodPlace>, };
+
+/**
+ * An actor that keeps its old code and state.
+ */
+export type MigrationFailure = { actor: string, reason: string, };
+
+/**
+ * The modules of the project.
+ */
+export type Modules = Record<symbol, never>;
+
+export type ModulesAnswer = { modules: Array<LoadedModule>, };
+
+export type NativeClause = { function: string, arity: number, line: number, };
+
+/**
+ * What is looked for.
+ */
+export type NavKind = "senders" | "implementors" | "references";
+
+/**
+ * Senders or implementors of a selector, references to a class.
+ */
+export type NavQuery = { kind: NavKind, selector?: string, class?: string, };
+
+export type NavQueryAnswer = { sites: Array<Site>, };
+
+/**
+ * Classes and their methods, sorted by name.
+ */
+export type NavSymbols = { scope?: SymbolScope, };
+
+export type NavSymbolsAnswer = { classes: Array<Symbol>, };
+
+/**
+ * Bytes, by what they are for.
+ */
+export type NodeMemory = { total: number, processes: number, system: number, atom: number, binary: number, code: number, ets: number, };
+
+/**
+ * A change that the image did not take.
+ */
+export type NotInstalled = { seq: number, error: ErrorBody, };
+
+/**
+ * Another place that a finding speaks of.
+ */
+export type Note = { message: string, line: number, column: number, };
+
+/**
+ * That it was done.
+ */
+export type Nothing = Record<symbol, never>;
+
+export type ObjectEvent = { "event": "changed", "data": { actor: string, fields: Array<string>, } } | { "event": "dropped", "data": { count: number, } };
+
+/**
+ * One, or a list.
+ */
+export type OneOrMore<T> = T | Array<T>;
+
+export type OpDescription = { class: Access, 
+/**
+ * Those that may be left out end in `?`.
+ */
+fields: Array<string>, 
+/**
+ * The type of the audit record.
+ */
+audit: string | null, };
+
+/**
+ * Of a dead process, the status only.
+ */
+export type PidStats = { status: string, queue_len?: number, memory?: number, reductions?: number, current_function?: string, };
+
+/**
+ * All of `stats` once more, but `status`, which is the answer's own.
+ */
+export type PidStatsAnswer = { stats: PidStats, queue_len?: number, memory?: number, reductions?: number, current_function?: string, };
+
+/**
+ * One definition three ways.
+ */
+export type Place = { class: string, side: Side | null, selector: string | null, base: string | null, image: string | null, disk: string | null, };
+
+/**
+ * What a method, and those who call it, would be told if it were saved.
+ */
+export type PrecheckMethod = { class: string, selector: string, source: string, side?: Side, };
+
+export type PrecheckMethodAnswer = { findings: Array<Finding>, checked: number, not_checked: number, total_candidates: number, cap_note: string | null, checked_owners: Array<string>, };
+
+export type Protocol = { name: string, selectors: Array<ProtocolSelector>, };
+
+export type ProtocolSelector = { selector: string, line: number | null, 
+/**
+ * `indexed`, `synthetic` or `runtime`.
+ */
+source_status: string, origin: string, };
+
+/**
+ * Check all classes again.
+ */
+export type RecheckImage = Record<symbol, never>;
+
+/**
+ * Load the file of a class again.
+ */
+export type Reload = { class: string, };
+
+export type ReloadAnswer = { classes: Array<string>, errors: Array<LoadError>, affected_actors: number, migration_failures: Array<MigrationFailure>, findings: Array<Finding>, conflicts?: Array<Conflict>, };
+
+/**
+ * For every class in `checked_owners` a client replaces what it shows by these findings.
+ */
+export type ReloadCheckEvent = { "event": "completed", "data": { changed_class: string, changed_selector: string | null, classification: string, checked: number, not_checked: number, checked_owners: Array<string>, findings: Array<Finding>, } } | { "event": "dropped", "data": { count: number, } };
+
+/**
+ * What the last checks found.
+ */
+export type ReloadFindings = Record<symbol, never>;
+
+/**
+ * Take a class out; a flush deletes its file.
+ */
+export type RemoveClass = { class: string, };
+
+/**
+ * Take a method out.
+ */
+export type RemoveMethod = { class: string, selector: string, side?: Side, };
+
+/**
+ * Install changes of an earlier run: exactly one of the fields.
+ */
+export type Restore = { seq?: number, class?: string, all?: boolean, };
+
+export type RestoreAnswer = { entries: Array<Entry>, failed: Array<NotInstalled>, conflicts: Array<HeldBack>, };
+
+/**
+ * Undo a change, or bring back one that was undone.
+ */
+export type Revert = { seq: number, };
+
+/**
+ * Run a class method as a program.
+ */
+export type RunEntry = { class: string, selector: string, args?: Array<string>, };
+
+/**
+ * Define a class whose file is made by a flush.
+ */
+export type SaveClass = { source: string, 
+/**
+ * Of the file, in the project.
+ */
+path: string, };
+
+export type SaveClassAnswer = { classes: Array<string>, entry: LoggedEntry, affected_actors?: number, migration_failures?: Array<MigrationFailure>, };
+
+/**
+ * Install a method; it is pending until it is flushed.
+ */
+export type SaveMethod = { class: string, selector: string, source: string, side?: Side, 
+/**
+ * Of the source that this one was made from.
+ */
+base_sha256?: string, };
+
+export type SaveMethodAnswer = { entry: LoggedEntry | null, findings: Array<Finding>, };
+
+/**
+ * Which processes.
+ */
+export type Scope = "default" | "system";
+
+export type SelectorInfo = { found: boolean, symbol: string, 
+/**
+ * `selector`.
+ */
+kind: string, implementors: Array<Site>, };
+
+export type SessionInfo = { id: string, client: string, peer: string, 
+/**
+ * Seconds since 1970.
+ */
+connected_at: number, busy: boolean, };
+
+/**
+ * All sessions.
+ */
+export type Sessions = Record<symbol, never>;
+
+export type SessionsAnswer = { sessions: Array<SessionInfo>, };
+
+/**
+ * Write a text that was made of all sides, and load it.
+ */
+export type Settle = { file: string, text: string, 
+/**
+ * Of the file as it was shown; empty when there was none.
+ */
+disk_sha256: string, 
+/**
+ * Hashes of pending changes as they were shown, by number.
+ */
+expect?: { [key in string]: string }, };
+
+/**
+ * How a change was settled.
+ */
+export type Settled = "flushed" | "reverted" | "discarded" | "cleared" | "replaced" | "pruned" | "unknown";
+
+export type Severity = "error" | "warning" | "lint" | "hint";
+
+/**
+ * The code that the compiler makes of `code`, or of a class.
+ */
+export type ShowCodegen = { code?: string, class?: string, selector?: string, form?: CodeForm, };
+
+/**
+ * One of both, by the form that was asked for.
+ */
+export type ShowCodegenAnswer = { erlang?: string, core_erlang?: string, };
+
+/**
+ * Stop the workspace.
+ */
+export type Shutdown = { 
+/**
+ * Without waiting for what runs.
+ */
+force?: boolean, };
+
+export type Side = "instance" | "class";
+
+export type Site = { class: string, class_side: boolean, method: string | null, line: number | null, source_file: string | null, };
+
+export type Skip = { seq: number, class: string, selector: string | null, kind: ChangeKind, 
+/**
+ * `destructive`, `ephemeral`, or why the entry is not flushable.
+ */
+reason: string, };
+
+export type SourceAnswer = { classes: Array<string>, entries?: Array<LoggedEntry>, affected_actors?: number, migration_failures?: Array<MigrationFailure>, };
+
+/**
+ * Where a change stands.
+ */
+export type State = "pending" | "waiting" | "settled";
+
+export type StateField = { name: string, type: string | null, default: string | null, };
+
+/**
+ * Input for an evaluation that waits for it: `value`, or `eof`.
+ */
+export type Stdin = { 
+/**
+ * The `id` of the evaluation.
+ */
+for: string, value?: string, eof?: boolean, };
+
+/**
+ * A field of a value, by name or number.
+ */
+export type Step = string | number;
+
+/**
+ * Listen to channels.
+ */
+export type Subscribe = { channels: Array<Channel>, 
+/**
+ * For `object`.
+ */
+actor?: string, 
+/**
+ * For `logs`: this one and graver.
+ */
+level?: string, };
+
+export type SupervisedProcess = { pid: string, parent: string | null, name: string | null, kind: string, class: string | null, child_count: number, };
+
+export type SupervisionEvent = { "event": "child_added", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_crashed", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_restarted", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "gave_up", "data": { supervisor: string, child: string | null, pid: string | null, reason: string | null, } } | { "event": "dropped", "data": { count: number, } };
+
+/**
+ * Supervisors and what they supervise.
+ */
+export type SupervisionTree = { 
+/**
+ * `system` is not for observers.
+ */
+scope?: Scope, };
+
+export type SupervisionTreeAnswer = { nodes: Array<SupervisedProcess>, };
+
+export type Symbol = { name: string, source_file: string | null, line: number | null, methods: Array<MethodPlace>, };
+
+/**
+ * What a symbol is.
+ */
+export type SymbolInfo = ClassInfo | SelectorInfo | { found: boolean, symbol: string, };
+
+/**
+ * Which classes.
+ */
+export type SymbolScope = "user" | "all";
+
+/**
+ * Decide for the image's or the disk's version: exactly one of `seq`, `class`, `file`, `all`.
+ */
+export type Take = { from: From, seq?: number, class?: string, file?: string, all?: boolean, selector?: string, side?: Side, 
+/**
+ * Of the file as it was shown.
+ */
+disk_sha256?: string, };
+
+export type TakeAnswer = { entries: Array<Entry>, conflicts: Array<Conflict>, };
+
+/**
+ * Run tests. The flag `test-error` says that one failed.
+ */
+export type Test = { class?: string, method?: string, file?: string, 
+/**
+ * How many at the same time.
+ */
+jobs?: number, };
+
+/**
+ * Run all tests.
+ */
+export type TestAll = { jobs?: number, };
+
+export type TestAnswer = { results: TestResults, };
+
+export type TestClass = { class: string, methods: Array<string>, file: string | null, };
+
+export type TestFailure = { kind: string, message: string, expected?: string, actual?: string, };
+
+export type TestOutcome = { class: string, name: string, file: string | null, line: number | null, 
+/**
+ * `pass`, `fail`, `error` or `skip`.
+ */
+status: string, 
+/**
+ * Seconds.
+ */
+duration: number, output: string, error?: TestFailure, reason?: string, };
+
+export type TestResults = { total: number, passed: number, failed: number, skipped: number, duration: number, seed: number, tests: Array<TestOutcome>, };
+
+export type Trace = { actor: string, class: string | null, selector: string, mode: string, outcome: string, duration_ns: number, timestamp_ns: number, };
+
+export type TraceStats = { actor: string, class: string | null, selector: string, calls: number, ok: number, errors: number, timeouts: number, total_duration_ns: number, avg_duration_ns: number, min_duration_ns: number, max_duration_ns: number, };
+
+/**
+ * A statement and its value, as it is printed.
+ */
+export type TracedStep = { src: string, text: string, };
+
+export type TranscriptEvent = { "event": "text", "data": { text: string, 
+/**
+ * The `id` of the evaluation of this connection that caused it.
+ */
+for: string | null, } } | { "event": "dropped", "data": { count: number, } };
+
+/**
+ * Install a method that is never flushed.
+ */
+export type TryMethod = { class: string, selector: string, source: string, side?: Side, 
+/**
+ * Of the source that this one was made from.
+ */
+base_sha256?: string, };
+
+/**
+ * Take a class out of the image.
+ */
+export type Unload = { class: string, 
+/**
+ * Although it has actors.
+ */
+force?: boolean, };
+
+/**
+ * Listen no more.
+ */
+export type Unsubscribe = { channels: Array<Channel>, };
+
+/**
+ * A finding about one of those who use what was changed.
+ */
+export type UseFinding = { file: string | null, line: number | null, code: string | null, severity: Severity, category: string | null, message: string, hint: string | null, notes: Array<Note>, 
+/**
+ * Byte offsets.
+ */
+span_start?: number, span_end?: number, column?: number, end_line?: number, end_column?: number, 
+/**
+ * The class that the finding is in.
+ */
+owner: string, changed_class: string, selector: string | null, classification: string, note: string | null, sites: Array<FindingSite>, start: number | null, end: number | null, };
+
+/**
+ * Whether there was something to do.
+ */
+export type ValueAnswer = { value: boolean, };
+
+export type Versions = { protocol: string, beamtalk: string, };
+
+/**
+ * A kind of change that can be asked for.
+ */
+export type WantedKind = "instance" | "class" | "new-class" | "remove-method" | "remove-class";
+
+/**
+ * Something that was done is not quite as it was meant.
+ */
+export type Warning = Diagnostic | { severity: Severity, message: string, };
+
+export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string, } } | { "event": "node_started", "data": { reinstalled: number, failed: Array<NotInstalled>, waiting: number, } } | { "event": "flush_completed", "data": { files: Array<FlushedFile>, } } | { "event": "disk_changed", "data": { files: Array<string>, } } | { "event": "changes_waiting", "data": { count: number, } } | { "event": "stopping", "data": { reason: string, } } | { "event": "rotated", "data": Record<symbol, never> } | { "event": "dropped", "data": { count: number, } };
+
+/**
+ * An event as it is sent.
+ */
+export type push = { "type": "push", } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent);
+
+/** What each operation is asked with, and what it answers. */
+export type Operations = {
+  "eval": { request: Eval, answer: EvalAnswer },
+  "stdin": { request: Stdin, answer: Nothing },
+  "interrupt": { request: Interrupt, answer: ValueAnswer },
+  "run-entry": { request: RunEntry, answer: EvalAnswer },
+  "complete": { request: Complete, answer: CompleteAnswer },
+  "erlang-complete": { request: ErlangComplete, answer: ErlangCompleteAnswer },
+  "hover": { request: Hover, answer: HoverAnswer },
+  "info": { request: Info, answer: InfoAnswer },
+  "docs": { request: Docs, answer: DocsAnswer },
+  "diagnostics": { request: Diagnostics, answer: DiagnosticsAnswer },
+  "show-codegen": { request: ShowCodegen, answer: ShowCodegenAnswer },
+  "load-file": { request: LoadFile, answer: LoadAnswer },
+  "load-source": { request: LoadSource, answer: SourceAnswer },
+  "load-project": { request: LoadProject, answer: LoadAnswer },
+  "load-tests": { request: LoadTests, answer: LoadAnswer },
+  "reload": { request: Reload, answer: ReloadAnswer },
+  "unload": { request: Unload, answer: Nothing },
+  "modules": { request: Modules, answer: ModulesAnswer },
+  "sessions": { request: Sessions, answer: SessionsAnswer },
+  "bindings": { request: Bindings, answer: BindingsAnswer },
+  "clear": { request: Clear, answer: Nothing },
+  "clone": { request: Clone, answer: CloneAnswer },
+  "close": { request: Close, answer: Nothing },
+  "list-classes": { request: ListClasses, answer: ListClassesAnswer },
+  "methods": { request: Methods, answer: MethodsAnswer },
+  "browse-classes": { request: BrowseClasses, answer: BrowseClassesAnswer },
+  "browse-protocols": { request: BrowseProtocols, answer: BrowseProtocolsAnswer },
+  "browse-method-source": { request: BrowseMethodSource, answer: BrowseMethodSourceAnswer },
+  "browse-class-definition": { request: BrowseClassDefinition, answer: BrowseClassDefinitionAnswer },
+  "browse-native-source": { request: BrowseNativeSource, answer: BrowseNativeSourceAnswer },
+  "nav-query": { request: NavQuery, answer: NavQueryAnswer },
+  "nav-symbols": { request: NavSymbols, answer: NavSymbolsAnswer },
+  "actors": { request: Actors, answer: ActorsAnswer },
+  "inspect": { request: Inspect, answer: InspectAnswer },
+  "pid-stats": { request: PidStats, answer: PidStatsAnswer },
+  "supervision-tree": { request: SupervisionTree, answer: SupervisionTreeAnswer },
+  "kill": { request: Kill, answer: ValueAnswer },
+  "list-tests": { request: ListTests, answer: ListTestsAnswer },
+  "test": { request: Test, answer: TestAnswer },
+  "test-all": { request: TestAll, answer: TestAnswer },
+  "save-method": { request: SaveMethod, answer: SaveMethodAnswer },
+  "try-method": { request: TryMethod, answer: SaveMethodAnswer },
+  "save-class": { request: SaveClass, answer: SaveClassAnswer },
+  "remove-method": { request: RemoveMethod, answer: EntryAnswer },
+  "remove-class": { request: RemoveClass, answer: EntryAnswer },
+  "precheck-method": { request: PrecheckMethod, answer: PrecheckMethodAnswer },
+  "changes": { request: Changes, answer: ChangesAnswer },
+  "dirty": { request: Dirty, answer: DirtyAnswer },
+  "diff": { request: Diff, answer: DiffAnswer },
+  "revert": { request: Revert, answer: EntryAnswer },
+  "restore": { request: Restore, answer: RestoreAnswer },
+  "clear-changes": { request: ClearChanges, answer: ClearChangesAnswer },
+  "take": { request: Take, answer: TakeAnswer },
+  "settle": { request: Settle, answer: DecideAnswer },
+  "discard": { request: Discard, answer: DecideAnswer },
+  "change-sides": { request: ChangeSides, answer: ChangeSidesAnswer },
+  "flush": { request: Flush, answer: FlushAnswer },
+  "recheck-image": { request: RecheckImage, answer: FindingsAnswer },
+  "reload-findings": { request: ReloadFindings, answer: FindingsAnswer },
+  "subscribe": { request: Subscribe, answer: ChannelsAnswer },
+  "unsubscribe": { request: Unsubscribe, answer: ChannelsAnswer },
+  "enable-tracing": { request: EnableTracing, answer: Nothing },
+  "disable-tracing": { request: DisableTracing, answer: Nothing },
+  "clear-traces": { request: ClearTraces, answer: Nothing },
+  "get-traces": { request: GetTraces, answer: GetTracesAnswer },
+  "actor-stats": { request: ActorStats, answer: ActorStatsAnswer },
+  "export-traces": { request: ExportTraces, answer: ExportTracesAnswer },
+  "log-level": { request: LogLevel, answer: LogLevelAnswer },
+  "describe": { request: Describe, answer: DescribeAnswer },
+  "health": { request: Health, answer: HealthAnswer },
+  "shutdown": { request: Shutdown, answer: Nothing },
+};
