@@ -12,7 +12,7 @@ pub fn check(bytes: &[u8]) {
     match call.request {
         Ok(request) => {
             assert_eq!(request.op(), call.op);
-            let again = serde_json::to_string(&request).expect("a request has a form in JSON");
+            let again = request.text().expect("a request has a form in JSON");
             assert_eq!(Request::parse(call.op, &again), Ok(request));
         }
         Err(error) => assert!(!error.message.is_empty()),

@@ -118,6 +118,11 @@ impl Request {
     pub fn parse(op: Op, text: &str) -> Result<Self, ErrorBody> {
         Self::read(op, text).map_err(|cause| op.fault(text, &cause))
     }
+
+    /// Its fields as text.
+    pub fn text(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
 }
 
 impl Op {
