@@ -1,5 +1,7 @@
 //! What is made of the types: the tables of `docs/protocol.md`, JSON Schemas, TypeScript. `UPDATE=1` writes them.
 
+#![expect(clippy::disallowed_methods, reason = "what is generated is files")]
+
 use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

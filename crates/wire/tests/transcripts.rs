@@ -1,5 +1,7 @@
 //! The types against recorded conversations: what is read as its type and written again is the same.
 
+#![expect(clippy::disallowed_methods, reason = "the transcripts are files")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
