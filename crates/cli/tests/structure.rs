@@ -18,7 +18,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("testing", &["project", "compiler", "syntax", "node", "etf"]),
     ("loop", &["process", "storage"]),
-    ("agents", &["ninep", "process"]),
+    ("agents", &["ninep", "process", "storage"]),
+    // What the system says about a process decides whether a record is stale.
+    ("storage", &["process"]),
     ("client", &["wire", "storage"]),
     (
         "workspace",

@@ -25,7 +25,6 @@ mod shell;
 mod state_file;
 mod template;
 mod terminal;
-pub mod time;
 mod watch;
 
 pub use dry_run::{Foreseen, dry_run};

@@ -23,21 +23,7 @@ pub fn nearest<'a>(
 
 /// Levenshtein distance, upper and lower case being equal.
 fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.to_lowercase().chars().collect();
-    let right: Vec<char> = right.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut diagonal = i;
-        let mut previous = i + 1;
-        let mut next = vec![previous];
-        for (b, above) in right.iter().zip(row.iter().skip(1)) {
-            previous = (above + 1).min(previous + 1).min(diagonal + usize::from(a != b));
-            diagonal = *above;
-            next.push(previous);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
+    strsim::levenshtein(&left.to_lowercase(), &right.to_lowercase())
 }
 
 #[cfg(test)]

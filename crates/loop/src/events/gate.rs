@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use beamtalk_storage::{StorageError, random_hex};
 use subtle::ConstantTimeEq;
 
 use crate::config::Config;
@@ -93,14 +94,8 @@ pub(crate) struct Caller {
 pub(crate) struct Token(String);
 
 impl Token {
-    fn fresh() -> Result<Self, getrandom::Error> {
-        use std::fmt::Write;
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes)?;
-        Ok(Self(bytes.iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a text cannot fail");
-            text
-        })))
+    fn fresh() -> Result<Self, StorageError> {
+        random_hex::<32>().map(Self)
     }
 
     /// The secret itself, for the environment of the child that may know it.
@@ -167,7 +162,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(config: &Config) -> Result<Self, getrandom::Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, StorageError> {
         let buckets = config
             .event
             .iter()
@@ -200,7 +195,7 @@ impl Gate {
     }
 
     /// A token of its own for one child.
-    pub(crate) fn issue(&mut self, by: String, events: &[String]) -> Result<Token, getrandom::Error> {
+    pub(crate) fn issue(&mut self, by: String, events: &[String]) -> Result<Token, StorageError> {
         let token = Token::fresh()?;
         let events = events.iter().cloned().collect();
         self.scoped.push(Scoped {

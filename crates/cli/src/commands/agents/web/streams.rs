@@ -75,7 +75,7 @@ pub(super) fn follow(client: &Client, stream: &Stream) -> Result<Following, Fail
                 text = match file.read_next(None) {
                     Ok(piece) if piece.is_empty() => break,
                     Ok(piece) if is_events => lines.events(piece.as_ref()),
-                    Ok(piece) => format!("data: {}\n\n", base64(piece.as_ref())),
+                    Ok(piece) => format!("data: {}\n\n", beamtalk_storage::base64(piece.as_ref())),
                     Err(beamtalk_ninep::Error::Refused(refused)) if refused.text == "output trimmed" => {
                         "event: trimmed\ndata: \n\n".to_owned()
                     }
@@ -115,41 +115,9 @@ impl Lines {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk
-            .iter()
-            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for index in 0..4 {
-            let letter = LETTERS.get((word >> (18 - 6 * index)) as usize & 63);
-            out.push(match letter {
-                Some(letter) if index <= chunk.len() => char::from(*letter),
-                _ => '=',
-            });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Lines, base64};
-
-    #[test]
-    fn base64_is_padded() {
-        for (bytes, text) in [
-            (&b""[..], ""),
-            (b"f", "Zg=="),
-            (b"fo", "Zm8="),
-            (b"foo", "Zm9v"),
-            (b"\xff\xfe\xfdz", "//79eg=="),
-        ] {
-            assert_eq!(base64(bytes), text);
-        }
-    }
+    use super::Lines;
 
     #[test]
     fn events_keep_their_numbers_and_wait_for_their_end() {
