@@ -17,7 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["compiler", "syntax", "node", "process", "storage", "etf"],
     ),
     ("testing", &["project", "compiler", "syntax", "node", "etf"]),
-    ("loop", &["process", "storage"]),
+    ("loop", &["process", "storage", "http"]),
     ("agents", &["ninep", "process", "storage"]),
     // What the system says about a process decides whether a record is stale.
     ("storage", &["process"]),
@@ -26,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "workspace",
         &[
             "wire", "storage", "node", "process", "compiler", "syntax", "etf", "loop", "agents", "ninep",
+            "http",
         ],
     ),
     ("lsp", &["client", "wire", "compiler", "syntax"]),

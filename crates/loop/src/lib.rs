@@ -13,7 +13,6 @@ mod error;
 mod events;
 mod files;
 mod graph_text;
-mod http;
 mod ignore_files;
 mod manual;
 mod output;

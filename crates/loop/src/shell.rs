@@ -41,7 +41,7 @@ use crate::output::{Output, Style};
 use crate::record::Record;
 use crate::report::{Level, Part, Report};
 use crate::watch::{Found, Notice, Scope, Teller, Watching};
-use crate::{events, http, reload, state_file, watch as watching};
+use crate::{events, reload, state_file, watch as watching};
 
 /// How a run is meant to go.
 #[derive(Clone, Debug)]
@@ -352,7 +352,7 @@ impl Shell {
         if !self.config.event.is_empty()
             && let Some(address) = self.config.event_server.address()
         {
-            let (listener, local) = http::bind(address).await.map_err(|cause| Fatal::Bind {
+            let (listener, local) = beamtalk_http::bind(address).await.map_err(|cause| Fatal::Bind {
                 server: "external event server",
                 address: self.config.event_server.bind.clone(),
                 cause,
@@ -370,7 +370,7 @@ impl Shell {
         if self.config.uses_reload()
             && let Some(address) = self.config.browser_reload_server.address()
         {
-            let (listener, local) = http::bind(address).await.map_err(|cause| Fatal::Bind {
+            let (listener, local) = beamtalk_http::bind(address).await.map_err(|cause| Fatal::Bind {
                 server: "browser reload server",
                 address: self.config.browser_reload_server.bind.clone(),
                 cause,

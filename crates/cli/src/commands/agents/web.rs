@@ -3,7 +3,6 @@
 //! `gate` decides who comes in, `routes` turns requests into file operations on the tree,
 //! `streams` follows files as server-sent events, `server` is the HTTP around them.
 
-mod body;
 mod gate;
 mod routes;
 mod server;

@@ -1,15 +1,30 @@
 //! Followed files as server-sent events.
 
+use std::os::unix::net::UnixStream;
+
+use beamtalk_http::EventStream;
 use hyper::Method;
 use hyper::body::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::super::context::{Client, Failure};
-use super::body::Following;
 use super::routes::Asked;
 
 /// Pieces that may wait for a slow browser; the daemon's own rules hold for what it misses.
 const WAITING: usize = 16;
+
+/// The connection to the daemon of one stream. Dropped with that of the browser, it ends the thread that waits there.
+pub(super) struct Hangup {
+    socket: UnixStream,
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Hangup {
+    fn drop(&mut self) {
+        // A socket that is closed already needs no end.
+        drop(self.socket.shutdown(std::net::Shutdown::Both));
+    }
+}
 
 pub(super) enum Stream {
     Events { since: Option<u64> },
@@ -43,7 +58,11 @@ pub(super) fn wanted(asked: &Asked) -> Option<Stream> {
 }
 
 /// Open the file and leave a thread that hands on what comes.
-pub(super) fn follow(client: &Client, stream: &Stream) -> Result<Following, Failure> {
+pub(super) fn follow(
+    client: &Client,
+    stream: &Stream,
+    turn: Option<OwnedSemaphorePermit>,
+) -> Result<EventStream<Hangup>, Failure> {
     // A connection of its own: its end is the end of the stream.
     let (tree, socket) = client.tree_and_socket()?;
     let (path, command) = match stream {
@@ -86,7 +105,7 @@ pub(super) fn follow(client: &Client, stream: &Stream) -> Result<Following, Fail
             drop(sender.blocking_send(Bytes::from_static(b"event: end\ndata: \n\n")));
             drop(tree);
         })?;
-    Ok(Following { pieces, socket })
+    Ok(EventStream::new(pieces, Hangup { socket, _turn: turn }))
 }
 
 /// Whole lines out of pieces that may end anywhere.
