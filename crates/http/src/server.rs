@@ -387,7 +387,7 @@ mod tests {
         for text in ["data: first\n\n", "data: second\n\n"] {
             sender.send(Bytes::from(text)).await.unwrap();
             read_until(&mut client, text).await;
-            tokio::time::sleep(Duration::from_secs(120)).await;
+            tokio::time::sleep(Duration::from_mins(2)).await;
         }
         server.abort();
     }
