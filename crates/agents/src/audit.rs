@@ -1,23 +1,18 @@
 //! The audit log: one JSON object per line, rotated by size, never a prompt text or a token.
 
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 
 use beamtalk_ninep::Refusal;
-use rustix::io::Errno;
+use beamtalk_storage::time::{now_millis, timestamp};
+use beamtalk_storage::{Directory, RotatingLog, sha256_hex};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use crate::error::refusal;
-use crate::files;
-use crate::ids::{hex, milliseconds, rfc3339};
 
-const ROTATE: u64 = 64 << 20;
-const KEEP: u32 = 4;
-/// Room on the disk taken ahead, so that the record of what is done next has a place.
-const AHEAD: u64 = 256 << 10;
+const FILE: &str = "audit.jsonl";
+const FILE_BYTES: u64 = 64 << 20;
+const OLD_FILES: u32 = 4;
 /// Longer than any line, texts aside.
 const LINE: u64 = 16 << 10;
 
@@ -40,9 +35,7 @@ impl Entry {
 
     /// Length and hash of a text, and the text itself only if asked for.
     pub(crate) fn about(self, bytes: &[u8], with_text: bool) -> Self {
-        let entry = self
-            .with("bytes", bytes.len())
-            .with("sha256", hex(&Sha256::digest(bytes)));
+        let entry = self.with("bytes", bytes.len()).with("sha256", sha256_hex(bytes));
         if with_text {
             entry.with("text", String::from_utf8_lossy(bytes).into_owned())
         } else {
@@ -52,35 +45,24 @@ impl Entry {
 }
 
 struct Open {
-    file: Option<File>,
-    length: u64,
-    /// Bytes the disk has promised.
-    reserved: u64,
+    log: RotatingLog,
     /// The last line could not be written.
     broken: bool,
 }
 
 pub(crate) struct Audit {
-    path: PathBuf,
-    rotate: u64,
     open: Mutex<Open>,
 }
 
 impl Audit {
     pub(crate) fn open(state: &Path) -> std::io::Result<Self> {
-        let path = state.join("audit.jsonl");
-        let file = files::appender(&path)?;
-        let length = file.metadata()?.len();
-        Ok(Audit {
-            path,
-            rotate: ROTATE,
-            open: Mutex::new(Open {
-                file: Some(file),
-                length,
-                reserved: 0,
-                broken: false,
-            }),
-        })
+        Self::open_with(state, FILE_BYTES)
+    }
+
+    fn open_with(state: &Path, limit: u64) -> std::io::Result<Self> {
+        let log = RotatingLog::open(Directory::open_existing(state)?, FILE, limit, OLD_FILES)?;
+        let open = Mutex::new(Open { log, broken: false });
+        Ok(Audit { open })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -93,75 +75,38 @@ impl Audit {
     pub(crate) fn ready(&self) -> Result<(), Refusal> {
         let mut open = self.lock();
         if open.broken {
-            let line = line_of(Entry::new("audit").with("result", "resumed"))?;
-            return self.record(&mut open, &line);
+            return open.record(&line_of(Entry::new("audit").with("result", "resumed"))?);
         }
-        let wanted = open.length + LINE;
-        if wanted <= open.reserved {
-            return Ok(());
-        }
-        let Some(file) = &open.file else { return Ok(()) };
-        let flags = rustix::fs::FallocateFlags::KEEP_SIZE;
-        match rustix::fs::fallocate(file, flags, open.length, AHEAD) {
-            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::ROFS | Errno::FBIG)) => {
-                tracing::error!(%error, "audit log has no room");
-                Err(refusal("audit unavailable"))
-            }
-            // Not every file system can promise room; then the write itself has to tell.
-            _ => {
-                open.reserved = open.length + AHEAD;
-                Ok(())
-            }
-        }
+        open.log.reserve(LINE).map_err(|error| {
+            tracing::error!(%error, "audit log has no room");
+            refusal("audit unavailable")
+        })
     }
 
     /// Write a line; operations that change something must not be answered if this fails.
     pub(crate) fn write(&self, entry: Entry) -> Result<(), Refusal> {
-        let line = line_of(entry)?;
-        self.record(&mut self.lock(), &line)
+        self.lock().record(&line_of(entry)?)
     }
 
-    fn record(&self, open: &mut Open, line: &[u8]) -> Result<(), Refusal> {
-        let outcome = self.append(open, line);
-        open.broken = outcome.is_err();
+    pub(crate) fn read(&self) -> std::io::Result<Vec<u8>> {
+        Ok(self.lock().log.directory().read(FILE)?.unwrap_or_default())
+    }
+}
+
+impl Open {
+    fn record(&mut self, line: &[u8]) -> Result<(), Refusal> {
+        let outcome = self.log.write_whole(line);
+        self.broken = outcome.is_err();
         outcome.map_err(|error| {
             tracing::error!(%error, "audit log cannot be written");
             refusal("audit unavailable")
         })
     }
-
-    fn append(&self, open: &mut Open, line: &[u8]) -> std::io::Result<()> {
-        if open.length > self.rotate {
-            open.file = None;
-            for number in (1..KEEP).rev() {
-                // A missing older file is the normal case.
-                drop(std::fs::rename(self.numbered(number), self.numbered(number + 1)));
-            }
-            std::fs::rename(&self.path, self.numbered(1))?;
-            open.length = 0;
-            open.reserved = 0;
-        }
-        let file = match &mut open.file {
-            Some(file) => file,
-            none => none.insert(files::appender(&self.path)?),
-        };
-        file.write_all(line)?;
-        open.length += line.len() as u64;
-        Ok(())
-    }
-
-    fn numbered(&self, number: u32) -> PathBuf {
-        self.path.with_extension(format!("jsonl.{number}"))
-    }
-
-    pub(crate) fn read(&self) -> std::io::Result<Vec<u8>> {
-        std::fs::read(&self.path)
-    }
 }
 
 fn line_of(entry: Entry) -> Result<Vec<u8>, Refusal> {
     let mut map = entry.map;
-    map.insert("ts".to_owned(), rfc3339(milliseconds()).into());
+    map.insert("ts".to_owned(), timestamp(now_millis()).into());
     let mut line = serde_json::to_vec(&Value::Object(map)).map_err(|_| refusal("audit unavailable"))?;
     line.push(b'\n');
     Ok(line)
@@ -174,8 +119,7 @@ mod tests {
     #[test]
     fn a_full_log_is_rotated_and_four_old_ones_are_kept() {
         let base = tempfile::tempdir().unwrap();
-        let mut audit = Audit::open(base.path()).unwrap();
-        audit.rotate = 100;
+        let audit = Audit::open_with(base.path(), 100).unwrap();
         for number in 0..40 {
             audit.ready().unwrap();
             audit.write(Entry::new("ctl").with("number", number)).unwrap();
@@ -207,19 +151,21 @@ mod tests {
     #[test]
     fn without_a_log_nothing_may_change_until_it_can_be_written_again() {
         let base = tempfile::tempdir().unwrap();
-        let audit = Audit::open(base.path()).unwrap();
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let good = audit.lock().file.replace(full).unwrap();
+        let audit = Audit::open_with(base.path(), 1).unwrap();
+        audit.write(Entry::new("ctl")).unwrap();
+        // Where the next file would be begun there is something else.
+        let obstacle = base.path().join("audit.jsonl.new");
+        std::fs::create_dir(&obstacle).unwrap();
         let refused = audit.write(Entry::new("ctl")).unwrap_err();
         assert_eq!(refused.text, "audit unavailable");
         assert_eq!(audit.ready().unwrap_err().text, "audit unavailable");
-        audit.lock().file = Some(good);
+        std::fs::remove_dir(&obstacle).unwrap();
         audit.ready().unwrap();
-        audit.write(Entry::new("ctl")).unwrap();
         assert!(
             String::from_utf8(audit.read().unwrap())
                 .unwrap()
                 .contains("resumed")
         );
+        audit.write(Entry::new("ctl")).unwrap();
     }
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use beamtalk_ninep::{Attachment, Client, Dialect, Error, MSIZE};
+use beamtalk_storage::{hex, hmac_sha256, parse_hex};
 
+use crate::namespace;
 use crate::places::{Places, user_name, variable};
-use crate::{ids, namespace, secrets};
 
 /// The longest path of a socket.
 const SOCKET_PATH: usize = 107;
@@ -140,7 +141,7 @@ impl Door {
             Err(Error::Refused(refused)) if asks_for_proof(&refused.text) && *proof == Proof::AsNeeded => {
                 let secret = namespace
                     .and_then(|namespace| std::fs::read_to_string(Places::of(namespace).secret()).ok())
-                    .and_then(|text| unhex(text.trim()))
+                    .and_then(|text| parse_hex(text.trim()))
                     .ok_or(Door::Attach(Error::Refused(refused)))?;
                 let mut auth = client.auth(&user, aname).map_err(Door::Auth)?;
                 let greeting = auth.read_next(patience).map_err(Door::Auth)?;
@@ -176,18 +177,8 @@ fn asks_for_proof(text: &str) -> bool {
 
 /// The answer to a nonce.
 pub(crate) fn secret_answer(secret: &[u8], nonce: &str, uname: &str, aname: &str) -> String {
-    ids::hex(&secrets::hmac(
+    hex(&hmac_sha256(
         secret,
         format!("beamtalk-auth 1|{nonce}|{uname}|{aname}").as_bytes(),
     ))
-}
-
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())
-        .collect()
 }

@@ -6,11 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use beamtalk_storage::time::now_seconds;
 use serde_json::{Value, json};
 
 use crate::bytelog::{Signal, Taken};
 use crate::files;
-use crate::ids::{unix_seconds, uuid_v7};
+use crate::ids::uuid_v7;
 
 /// One event as kept and sent.
 pub(crate) struct Event {
@@ -100,7 +101,7 @@ impl Events {
         let seq = kept.next;
         let id = uuid_v7().unwrap_or_default();
         let line =
-            json!({"seq": seq, "id": id, "ts": unix_seconds(), "source": source, "type": kind, "data": data})
+            json!({"seq": seq, "id": id, "ts": now_seconds(), "source": source, "type": kind, "data": data})
                 .to_string();
         if let Err(error) = kept.file.write_all(format!("{line}\n").as_bytes()) {
             tracing::error!(%error, "events cannot be written");
@@ -173,7 +174,7 @@ impl Events {
         let start = oldest.max(kept.next.saturating_sub(self.lag));
         if *next < start {
             let (from, to) = (*next, start - 1);
-            let lost = json!({"seq": to, "id": uuid_v7().unwrap_or_default(), "ts": unix_seconds(), "source": "daemon",
+            let lost = json!({"seq": to, "id": uuid_v7().unwrap_or_default(), "ts": now_seconds(), "source": "daemon",
                 "type": "Lost", "data": {"from": from, "to": to, "count": to - from + 1}});
             out.extend_from_slice(format!("{lost}\n").as_bytes());
             *next = start;

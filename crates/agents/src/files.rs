@@ -1,38 +1,20 @@
 //! State files: replaced atomically, private from the first moment.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Replace `path` by `bytes`: temporary file, fsync, rename, fsync of the directory.
+use beamtalk_storage::{Disk, PRIVATE_FILE, random_hex, replace_file};
+
+/// Replace `path` by `bytes`, for good.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
-    name.push(".tmp");
-    let temporary = directory.join(name);
-    let mut file = private()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    sync_directory(directory)
+    Ok(replace_file(path, bytes, Some(PRIVATE_FILE), Disk::Wait)?)
 }
 
 /// Replace without waiting for the disk, for what can be rebuilt.
 pub(crate) fn replace_quickly(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    private()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&temporary)?
-        .write_all(bytes)?;
-    fs::rename(&temporary, path)
+    Ok(replace_file(path, bytes, Some(PRIVATE_FILE), Disk::Later)?)
 }
 
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
@@ -72,7 +54,7 @@ pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Remove a directory and all in it. What lies deeper is moved up first, so that neither the depth of
 /// a tree nor its modes, which a session chose, make this fail.
 pub(crate) fn remove_tree(top: &Path) -> io::Result<()> {
-    let mark = crate::ids::random_hex(8)?;
+    let mark = random_hex::<8>()?;
     let mut moved = 0_u64;
     loop {
         let mut deeper = false;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use beamtalk_ninep::Attachment;
+use beamtalk_storage::time::now_seconds;
 
 use crate::door::{self, Door, Proof};
 use crate::files;
-use crate::ids::unix_seconds;
 use crate::places::variable;
 use crate::session::State;
 
@@ -92,7 +92,7 @@ pub fn report_hook(event: HookEvent, word: &str) -> Result<Option<String>, Door>
 /// Append `<unix seconds> <event>` to the session's own notes.
 pub(crate) fn leave_note(word: &str) {
     if let Some(directory) = variable("TMPDIR") {
-        let line = format!("{} {word}\n", unix_seconds());
+        let line = format!("{} {word}\n", now_seconds());
         // A hook never fails its caller.
         drop(
             files::appender(&Path::new(&directory).join(PENDING))

@@ -45,7 +45,7 @@ pub use door::{Door, Proof, Trust, connect, connect_to};
 pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
-pub use ids::{directory_alias, random_hex, timestamp, unix_seconds};
+pub use ids::directory_alias;
 pub use logging::start_logging;
 pub use mail::MESSAGE_TYPES;
 pub use namespace::{Namespace, candidates};

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use beamtalk_ninep::Refusal;
+use beamtalk_storage::time::now_seconds;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::refusal;
 use crate::files;
-use crate::ids::{date, unix_seconds, uuid_v7};
+use crate::ids::{date, uuid_v7};
 
 /// The single human participant.
 pub(crate) const USER: &str = "user";
@@ -219,7 +220,7 @@ impl Mail {
             subject: draft.subject,
             body: draft.body,
             metadata: draft.metadata,
-            timestamp: unix_seconds(),
+            timestamp: now_seconds(),
             retries: 0,
         };
         self.store(from, Box::Outbox, &message).map_err(broken)?;

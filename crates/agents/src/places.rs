@@ -4,9 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
-use crate::ids::hex;
+use beamtalk_storage::sha256_hex;
 
 /// This executable. One that was replaced while we run is found where it was: the new one does the
 /// work of sessions that start now.
@@ -83,12 +81,11 @@ impl Places {
 /// Last component, `-`, and 8 digits of the hash of the whole path.
 fn key(namespace: &Path) -> String {
     let whole = namespace.as_os_str().as_encoded_bytes();
-    let digest = hex(&Sha256::digest(whole));
     let last = namespace
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    format!("{last}-{}", digest.get(..8).unwrap_or_default())
+    format!("{last}-{}", &sha256_hex(whole)[..8])
 }
 
 pub(crate) fn variable(name: &str) -> Option<String> {

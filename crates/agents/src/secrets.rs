@@ -5,66 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use beamtalk_ninep::Refusal;
+use beamtalk_storage::time::now_seconds;
+use beamtalk_storage::{base64url, parse_hex, random_bytes, random_hex, sha256_hex};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::access::{Level, Who};
 use crate::error::refusal;
-use crate::ids::{hex, random, random_hex, unix_seconds};
 use crate::{door, files};
 
 /// The longest name of a token.
 const NAME_BYTES: usize = 64;
 
-/// HMAC-SHA256.
-pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    let mut block = [0_u8; 64];
-    let short = if key.len() > 64 {
-        Sha256::digest(key).to_vec()
-    } else {
-        key.to_vec()
-    };
-    for (slot, byte) in block.iter_mut().zip(short) {
-        *slot = byte;
-    }
-    let pad = |value: u8| block.map(|byte| byte ^ value);
-    let inner = Sha256::new()
-        .chain_update(pad(0x36))
-        .chain_update(message)
-        .finalize();
-    Sha256::new()
-        .chain_update(pad(0x5c))
-        .chain_update(inner)
-        .finalize()
-        .into()
-}
-
-fn base64url(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let word = chunk
-            .iter()
-            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for index in 0..=chunk.len() {
-            let letter = LETTERS
-                .get((word >> (18 - 6 * index)) as usize & 63)
-                .copied()
-                .unwrap_or_default();
-            out.push(char::from(letter));
-        }
-    }
-    out
-}
-
-fn digest(token: &str) -> String {
-    hex(&Sha256::digest(token.as_bytes()))
-}
-
 pub(crate) fn new_token() -> std::io::Result<String> {
-    Ok(format!("bt9_{}", base64url(&random(32)?)))
+    Ok(format!("bt9_{}", base64url(&random_bytes::<32>()?)))
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,13 +55,13 @@ impl Secrets {
         let text = match files::read_limited(&path, 256) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).trim().to_owned(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let text = random_hex(32)?;
+                let text = random_hex::<32>()?;
                 files::replace(&path, format!("{text}\n").as_bytes())?;
                 text
             }
             Err(error) => return Err(error),
         };
-        let secret = door::unhex(&text)
+        let secret = parse_hex(&text)
             .filter(|bytes| bytes.len() == 32)
             .ok_or_else(|| {
                 std::io::Error::new(
@@ -151,13 +105,13 @@ impl Secrets {
 
     /// What a token stands for.
     pub(crate) fn token(&self, token: &str) -> Option<(Level, Who)> {
-        let wanted = digest(token);
+        let wanted = sha256_hex(token.as_bytes());
         let same = |known: &str| bool::from(known.as_bytes().ct_eq(wanted.as_bytes()));
         let mut known = self.lock();
         if let Some((id, _)) = known.sessions.iter().find(|(_, sha)| same(sha)) {
             return Some((Level::Session(id.clone()), Who::Session(id.clone())));
         }
-        let now = unix_seconds();
+        let now = now_seconds();
         let (name, token) = known
             .named
             .iter_mut()
@@ -172,7 +126,9 @@ impl Secrets {
     }
 
     pub(crate) fn set_session_token(&self, id: &str, token: &str) {
-        self.lock().sessions.insert(id.to_owned(), digest(token));
+        self.lock()
+            .sessions
+            .insert(id.to_owned(), sha256_hex(token.as_bytes()));
     }
 
     pub(crate) fn drop_session_token(&self, id: &str) {
@@ -193,7 +149,7 @@ impl Secrets {
         }
         let token = new_token().map_err(|_| Refusal::INTERNAL)?;
         let mut known = self.lock();
-        let now = unix_seconds();
+        let now = now_seconds();
         known
             .named
             .retain(|_, token| token.expires.is_none_or(|expires| expires > now));
@@ -207,7 +163,7 @@ impl Secrets {
         let entry = Token {
             level: level.to_owned(),
             session,
-            sha256: digest(&token),
+            sha256: sha256_hex(token.as_bytes()),
             expires,
             last_use: None,
         };
@@ -246,17 +202,7 @@ impl Secrets {
 
 #[cfg(test)]
 mod tests {
-    use super::{Secrets, base64url, hmac};
-    use crate::ids::hex;
-
-    #[test]
-    fn hmac_matches_the_published_vector() {
-        let sum = hmac(b"Jefe", b"what do ya want for nothing?");
-        assert_eq!(
-            hex(&sum),
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        );
-    }
+    use super::Secrets;
 
     #[test]
     fn names_of_tokens_are_words_and_free_again_when_they_expire() {
@@ -275,12 +221,5 @@ mod tests {
             secrets.mint("three", "read", None, None).unwrap_err().text,
             "too many tokens"
         );
-    }
-
-    #[test]
-    fn thirty_two_bytes_are_43_letters() {
-        assert_eq!(base64url(&[0xff; 32]).len(), 43);
-        assert_eq!(base64url(b"Man"), "TWFu");
-        assert_eq!(base64url(&[0xfb, 0xff]), "-_8");
     }
 }

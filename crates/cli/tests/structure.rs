@@ -29,6 +29,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("testing", &["project", "compiler", "syntax", "node", "etf"]),
     ("loop", &["process", "storage", "http"]),
+    // What the system says about a process decides whether a record is stale.
+    ("storage", &["process"]),
     ("client", &["wire", "storage"]),
     ("mcp", &["wire", "http"]),
     (

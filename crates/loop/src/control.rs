@@ -8,9 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use beamtalk_storage::sha256_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 /// Longer paths do not fit the address of a socket everywhere.
 const PATH_LIMIT: usize = 100;
@@ -85,16 +85,12 @@ pub fn socket_path(state_file: &Path) -> PathBuf {
     if beside.as_os_str().len() <= PATH_LIMIT {
         return beside;
     }
-    let digest = Sha256::digest(state_file.as_os_str().as_encoded_bytes());
-    let hash = digest
-        .iter()
-        .take(8)
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    let hash = sha256_hex(state_file.as_os_str().as_encoded_bytes());
     let directory = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(directory) => PathBuf::from(directory).join("beamtalk"),
         None => std::env::temp_dir().join(format!("beamtalk-{}", rustix::process::getuid().as_raw())),
     };
-    directory.join(format!("loop-{hash}.sock"))
+    directory.join(format!("loop-{}.sock", &hash[..16]))
 }
 
 /// A connection to a running loop.

@@ -27,7 +27,7 @@ pub enum Fatal {
     #[error("failed to open the control socket {path}: {cause}", path = path.display())]
     Socket { path: PathBuf, cause: std::io::Error },
     #[error("failed to make tokens: {0}")]
-    Random(getrandom::Error),
+    Random(beamtalk_storage::StorageError),
     #[error("failed to set up the runtime: {0}")]
     Runtime(#[source] std::io::Error),
 }

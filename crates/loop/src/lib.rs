@@ -18,7 +18,6 @@ mod error;
 mod events;
 mod files;
 mod graph_text;
-mod http;
 mod ignore_files;
 mod manual;
 mod output;
@@ -30,7 +29,6 @@ mod shell;
 mod state_file;
 mod template;
 mod terminal;
-pub mod time;
 mod watch;
 
 pub use dry_run::{Foreseen, dry_run};

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use beamtalk_storage::time::{now_micros, timestamp_micros};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::BodyStyle;
 use crate::report::{ChildKind, Exit, Level, Part, Report, Stream};
 use crate::terminal::{Colour, child_line, label};
-use crate::time::{now_micros, timestamp};
 
 /// How many bytes of children's output may wait to be written to one stream.
 const BACKLOG: usize = 1024 * 1024;
@@ -209,7 +209,7 @@ impl Output {
         let line = format!(
             "{name}{} {} {}\n",
             level.label(),
-            timestamp(now_micros()),
+            timestamp_micros(now_micros()),
             one_line(text)
         );
         self.stderr.put_own(line.into_bytes());
@@ -240,7 +240,7 @@ fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
 
 fn json_line(kind: &str, members: Value) -> String {
     let mut object = Map::new();
-    object.insert("ts".into(), Value::String(timestamp(now_micros())));
+    object.insert("ts".into(), Value::String(timestamp_micros(now_micros())));
     object.insert("kind".into(), Value::String(kind.to_owned()));
     if let Value::Object(members) = members {
         object.extend(members);

@@ -6,9 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use beamtalk_storage::{PRIVATE_FILE, StateDirectory, StorageError, process_start_time};
+use beamtalk_storage::{PRIVATE_FILE, StateDirectory, StorageError, process_start_time, sha256_hex};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 const DIRECTORY: &str = "loops";
 
@@ -62,12 +61,10 @@ impl Record {
 }
 
 fn name(config: &Path) -> String {
-    let digest = Sha256::digest(config.as_os_str().as_encoded_bytes());
-    let hash = digest
-        .iter()
-        .take(8)
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-    format!("{hash}.json")
+    format!(
+        "{}.json",
+        &sha256_hex(config.as_os_str().as_encoded_bytes())[..16]
+    )
 }
 
 #[cfg(test)]

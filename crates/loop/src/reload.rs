@@ -1,20 +1,17 @@
 //! The browser reload server: one address, one word.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
+use beamtalk_http::{EventStream, Limits, Pace, hosts, is_host_allowed, serve, short};
 use http_body_util::{Either, Full};
-use hyper::body::{Body, Bytes, Frame, Incoming};
+use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 
-use crate::events::gate::is_host_allowed;
-use crate::http::{Limits, Pace, hosts, serve, short};
+use crate::events::gate;
 
 /// The path of the stream.
 pub(crate) const PATH: &str = "/browser-events";
@@ -24,6 +21,7 @@ const STREAMS: usize = 64;
 const LIMITS: Limits = Limits {
     strangers: 32,
     admitted: STREAMS,
+    ..gate::LIMITS
 };
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -32,7 +30,7 @@ pub(crate) fn channel() -> broadcast::Sender<()> {
     broadcast::Sender::new(BACKLOG)
 }
 
-type Answer = Response<Either<Full<Bytes>, EventStream>>;
+type Answer = Response<Either<Full<Bytes>, EventStream<OwnedSemaphorePermit>>>;
 
 /// Serve streams until dropped.
 pub(crate) async fn run(listener: TcpListener, local: SocketAddr, reloads: broadcast::Sender<()>) {
@@ -65,7 +63,7 @@ fn answer(
     let Ok(slot) = Arc::clone(slots).try_acquire_owned() else {
         return refuse(503, &[]);
     };
-    pace.received();
+    pace.streams();
     pace.admit();
     let (frames, stream) = mpsc::channel(1);
     tokio::spawn(pump(reloads.subscribe(), frames));
@@ -74,12 +72,7 @@ fn answer(
         ("cache-control", "no-cache"),
         ("access-control-allow-origin", "*"),
     ];
-    short(200, &headers, String::new()).map(|_| {
-        Either::Right(EventStream {
-            frames: stream,
-            _slot: slot,
-        })
-    })
+    short(200, &headers, String::new()).map(|_| Either::Right(EventStream::new(stream, slot)))
 }
 
 /// Feed one stream until its reader or the server is gone.
@@ -97,25 +90,5 @@ async fn pump(mut reloads: broadcast::Receiver<()>, frames: mpsc::Sender<Bytes>)
         if frames.send(Bytes::from_static(text.as_bytes())).await.is_err() {
             return;
         }
-    }
-}
-
-/// The body of a stream; dropping it gives its place free.
-struct EventStream {
-    frames: mpsc::Receiver<Bytes>,
-    _slot: OwnedSemaphorePermit,
-}
-
-impl Body for EventStream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.frames
-            .poll_recv(context)
-            .map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
     }
 }

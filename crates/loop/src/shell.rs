@@ -41,7 +41,7 @@ use crate::output::{Output, Style};
 use crate::record::Record;
 use crate::report::{Level, Part, Report};
 use crate::watch::{Found, Notice, Scope, Teller, Watching};
-use crate::{events, http, reload, state_file, time, watch as watching};
+use crate::{events, reload, state_file, watch as watching};
 
 /// How a run is meant to go.
 #[derive(Clone, Debug)]
@@ -181,7 +181,7 @@ fn part_of(error: &Fatal) -> Part {
 /// Steps 2 to 5 of the start: lock and guard, state, watches, servers.
 async fn prepare(config: Config, options: Options, output: &Output, epoch: Instant) -> Result<Shell, Fatal> {
     let mut options = options;
-    options.plan.epoch_ms = time::now_micros() / 1000;
+    options.plan.epoch_ms = beamtalk_storage::time::now_millis();
     let lock = state_file::lock(&config.state_file).await?;
     state_file::sweep(&config.state_file);
     let keepers = Keepers::start(Some(&lock))?;
@@ -352,7 +352,7 @@ impl Shell {
         if !self.config.event.is_empty()
             && let Some(address) = self.config.event_server.address()
         {
-            let (listener, local) = http::bind(address).await.map_err(|cause| Fatal::Bind {
+            let (listener, local) = beamtalk_http::bind(address).await.map_err(|cause| Fatal::Bind {
                 server: "external event server",
                 address: self.config.event_server.bind.clone(),
                 cause,
@@ -370,7 +370,7 @@ impl Shell {
         if self.config.uses_reload()
             && let Some(address) = self.config.browser_reload_server.address()
         {
-            let (listener, local) = http::bind(address).await.map_err(|cause| Fatal::Bind {
+            let (listener, local) = beamtalk_http::bind(address).await.map_err(|cause| Fatal::Bind {
                 server: "browser reload server",
                 address: self.config.browser_reload_server.bind.clone(),
                 cause,

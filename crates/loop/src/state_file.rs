@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use beamtalk_process::entry_of;
+use beamtalk_storage::{Disk, PRIVATE_FILE, mode_of, replace_file};
 use serde_json::Value;
 
 use crate::error::Fatal;
@@ -113,18 +115,10 @@ fn read_owner(file: &mut File) -> Option<(u32, u64)> {
 /// When a process started, in ticks since boot; none when it is gone. Where there is no `/proc`
 /// a living process starts at 0.
 fn start_of(pid: u32) -> Option<u64> {
-    match std::fs::read(format!("/proc/{pid}/stat")) {
-        Ok(text) => {
-            let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
-            let text = std::str::from_utf8(text.get(after_name..)?).ok()?;
-            let mut fields = text.split_whitespace();
-            if matches!(fields.next()?, "Z" | "X") {
-                return None;
-            }
-            fields.nth(18)?.parse().ok()
-        }
-        Err(_) if cfg!(target_os = "linux") => None,
-        Err(_) => {
+    match entry_of(pid) {
+        Some(entry) => (!entry.is_zombie).then_some(entry.started),
+        None if cfg!(target_os = "linux") => None,
+        None => {
             let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
             rustix::process::test_kill_process(pid).ok().map(|()| 0)
         }
@@ -167,54 +161,23 @@ fn replace(path: &Path, values: &BTreeMap<String, Value>) -> std::io::Result<()>
 pub(crate) fn replace_bytes(path: &Path, text: &[u8]) -> std::io::Result<()> {
     // A link stays a link: the file it points to is the one that is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let before = std::fs::metadata(&target).ok();
-    if before
-        .as_ref()
-        .is_some_and(|found| found.permissions().readonly() && !is_writable(&target))
-    {
+    // Read-only files can be renamed over; the user's wish not to have them written is kept, except
+    // for those whom modes do not bind.
+    if target.exists() && rustix::fs::access(&target, rustix::fs::Access::WRITE_OK).is_err() {
         return Err(std::io::Error::new(
             std::io::ErrorKind::PermissionDenied,
             "the file is read-only",
         ));
     }
-    let aside = beside(&target, &format!(".tmp-{}", std::process::id()));
-    let outcome = fill(
-        &aside,
-        text,
-        before.map(|found| found.permissions().mode() & 0o7777),
-    )
-    .and_then(|()| std::fs::rename(&aside, &target));
-    if outcome.is_err() {
-        drop(std::fs::remove_file(&aside));
-    }
-    outcome
-}
-
-/// Read-only files can be renamed over; the user's wish not to have them written is kept, except
-/// for those whom modes do not bind.
-fn is_writable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
-}
-
-fn fill(aside: &Path, text: &[u8], mode: Option<u32>) -> std::io::Result<()> {
-    drop(std::fs::remove_file(aside));
-    make_directory(aside)?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(aside)?;
-    if let Some(mode) = mode
-        && mode != 0o600
-    {
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
-    }
-    file.write_all(text)?;
-    file.sync_data()
+    make_directory(&target)?;
+    let mode = mode_of(&target).unwrap_or(PRIVATE_FILE);
+    Ok(replace_file(&target, text, Some(mode), Disk::Wait)?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use proptest::prelude::*;
     use serde_json::json;
 

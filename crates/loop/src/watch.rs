@@ -100,15 +100,20 @@ impl OwnFiles {
         }
         let Some(state) = &self.state else { return false };
         if let Some(rest) = path.strip_prefix(state.as_str()) {
-            return rest.is_empty() || rest == ".lock" || rest.starts_with(".tmp-");
+            return matches!(without_draft(rest), "" | ".lock");
         }
         let directory = crate::pattern::parent(state);
         crate::pattern::parent(path) == directory
             && matches!(
-                path.rsplit('/').next().unwrap_or_default(),
-                "loop.sock" | "events.log" | "events.log.1" | "detached.json"
+                path.rsplit('/').next().map(without_draft).unwrap_or_default(),
+                "loop.sock" | "events.log" | "events.log.1" | "events.log.new" | "detached.json"
             )
     }
+}
+
+/// The name of the file that a draft will replace.
+fn without_draft(name: &str) -> &str {
+    name.split_once(".tmp-").map_or(name, |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use beamtalk_process::{find_program, is_executable};
+
 use crate::Error;
 
 /// The oldest Erlang/OTP release the runtime works on.
@@ -28,7 +30,7 @@ impl Erlang {
         let program = match std::env::var_os("BEAMTALK_ERL").filter(|value| !value.is_empty()) {
             Some(named) => {
                 let path = PathBuf::from(&named);
-                if is_program(&path) {
+                if is_executable(&path) {
                     path
                 } else {
                     return Err(Error::ErlangMissing {
@@ -73,7 +75,7 @@ impl Erlang {
     /// The compiler driver next to `erl`, where there is one.
     pub fn erlc(&self) -> Option<PathBuf> {
         let beside = self.program.with_file_name("erlc");
-        if is_program(&beside) {
+        if is_executable(&beside) {
             Some(beside)
         } else {
             search("erlc")
@@ -90,14 +92,7 @@ impl Erlang {
 /// The first program of this name on the path.
 fn search(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|candidate| is_program(candidate))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    find_program(name, Path::new(""), Some(&path)).ok()
 }
 
 /// The installation directory: `erl` lives in its `bin/`.

@@ -101,15 +101,16 @@ fn has_living_member(group: u32) -> bool {
 
 /// One line of the table of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) parent: u32,
+pub struct Entry {
+    pub parent: u32,
     group: u32,
+    pub session: u32,
     /// When it started, in ticks since boot: with it a number names one process for ever.
-    pub(crate) started: u64,
+    pub started: u64,
     /// A hash of its name, which is another when it became another program.
     pub(crate) name: u64,
     /// Ended and not yet collected. A process whose first thread has ended looks the same.
-    pub(crate) is_zombie: bool,
+    pub is_zombie: bool,
 }
 
 /// The living processes of the machine; empty where there is no `/proc`.
@@ -132,8 +133,8 @@ pub(crate) fn whole_table() -> BTreeMap<u32, Entry> {
         .collect()
 }
 
-/// What the system says about one process.
-pub(crate) fn entry_of(id: u32) -> Option<Entry> {
+/// What the system says about one process; none when it is gone, and where there is no `/proc`.
+pub fn entry_of(id: u32) -> Option<Entry> {
     parse_stat(&std::fs::read(format!("/proc/{id}/stat")).ok()?)
 }
 
@@ -147,10 +148,12 @@ fn parse_stat(text: &[u8]) -> Option<Entry> {
     let is_zombie = matches!(fields.next()?, "Z" | "X" | "x");
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
-    let started = fields.nth(16)?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    let started = fields.nth(15)?.parse().ok()?;
     Some(Entry {
         parent,
         group,
+        session,
         started,
         name,
         is_zombie,
@@ -172,9 +175,10 @@ mod tests {
 
     #[test]
     fn names_with_brackets_do_not_confuse_the_process_table() {
-        let rest = "9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 771 99";
+        let rest = "8 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 771 99";
         let entry = parse_stat(format!("42 (a ) Z (b) S 7 9 {rest}").as_bytes()).unwrap();
-        assert_eq!((entry.parent, entry.group, entry.started), (7, 9, 771));
+        let found = (entry.parent, entry.group, entry.session, entry.started);
+        assert_eq!(found, (7, 9, 8, 771));
         assert!(!entry.is_zombie);
         let gone = parse_stat(format!("42 (gone) Z 7 9 {rest}").as_bytes()).unwrap();
         assert!(gone.is_zombie);

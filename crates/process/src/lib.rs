@@ -25,10 +25,10 @@ mod sentry;
 mod wire;
 
 pub use asked::asked;
-pub use child::{Child, Spec, Stdin, Stop, find_program, spawn};
+pub use child::{Child, Spec, Stdin, Stop, find_program, is_executable, spawn};
 pub use detached::{Detached, detached_with_mark, spawn_detached};
 pub use error::Error;
-pub use group::Group;
+pub use group::{Entry, Group, entry_of};
 pub use guard::run_guard_if_asked;
 pub use keepers::{Happened, KEEPERS_ARGUMENT, Keepers, Kept};
 pub use lines::{LINE_LIMIT, Line, LineSplitter};

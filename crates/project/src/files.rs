@@ -1,44 +1,19 @@
 //! Files: atomic writing, and finding sources below a directory.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use beamtalk_storage::{Disk, mode_of, replace_file};
 
 use crate::error::{At, Error, Result};
 
+/// SHA-256 in hexadecimal.
+pub use beamtalk_storage::sha256_hex as hash;
+
 /// Replace a file's content so that nobody ever sees half of it; keeps the mode of the old file.
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
-    write_via_temporary(path, content).at("cannot write", path)
-}
-
-fn write_via_temporary(path: &Path, content: &[u8]) -> io::Result<()> {
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mode = match fs::metadata(path) {
-        Ok(metadata) => metadata.permissions().mode() & 0o7777,
-        Err(_) => 0o666 & !current_umask(),
-    };
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".beamtalk-")
-        .tempfile_in(directory)?;
-    temporary.write_all(content)?;
-    temporary
-        .as_file()
-        .set_permissions(fs::Permissions::from_mode(mode))?;
-    temporary.as_file().sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    File::open(directory)?.sync_all()
-}
-
-/// The mask of the running process, read without changing it.
-fn current_umask() -> u32 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-        .unwrap_or(0o022)
+    Ok(replace_file(path, content, mode_of(path), Disk::Wait)?)
 }
 
 /// All files below a directory whose extension is one of these, sorted by path. Hidden directories,
@@ -84,17 +59,4 @@ pub fn read_source(path: &Path) -> Result<String> {
 /// A path as shown to people: relative to the directory where it can be, with `/`.
 pub fn shown(path: &Path, base: &Path) -> String {
     path.strip_prefix(base).unwrap_or(path).display().to_string()
-}
-
-/// SHA-256 in hexadecimal.
-pub fn hash(bytes: &[u8]) -> String {
-    use sha2::{Digest, Sha256};
-    use std::fmt::Write as _;
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -4,7 +4,7 @@
 //! link, so a path that changes underfoot cannot lead anywhere else.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::StorageError;
 use crate::error::SecretFault;
+use crate::replace::{Disk, through_draft};
 use crate::secret::random_hex;
 use crate::state::Notice;
 
@@ -330,23 +331,16 @@ impl Directory {
         publish: impl FnOnce(&str) -> io::Result<()>,
     ) -> Result<(), StorageError> {
         let temporary = format!("{TEMPORARY}{}", random_hex::<12>()?);
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let attempt = || -> io::Result<()> {
-            let descriptor = fs::openat(self, temporary.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
-            // Before the first byte: the mode of the open is subject to the umask.
-            fs::fchmod(&descriptor, Mode::from_raw_mode(mode as fs::RawMode))?;
-            let mut file = File::from(descriptor);
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            publish(&temporary)?;
-            fs::fsync(self)?;
-            Ok(())
-        };
-        attempt().map_err(|cause| {
-            // What is left of it, if anything; the first error is the one worth telling.
-            let _ = fs::unlinkat(self, temporary.as_str(), AtFlags::empty());
-            StorageError::file("write", self.path_of(name))(cause)
-        })
+        let publish = || publish(&temporary);
+        through_draft(
+            self.as_fd(),
+            temporary.as_ref(),
+            bytes,
+            Some(mode),
+            Disk::Wait,
+            publish,
+        )
+        .map_err(StorageError::file("write", self.path_of(name)))
     }
 
     /// Read a file that must be ours and ours alone; `None` if there is none.

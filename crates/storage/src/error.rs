@@ -173,6 +173,16 @@ impl StorageError {
     }
 }
 
+/// For those who name the path themselves: the cause alone, as the system gave it.
+impl From<StorageError> for io::Error {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::File { cause, .. } | StorageError::Random(cause) => cause,
+            other => io::Error::other(other),
+        }
+    }
+}
+
 /// What helps against an error of the system.
 pub fn repair_of(path: &Path, cause: &io::Error) -> Option<String> {
     let path = path.display();

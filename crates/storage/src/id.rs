@@ -4,13 +4,12 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use crate::StorageError;
+use crate::encoding::sha256_hex;
 
 const LONGEST_NAME: usize = 64;
-/// Bytes of the hash of a project's path that make its id: 12 hexadecimal digits.
-const HASH_BYTES: usize = 6;
+/// Digits of the hash of a project's path that make its id.
+const ID_DIGITS: usize = 12;
 
 /// Which workspace: a hash of its project's path, or a name the user gave.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,9 +21,9 @@ impl WorkspaceId {
         let text = root.to_str().ok_or_else(|| StorageError::NotUtf8 {
             path: root.to_owned(),
         })?;
-        let hash = Sha256::digest(text.as_bytes());
-        let digits = hash.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}"));
-        Ok(Self(digits.collect()))
+        let mut digits = sha256_hex(text.as_bytes());
+        digits.truncate(ID_DIGITS);
+        Ok(Self(digits))
     }
 
     /// A name given by flag, or read back from the file system.

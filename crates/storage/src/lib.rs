@@ -12,6 +12,7 @@
 )]
 
 mod directory;
+mod encoding;
 mod error;
 mod id;
 mod liveness;
@@ -19,6 +20,7 @@ mod log;
 mod process;
 mod project;
 mod records;
+mod replace;
 mod run;
 mod secret;
 mod state;
@@ -27,6 +29,7 @@ pub mod time;
 mod workspace;
 
 pub use directory::{Directory, PRIVATE_FILE, PUBLIC_FILE};
+pub use encoding::{base64, base64url, hex, hmac_sha256, parse_hex, sha256_hex};
 pub use error::{Class, SecretFault, StorageError, repair_of};
 pub use id::{SessionName, WorkspaceId};
 pub use liveness::{
@@ -38,8 +41,9 @@ pub use project::find_project_root;
 pub use records::{
     Capabilities, FileAccess, LoadedClass, Metadata, NodeInfo, PidRecord, PortRecord, Settings,
 };
+pub use replace::{Disk, mode_of, replace_file};
 pub use run::RunDirectory;
-pub use secret::{Secret, base64url, random_bytes};
+pub use secret::{Secret, random_bytes, random_hex};
 pub use state::{Notice, StateDirectory};
 pub use tail::LogTail;
 pub use workspace::{WorkspaceDirectory, WorkspaceLock};

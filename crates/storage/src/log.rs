@@ -3,9 +3,14 @@
 use std::fs::File;
 use std::io::{self, Write};
 
+use rustix::io::Errno;
+
 use crate::StorageError;
 use crate::directory::Directory;
 use crate::tail::identity;
+
+/// Room that is taken beyond what was asked for, so that not every line asks.
+const AHEAD: u64 = 256 << 10;
 
 /// An append-only file of mode 0600 with `count` older ones beside it, `.1` the newest.
 #[derive(Debug)]
@@ -16,6 +21,8 @@ pub struct RotatingLog {
     count: u32,
     file: File,
     length: u64,
+    /// Up to where the disk has promised room.
+    reserved: u64,
     at_line_start: bool,
 }
 
@@ -30,6 +37,7 @@ impl RotatingLog {
             count,
             file,
             length,
+            reserved: 0,
             at_line_start: true,
         })
     }
@@ -81,6 +89,7 @@ impl RotatingLog {
         self.length =
             length_of(&file).map_err(StorageError::file("examine", self.directory.path_of(&self.name)))?;
         self.file = file;
+        self.reserved = 0;
         self.at_line_start = true;
         Ok(())
     }
@@ -98,6 +107,24 @@ impl RotatingLog {
             count => numbered(&self.name, count),
         };
         self.must_rotate(bytes).then(oldest)
+    }
+
+    /// Have the disk promise room for so many bytes more, as far as its file system can; an error if there is none.
+    pub fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        if self.length + bytes <= self.reserved {
+            return Ok(());
+        }
+        let flags = rustix::fs::FallocateFlags::KEEP_SIZE;
+        match rustix::fs::fallocate(&self.file, flags, self.length, bytes + AHEAD) {
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::ROFS | Errno::FBIG)) => {
+                Err(error.into())
+            }
+            // Not every file system can promise room; then the write itself has to tell.
+            _ => {
+                self.reserved = self.length + bytes + AHEAD;
+                Ok(())
+            }
+        }
     }
 
     /// Write bytes as a whole: into one file, and all of them or none.
@@ -131,6 +158,7 @@ impl RotatingLog {
         self.directory.rename(&fresh, &self.name)?;
         self.file = file;
         self.length = 0;
+        self.reserved = 0;
         self.at_line_start = true;
         Ok(())
     }

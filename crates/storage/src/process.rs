@@ -2,6 +2,7 @@
 
 use std::io;
 
+use beamtalk_process::entry_of;
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, setrlimit, test_kill_process};
 
@@ -16,25 +17,10 @@ pub fn disable_core_dumps() -> io::Result<()> {
     Ok(setrlimit(Resource::Core, none)?)
 }
 
-/// When a process started, in clock ticks since boot: with the pid it names one process for ever.
-#[cfg(target_os = "linux")]
+/// When a process started, in clock ticks since boot: with the pid it names one process for ever. Unknown where there
+/// is no `/proc`: there the lock alone decides.
 pub fn process_start_time(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    parse_start_time(&stat)
-}
-
-/// Unknown here: there the lock alone decides.
-#[cfg(not(target_os = "linux"))]
-pub fn process_start_time(_pid: u32) -> Option<u64> {
-    None
-}
-
-/// Field 22. The second field is the program's name in parentheses and may hold anything, so
-/// fields are counted from the last `)`, after which the third begins.
-#[cfg(target_os = "linux")]
-fn parse_start_time(stat: &str) -> Option<u64> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+    entry_of(pid).map(|entry| entry.started)
 }
 
 /// What `kill(pid, 0)` tells.
@@ -56,10 +42,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_start_time_is_found_behind_any_program_name() {
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 8812345 1000 200";
-        assert_eq!(parse_start_time(stat), Some(8_812_345));
-        assert_eq!(parse_start_time("7 (cut"), None);
+    fn a_living_process_has_a_start_time() {
         assert!(process_start_time(std::process::id()).is_some_and(|time| time > 0));
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use zeroize::Zeroizing;
 
 use crate::StorageError;
+use crate::encoding::{base64url, hex};
 
 const RANDOM_BYTES: usize = 32;
 /// Characters of 32 bytes in base64url without padding.
@@ -25,7 +26,10 @@ impl Secret {
     /// The content of a secret file: 43 characters of base64url and perhaps a newline.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        let is_secret = text.len() == TEXT_LENGTH && text.iter().all(|byte| ALPHABET.contains(byte));
+        let is_secret = text.len() == TEXT_LENGTH
+            && text
+                .iter()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         let text = std::str::from_utf8(text).ok().filter(|_| is_secret)?;
         Some(Self(Zeroizing::new(text.to_owned())))
     }
@@ -61,51 +65,14 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], StorageError> {
     Ok(bytes)
 }
 
-/// Random lower-case hexadecimal digits, two per byte; for names of files.
-pub(crate) fn random_hex<const N: usize>() -> Result<String, StorageError> {
-    Ok(random_bytes::<N>()?
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
-}
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// Base64 with the alphabet of URLs, without padding.
-pub fn base64url(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk
-            .iter()
-            .fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for position in 0..=chunk.len() {
-            let index = group >> (18 - 6 * position) & 0x3f;
-            text.push(char::from(ALPHABET[index as usize]));
-        }
-    }
-    text
+/// Random lower-case hexadecimal digits, two per byte.
+pub fn random_hex<const N: usize>() -> Result<String, StorageError> {
+    Ok(hex(&random_bytes::<N>()?))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Secret, base64url};
-
-    #[test]
-    fn base64url_agrees_with_the_published_examples() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg"),
-            ("fo", "Zm8"),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg"),
-            ("fooba", "Zm9vYmE"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64url(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64url(&[0xfb, 0xff]), "-_8");
-    }
+    use super::Secret;
 
     #[test]
     fn a_secret_has_43_characters_and_does_not_print_itself() {

@@ -1,14 +1,20 @@
-//! Wall-clock times as text: RFC 3339, UTC, milliseconds.
+//! Wall-clock times as text: RFC 3339, UTC.
 
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const MILLIS_PER_DAY: u64 = 86_400_000;
+const DAY: u64 = 86_400;
+
+/// Microseconds since 1970.
+pub fn now_micros() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
+}
 
 /// Milliseconds since 1970.
 pub fn now_millis() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
+    now_micros() / 1000
 }
 
 /// Seconds since 1970.
@@ -16,13 +22,57 @@ pub fn now_seconds() -> u64 {
     now_millis() / 1000
 }
 
+/// A second on the calendar, in UTC; shown as `2026-01-05T09:14:07`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    pub year: u64,
+    pub month: u64,
+    pub day: u64,
+    pub hour: u64,
+    pub minute: u64,
+    pub second: u64,
+}
+
+impl Civil {
+    /// The second, counted from 1970.
+    pub fn of(seconds: u64) -> Self {
+        let (year, month, day) = civil_date(seconds / DAY);
+        let in_day = seconds % DAY;
+        Self {
+            year,
+            month,
+            day,
+            hour: in_day / 3600,
+            minute: in_day / 60 % 60,
+            second: in_day % 60,
+        }
+    }
+}
+
+impl fmt::Display for Civil {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = (self.year, self.month, self.day);
+        let (hour, minute, second) = (self.hour, self.minute, self.second);
+        write!(
+            formatter,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+        )
+    }
+}
+
 /// The time as text, such as `2026-01-05T09:14:07.221Z`.
 pub fn timestamp(millis: u64) -> String {
-    let (days, in_day) = (millis / MILLIS_PER_DAY, millis % MILLIS_PER_DAY);
-    let (year, month, day) = civil_date(days);
-    let (hour, minute) = (in_day / 3_600_000, in_day / 60_000 % 60);
-    let (second, fraction) = (in_day / 1000 % 60, in_day % 1000);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+    format!("{}.{:03}Z", Civil::of(millis / 1000), millis % 1000)
+}
+
+/// The time as text, such as `2031-04-02T09:14:07.120451Z`.
+pub fn timestamp_micros(micros: u64) -> String {
+    format!("{}.{:06}Z", Civil::of(micros / 1_000_000), micros % 1_000_000)
+}
+
+/// The seconds since 1970 a time as text says.
+pub fn parse_seconds(text: &str) -> Option<u64> {
+    parse_timestamp(text).map(|millis| millis / 1000)
 }
 
 /// Milliseconds since 1970 of a text such as [`timestamp`] gives; time of day, seconds, fraction
@@ -47,7 +97,7 @@ pub fn parse_timestamp(text: &str) -> Option<u64> {
         return None;
     }
     let millis: u64 = format!("{fraction:0<3.3}").parse().ok()?;
-    Some(((days_before(year, month) + day - 1) * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + millis)
+    Some(((days_before(year, month) + day - 1) * DAY + hour * 3600 + minute * 60 + second) * 1000 + millis)
 }
 
 fn numbers<const N: usize>(text: &str, separator: char) -> Option<[u64; N]> {
@@ -95,7 +145,9 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{MILLIS_PER_DAY, days_before, parse_timestamp, timestamp};
+    use proptest::prelude::*;
+
+    use super::{DAY, days_before, parse_seconds, parse_timestamp, timestamp, timestamp_micros};
 
     #[test]
     fn known_times_are_written_and_read() {
@@ -108,12 +160,22 @@ mod tests {
             assert_eq!(timestamp(millis), text);
             assert_eq!(parse_timestamp(text), Some(millis));
         }
+        let micros = timestamp_micros(951_782_400_000_001);
+        assert_eq!(micros, "2000-02-29T00:00:00.000001Z");
+        assert_eq!(parse_seconds(&micros), Some(951_782_400));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in ".{0,30}") {
+            prop_assert!(parse_seconds(&text).is_none_or(|seconds| seconds < 400_000_000_000));
+        }
     }
 
     #[test]
     fn every_day_of_six_centuries_comes_back() {
         for day in 0..220_000 {
-            let millis = day * MILLIS_PER_DAY + 12_345;
+            let millis = day * DAY * 1000 + 12_345;
             assert_eq!(parse_timestamp(&timestamp(millis)), Some(millis));
         }
         assert_eq!(days_before(1970, 1), 0);

@@ -13,9 +13,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use beamtalk_storage::{Directory, RotatingLog, StorageError, WorkspaceDirectory, time};
+use beamtalk_storage::{Directory, RotatingLog, StorageError, WorkspaceDirectory, sha256_hex, time};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 pub use event::{Entry, Event, KINDS, Outcome, Source, Who};
 use mark::{Mark, MarkFile};
@@ -193,10 +192,7 @@ impl Audit {
     /// What is recorded of a source text: hash and length, and the text itself only if asked for.
     pub fn source(&self, text: &str) -> Source {
         Source {
-            sha256: Sha256::digest(text.as_bytes())
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            sha256: sha256_hex(text.as_bytes()),
             bytes: text.len(),
             text: self.options.text.then(|| text.to_owned()),
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use beamtalk_ninep::Refusal;
+use beamtalk_process::is_executable;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -504,13 +505,7 @@ impl Backend {
 
 /// A program by path or on `PATH`.
 fn find_program(name: &str) -> Option<PathBuf> {
-    let runnable =
-        |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-    if name.contains('/') {
-        let path = PathBuf::from(name);
-        return runnable(&path).then_some(path);
-    }
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|part| part.join(name))
-        .find(|path| runnable(path))
+    let path = std::env::var_os("PATH");
+    let found = beamtalk_process::find_program(name, Path::new(""), path.as_deref()).ok()?;
+    is_executable(&found).then_some(found)
 }

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use beamtalk_ninep::{Answer, AuthFile, Fault, Hangup, Node, Peer, Qid, QidKind, Refusal, Session};
+use beamtalk_storage::random_hex;
 
 use super::{Entrance, Hub};
 use crate::access::{Level, Who};
 use crate::audit::Entry;
 use crate::config::AuthMode;
 use crate::error::refusal;
-use crate::ids::random_hex;
 use crate::session::record::Record;
 use crate::tree::{self, Caller};
 
@@ -175,11 +175,11 @@ impl Session for Connection {
             failures: Arc::clone(&self.failures),
             uname: uname.to_owned(),
             aname: aname.to_owned(),
-            nonce: random_hex(32).map_err(|_| Refusal::INTERNAL)?,
+            nonce: random_hex::<32>().map_err(|_| Refusal::INTERNAL)?,
             qid: self.hub.qid_path(&format!(
                 "auth {} {}",
                 self.number,
-                random_hex(4).unwrap_or_default()
+                random_hex::<4>().unwrap_or_default()
             )),
             proven: Mutex::new(None),
         }))

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use beamtalk_ninep::Refusal;
+use beamtalk_storage::random_hex;
+use beamtalk_storage::time::now_seconds;
 use serde_json::json;
 
 use super::Hub;
 use crate::access::{Acl, DEFAULT_ACL};
 use crate::config::Access;
 use crate::error::refusal;
-use crate::ids::{random_hex, unix_seconds};
 use crate::mail::{Draft, USER};
 use crate::output::Output;
 use crate::session::chat::Chat;
@@ -102,7 +103,7 @@ impl Hub {
             Refusal::INTERNAL
         };
         let id = self.new_id().map_err(broken)?;
-        let mut record = Record::new(&id, &backend.name, &cwd, unix_seconds());
+        let mut record = Record::new(&id, &backend.name, &cwd, now_seconds());
         record.alias.clone_from(&alias);
         record.model = model;
         record.level = arguments.level;
@@ -171,7 +172,7 @@ impl Hub {
 
     fn new_id(&self) -> std::io::Result<String> {
         loop {
-            let id = random_hex(4)?;
+            let id = random_hex::<4>()?;
             let exited = self.places.exited();
             let known = self.places.session(&id).exists()
                 || exited.join(&id).exists()

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use beamtalk_ninep::{Hangup, Refusal};
+use beamtalk_storage::time::now_seconds;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::task::AbortHandle;
@@ -18,7 +19,6 @@ use crate::config::{AuthMode, Config};
 use crate::error::{Fatal, refusal};
 use crate::events::Events;
 use crate::files;
-use crate::ids::unix_seconds;
 use crate::mail::{Draft, Mail, Message, USER};
 use crate::namespace::Namespace;
 use crate::places::{Places, own_program, user_name};
@@ -137,7 +137,7 @@ impl Hub {
             qids: Mutex::new(BTreeMap::new()),
             next_qid: AtomicU64::new(1),
             version: AtomicU32::new(1),
-            changed: AtomicU32::new(unix_seconds() as u32),
+            changed: AtomicU32::new(now_seconds() as u32),
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             window_order: tokio::sync::Mutex::new(()),
@@ -178,7 +178,7 @@ impl Hub {
     /// Something listed changed.
     pub(crate) fn touch(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
-        self.changed.store(unix_seconds() as u32, Ordering::Relaxed);
+        self.changed.store(now_seconds() as u32, Ordering::Relaxed);
     }
 
     /// Version and time of the last change.

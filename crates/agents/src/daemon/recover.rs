@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use beamtalk_storage::time::now_seconds;
 use serde_json::json;
 
 use super::Hub;
-use crate::ids::unix_seconds;
 use crate::mail::USER;
 use crate::places::Places;
 use crate::session::core::State;
@@ -89,7 +89,7 @@ fn read_record(hub: &Hub, id: &str) -> Option<Record> {
 fn record_of(window: &Window) -> Record {
     let options = &window.options;
     let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
-    let mut record = Record::new(&window.session_id, &options.backend, &options.cwd, unix_seconds());
+    let mut record = Record::new(&window.session_id, &options.backend, &options.cwd, now_seconds());
     State::Idle.word().clone_into(&mut record.state);
     record.alias = filled(&options.alias);
     record.role = filled(&options.role);

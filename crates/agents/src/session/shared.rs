@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beamtalk_ninep::Refusal;
+use beamtalk_storage::time::now_seconds;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::chat::Chat;
@@ -132,7 +133,7 @@ impl SessionShared {
             queue,
             operating: AtomicBool::new(false),
             version: AtomicU32::new(1),
-            changed: AtomicU32::new(crate::ids::unix_seconds() as u32),
+            changed: AtomicU32::new(now_seconds() as u32),
             context_due: AtomicBool::new(true),
             screen_length: AtomicU32::new(0),
         };
@@ -172,8 +173,7 @@ impl SessionShared {
 
     pub(crate) fn touch(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
-        self.changed
-            .store(crate::ids::unix_seconds() as u32, Ordering::Relaxed);
+        self.changed.store(now_seconds() as u32, Ordering::Relaxed);
     }
 
     pub(crate) fn version(&self) -> u32 {

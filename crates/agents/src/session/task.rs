@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beamtalk_ninep::Refusal;
+use beamtalk_storage::time::now_millis;
 use tokio::sync::mpsc;
 
 use super::core::{Core, Event, Rules, State};
@@ -67,7 +68,7 @@ impl Task {
             began: hub.now(),
         });
         let task = Task {
-            launches: crate::ids::milliseconds(),
+            launches: now_millis(),
             hub,
             shared,
             core,

@@ -1,13 +1,13 @@
 //! What files read as.
 
 use beamtalk_ninep::Refusal;
+use beamtalk_storage::time::now_seconds;
 use std::sync::atomic::Ordering;
 
 use super::TreeNode;
 use super::place::{Place, Shelf};
 use crate::access::Level;
 use crate::events::Event;
-use crate::ids::unix_seconds;
 use crate::mail::Box as MailBox;
 use crate::session::core::State;
 use crate::session::record::Record;
@@ -128,7 +128,7 @@ impl TreeNode {
                     session.with_record(|record| {
                         let idle = match record.idle_since {
                             Some(since) if record.state() == State::Idle => {
-                                format!("{}s", unix_seconds().saturating_sub(since))
+                                format!("{}s", now_seconds().saturating_sub(since))
                             }
                             _ => "-".to_owned(),
                         };

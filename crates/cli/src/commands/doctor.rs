@@ -219,13 +219,10 @@ fn check_runtime(checks: &mut Vec<Check>) -> Option<Runtime> {
 }
 
 fn check_program(name: &'static str, program: &str, fix: &str) -> Check {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    match std::env::split_paths(&path)
-        .map(|directory| directory.join(program))
-        .find(|path| path.is_file())
-    {
-        Some(found) => Check::good(name, found.display().to_string()),
-        None => Check::warning(name, "not found", fix),
+    let path = std::env::var_os("PATH");
+    match beamtalk_process::find_program(program, Path::new(""), path.as_deref()) {
+        Ok(found) => Check::good(name, found.display().to_string()),
+        Err(_) => Check::warning(name, "not found", fix),
     }
 }
 

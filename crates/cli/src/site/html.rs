@@ -119,40 +119,15 @@ impl fmt::Display for Page<'_> {
 
 /// How a policy names a text that may stand in the page.
 fn source_hash(text: &str) -> String {
-    format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk
-            .iter()
-            .fold(0u32, |group, byte| group << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for at in 0..4 {
-            if at <= chunk.len() {
-                let letter = (group >> (18 - 6 * at)) & 63;
-                out.push(char::from(LETTERS[letter as usize]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
+    format!(
+        "'sha256-{}'",
+        beamtalk_storage::base64(&Sha256::digest(text.as_bytes()))
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{anchor, base64, escape};
-
-    #[test]
-    fn base64_pads() {
-        assert_eq!(base64(b""), "");
-        assert_eq!(base64(b"f"), "Zg==");
-        assert_eq!(base64(b"fo"), "Zm8=");
-        assert_eq!(base64(b"foobar"), "Zm9vYmFy");
-    }
+    use super::{anchor, escape};
 
     #[test]
     fn nothing_of_a_text_is_markup() {

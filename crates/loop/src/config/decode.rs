@@ -157,7 +157,7 @@ impl Decoder<'_> {
             let near = table
                 .known
                 .iter()
-                .filter(|known| distance(known, key) <= 2)
+                .filter(|known| strsim::levenshtein(known, key) <= 2)
                 .collect::<Vec<_>>();
             if let [known] = near.as_slice() {
                 text = format!("{text}, did you mean '{known}'?");
@@ -652,24 +652,4 @@ impl Decoder<'_> {
 enum Rules {
     Allowed,
     Refused,
-}
-
-/// Edit distance: insertions, deletions, replacements.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, from) in left.chars().enumerate() {
-        let mut diagonal = i;
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-        for (j, to) in right.iter().enumerate() {
-            let (above, before) = (row[j + 1], row[j]);
-            row[j + 1] = (diagonal + usize::from(from != *to))
-                .min(above + 1)
-                .min(before + 1);
-            diagonal = above;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

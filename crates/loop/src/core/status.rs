@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use beamtalk_storage::time::timestamp_micros;
 use serde::{Deserialize, Serialize};
 
 use super::execution::Run;
@@ -10,7 +11,6 @@ use super::process::Phase as ProcessPhase;
 use super::{Core, Ms, Phase};
 use crate::config::Config;
 use crate::report::{Exit, Source};
-use crate::time::timestamp;
 
 /// What `loop status --json` prints. Neither tokens nor state values are part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -282,7 +282,7 @@ impl Counts {
 impl Core {
     /// The status, with what only the shell knows.
     pub fn status(&self, now: Ms, pid: u32, watch: WatchStatus, servers: Servers) -> Status {
-        let at = |ms: Ms| timestamp((self.plan.epoch_ms + ms) * 1000);
+        let at = |ms: Ms| timestamp_micros((self.plan.epoch_ms + ms) * 1000);
         Status {
             schema: 1,
             pid,

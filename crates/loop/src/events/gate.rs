@@ -1,12 +1,23 @@
 //! The gate of the event server: every check a request has to pass, in order, as plain values.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use subtle::ConstantTimeEq;
+use beamtalk_http::{Limits, bearer, is_host_allowed, is_json, is_own_site, is_same};
+use beamtalk_storage::{StorageError, random_hex};
 
 use crate::config::Config;
+
+/// What every listener of a loop allows beside its number of connections.
+pub(crate) const LIMITS: Limits = Limits {
+    strangers: 64,
+    admitted: 32,
+    head_bytes: 8 << 10,
+    head_time: Duration::from_secs(2),
+    send_time: Duration::from_secs(5),
+    idle_time: Duration::from_secs(15),
+};
 
 /// The longest body of a post, in bytes.
 pub(crate) const BODY_LIMIT: usize = 65_536;
@@ -93,14 +104,8 @@ pub(crate) struct Caller {
 pub(crate) struct Token(String);
 
 impl Token {
-    fn fresh() -> Result<Self, getrandom::Error> {
-        use std::fmt::Write;
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes)?;
-        Ok(Self(bytes.iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a text cannot fail");
-            text
-        })))
+    fn fresh() -> Result<Self, StorageError> {
+        random_hex::<32>().map(Self)
     }
 
     /// The secret itself, for the environment of the child that may know it.
@@ -109,7 +114,7 @@ impl Token {
     }
 
     fn is(&self, given: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(given).into()
+        is_same(&self.0, given)
     }
 }
 
@@ -167,7 +172,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(config: &Config) -> Result<Self, getrandom::Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, StorageError> {
         let buckets = config
             .event
             .iter()
@@ -200,7 +205,7 @@ impl Gate {
     }
 
     /// A token of its own for one child.
-    pub(crate) fn issue(&mut self, by: String, events: &[String]) -> Result<Token, getrandom::Error> {
+    pub(crate) fn issue(&mut self, by: String, events: &[String]) -> Result<Token, StorageError> {
         let token = Token::fresh()?;
         let events = events.iter().cloned().collect();
         self.scoped.push(Scoped {
@@ -289,20 +294,12 @@ impl Gate {
                 .iter()
                 .any(|listed| listed.as_bytes() == *origin)
         };
-        let same = |site: &&[u8]| matches!(*site, b"none" | b"same-origin");
-        head.origins.iter().all(listed) && head.fetch_sites.iter().all(same)
+        head.origins.iter().all(listed) && is_own_site(&head.fetch_sites)
     }
 
     /// Who bears the token, and for which events; none of them means all.
     fn holder(&self, head: &Head<'_>) -> Option<(String, Option<BTreeSet<String>>)> {
-        let [authorization] = head.authorizations[..] else {
-            return None;
-        };
-        let (scheme, given) = authorization.split_at_checked(7)?;
-        if !scheme.eq_ignore_ascii_case(b"bearer ") {
-            return None;
-        }
-        let given = given.trim_ascii();
+        let given = bearer(&head.authorizations)?;
         let mut found = None;
         if self.run.is(given) {
             found = Some(("run".to_owned(), None));
@@ -392,45 +389,6 @@ fn event_in(path: &str) -> Option<String> {
         }
     }
     String::from_utf8(bytes).ok()
-}
-
-/// Whether the request means this listener and not a name that was bent to point here.
-pub(crate) fn is_host_allowed(hosts: &[&[u8]], local: SocketAddr) -> bool {
-    !hosts.is_empty()
-        && hosts
-            .iter()
-            .all(|host| std::str::from_utf8(host).is_ok_and(|host| names(host, local)))
-}
-
-fn names(host: &str, local: SocketAddr) -> bool {
-    if host == local.to_string() {
-        return true;
-    }
-    if local.ip().is_loopback() && host.eq_ignore_ascii_case(&format!("localhost:{}", local.port())) {
-        return true;
-    }
-    local.ip().is_unspecified()
-        && host.parse::<SocketAddr>().is_ok_and(|address| {
-            address.port() == local.port() && !matches!(address.ip(), IpAddr::V6(ip) if ip.is_multicast())
-        })
-}
-
-fn is_json(content_types: &[&[u8]]) -> bool {
-    let [given] = content_types else { return false };
-    let Ok(given) = std::str::from_utf8(given) else {
-        return false;
-    };
-    let essence = given
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    essence == "application/json"
-        || essence
-            .strip_prefix("application/")
-            .and_then(|kind| kind.strip_suffix("+json"))
-            .is_some_and(|kind| !kind.is_empty())
 }
 
 /// Counts failed authentications, so that they make one warning in ten seconds.

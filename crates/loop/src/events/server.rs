@@ -4,26 +4,21 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use http_body_util::{BodyExt, Full, Limited};
+use beamtalk_http::{BodyFault, Pace, hosts, read_body, serve, short, values};
+use http_body_util::Full;
 use hyper::body::{Body, Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, ORIGIN};
 use hyper::{Request, Response};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 use super::audit::{AuditLog, fingerprint};
-use super::gate::{BODY_LIMIT, Caller, Failures, Gate, Head, Rejection, value_in};
+use super::gate::{BODY_LIMIT, Caller, Failures, Gate, Head, LIMITS, Rejection, value_in};
 use crate::config::Config;
 use crate::core::Verdict;
-use crate::http::{Limits, Pace, hosts, serve, short};
 use crate::output::Output;
 use crate::report::{Audit, Level, Part, Report};
 use crate::shell::{Inbound, Tails};
-
-const LIMITS: Limits = Limits {
-    strangers: 64,
-    admitted: 32,
-};
 
 /// What posting needs, from the network or from the control socket.
 #[derive(Clone)]
@@ -208,24 +203,15 @@ enum Rest {
 
 async fn read_value(request: Request<Incoming>) -> Result<String, (Rejection, Rest)> {
     // A body that breaks off is no JSON; one that runs on is too large.
-    match Limited::new(request.into_body(), BODY_LIMIT).collect().await {
-        Ok(body) => value_in(&body.to_bytes()).map_err(|rejection| (rejection, Rest::None)),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err((Rejection::TooLarge, Rest::OnItsWay))
-        }
-        Err(_) => Err((Rejection::Json, Rest::OnItsWay)),
+    match read_body(request.into_body(), BODY_LIMIT).await {
+        Ok(body) => value_in(&body).map_err(|rejection| (rejection, Rest::None)),
+        Err(BodyFault::TooLarge) => Err((Rejection::TooLarge, Rest::OnItsWay)),
+        Err(BodyFault::Broken) => Err((Rejection::Json, Rest::OnItsWay)),
     }
 }
 
 fn head_of(request: &Request<Incoming>) -> Head<'_> {
-    let all = |name: HeaderName| {
-        request
-            .headers()
-            .get_all(name)
-            .iter()
-            .map(HeaderValue::as_bytes)
-            .collect()
-    };
+    let all = |name: HeaderName| values(request.headers(), name);
     let length = request.headers().get(hyper::header::CONTENT_LENGTH);
     Head {
         method: request.method().as_str(),

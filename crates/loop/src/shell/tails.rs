@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use beamtalk_storage::RotatingLog;
+use beamtalk_storage::time::{now_micros, timestamp_micros};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
@@ -41,7 +42,7 @@ pub(crate) struct Tails(Arc<Mutex<BTreeMap<String, Tail>>>);
 impl Tails {
     pub(crate) fn add(&self, process: &str, stream: Stream, line: &str) {
         let said = Said {
-            at: crate::time::timestamp(crate::time::now_micros()),
+            at: timestamp_micros(now_micros()),
             stream,
             line: line.to_owned(),
         };

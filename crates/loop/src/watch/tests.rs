@@ -263,6 +263,8 @@ fn own_files_are_told_apart() {
         ".devloop/loop.sock",
         ".devloop/events.log",
         ".devloop/events.log.1",
+        ".devloop/events.log.new",
+        ".devloop/detached.json.tmp-12",
     ] {
         assert!(own.contains(path), "{path}");
     }

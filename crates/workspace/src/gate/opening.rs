@@ -7,6 +7,7 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 use serde::Deserialize;
 
+use beamtalk_http::{cookies, values};
 use beamtalk_wire::ClientKind;
 
 use super::secret::Credential;
@@ -142,13 +143,8 @@ fn subprotocols(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
 
 /// The value of the login cookie in the `Cookie` headers.
 pub(crate) fn login_in(headers: &HeaderMap, login_cookie: &str) -> Option<Credential> {
-    headers
-        .get_all(COOKIE)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
-        .filter_map(|pair| split_once(pair.trim_ascii(), b'='))
-        .find(|(name, _)| *name == login_cookie.as_bytes())
-        .map(|(_, value)| Credential::new(value))
+    let value = cookies(&values(headers, COOKIE), login_cookie).next();
+    value.map(Credential::new)
 }
 
 /// The one-time token in the body of `POST /login`: a form with a field `token`, and nothing that

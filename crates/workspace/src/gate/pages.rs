@@ -1,8 +1,8 @@
 //! Static pages and the headers every answer carries.
 
+use beamtalk_http::{PROTECTION, set};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
 /// A file of the browser workspace.
@@ -30,15 +30,6 @@ pub const LOGIN_PAGES: &[Page] = &[
 
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// Headers of every answer, beside the policy for content.
-const HEADERS: [(&str, &str); 5] = [
-    ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("cache-control", "no-store"),
-];
-
 /// The page at a path.
 pub(crate) fn find<'a>(pages: &'a [Page], path: &str) -> Option<&'a Page> {
     pages.iter().find(|page| page.path == path)
@@ -64,14 +55,7 @@ pub(crate) fn empty(status: StatusCode) -> Reply {
 }
 
 fn protect(reply: &mut Reply) {
-    for (name, value) in HEADERS {
+    for (name, value) in PROTECTION {
         set(reply, name, value);
-    }
-}
-
-/// Add a header; a value that cannot be one is left out.
-pub(crate) fn set(reply: &mut Reply, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        reply.headers_mut().insert(HeaderName::from_static(name), value);
     }
 }

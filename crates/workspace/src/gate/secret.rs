@@ -4,13 +4,10 @@
 //! expected is kept as its HMAC under that key. A presented secret is turned into the same form, so
 //! the comparison takes the same time whatever was presented and however long it was.
 
-use beamtalk_storage::{Secret, StorageError, random_bytes};
+use beamtalk_storage::{Secret, StorageError, hmac_sha256, random_bytes};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::{Zeroize, Zeroizing};
-
-/// Block size of SHA-256.
-const BLOCK: usize = 64;
+use zeroize::Zeroizing;
 
 /// A secret somebody presented, whatever it is worth, or one that was just made; cleared when dropped and never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -80,76 +77,9 @@ impl Mark {
     }
 }
 
-/// HMAC of RFC 2104 over SHA-256.
-fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
-    let mut block = [0; BLOCK];
-    if key.len() > BLOCK {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let inner = Sha256::new()
-        .chain_update(block.map(|byte| byte ^ 0x36))
-        .chain_update(message)
-        .finalize();
-    let outer = Sha256::new()
-        .chain_update(block.map(|byte| byte ^ 0x5c))
-        .chain_update(inner)
-        .finalize();
-    block.zeroize();
-    outer.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    #[test]
-    fn hmac_agrees_with_rfc_4231() {
-        let long_key = [0xaa; 131];
-        let cases: [(&[u8], &[u8], &str); 6] = [
-            (
-                &[0x0b; 20],
-                b"Hi There",
-                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
-            ),
-            (
-                b"Jefe",
-                b"what do ya want for nothing?",
-                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
-            ),
-            (
-                &[0xaa; 20],
-                &[0xdd; 50],
-                "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe",
-            ),
-            (
-                &[
-                    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
-                ],
-                &[0xcd; 50],
-                "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b",
-            ),
-            (
-                &long_key,
-                b"Test Using Larger Than Block-Size Key - Hash Key First",
-                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
-            ),
-            (
-                &long_key,
-                b"This is a test using a larger than block-size key and a larger than block-size data. \
-                  The key needs to be hashed before being used by the HMAC algorithm.",
-                "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2",
-            ),
-        ];
-        for (key, message, expected) in cases {
-            assert_eq!(hex(&hmac_sha256(key, message)), expected);
-        }
-    }
 
     #[test]
     fn random_secrets_have_256_bits_and_differ() {

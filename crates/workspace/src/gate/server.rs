@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName, ORIGIN, SEC_WEBSOCKET_ACCEPT, UPGRADE};
+use hyper::header::{CONNECTION, HeaderName, ORIGIN, SEC_WEBSOCKET_ACCEPT, UPGRADE};
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, StatusCode, Version};
@@ -19,6 +18,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
+use beamtalk_http::{BodyFault, hosts, read_body, set, values};
 use beamtalk_wire::limits;
 
 use super::administration::CREDENTIALS_GONE;
@@ -375,27 +375,10 @@ async fn answer(
     }
 }
 
-/// The hosts a request means: its `Host` headers, and an authority in its target.
-fn hosts(request: &Request<Incoming>) -> Vec<&[u8]> {
-    let authority = request.uri().authority();
-    values(request.headers(), HOST)
-        .into_iter()
-        .chain(authority.map(|authority| authority.as_str().as_bytes()))
-        .collect()
-}
-
 /// The accepted host of a request, as text.
 fn host(request: &Request<Incoming>) -> String {
     let first = hosts(request).first().copied().unwrap_or_default();
     String::from_utf8_lossy(first).into_owned()
-}
-
-fn values(headers: &HeaderMap, name: HeaderName) -> Vec<&[u8]> {
-    headers
-        .get_all(name)
-        .iter()
-        .map(hyper::header::HeaderValue::as_bytes)
-        .collect()
 }
 
 fn accept_upgrade(
@@ -427,19 +410,19 @@ fn accept_upgrade(
     });
     let mut reply = pages::empty(StatusCode::SWITCHING_PROTOCOLS);
     for (name, value) in [("connection", "Upgrade"), ("upgrade", "websocket")] {
-        pages::set(&mut reply, name, value);
+        set(&mut reply, name, value);
     }
     if let Ok(accept) = accept.parse() {
         reply.headers_mut().insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
     if opening::offers_subprotocol(headers) {
-        pages::set(&mut reply, "sec-websocket-protocol", SUBPROTOCOL);
+        set(&mut reply, "sec-websocket-protocol", SUBPROTOCOL);
     }
     // A browser keeps sending a login that has ended; without it, its page is asked for a secret.
     if let Ok(Some(login @ Offer::Login(_))) = &offer
         && shared.state().keys.judge(login, ends.place()).is_err()
     {
-        pages::set(
+        set(
             &mut reply,
             "set-cookie",
             &shared.ended_login(&ends.entrance.doors),
@@ -451,14 +434,14 @@ fn accept_upgrade(
 }
 
 async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -> Reply {
-    let body = Limited::new(request.into_body(), BODY_LIMIT).collect();
+    let body = read_body(request.into_body(), BODY_LIMIT);
     let body = match timeout(shared.config.pace.authentication, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+        Ok(Ok(body)) => body,
+        Ok(Err(BodyFault::TooLarge)) => {
             shared.fail(ends.peer, Reason::TooLarge, BODY_LIMIT).await;
             return pages::empty(StatusCode::PAYLOAD_TOO_LARGE);
         }
-        Ok(Err(_)) | Err(_) => {
+        Ok(Err(BodyFault::Broken)) | Err(_) => {
             shared.fail(ends.peer, Reason::Timeout, 0).await;
             return pages::empty(StatusCode::FORBIDDEN);
         }
@@ -473,10 +456,10 @@ async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -
         action: "login",
     });
     let mut reply = pages::empty(StatusCode::SEE_OTHER);
-    pages::set(&mut reply, "location", "/");
+    set(&mut reply, "location", "/");
     let (name, age) = (shared.login_cookie(), shared.config.pace.login.as_secs());
     let secure = ends.entrance.doors.cookie_suffix();
-    pages::set(
+    set(
         &mut reply,
         "set-cookie",
         &format!(
@@ -519,8 +502,8 @@ fn log_out(request: &Request<Incoming>, ends: &Ends, shared: &Shared) -> Reply {
         });
     }
     let mut reply = pages::empty(StatusCode::SEE_OTHER);
-    pages::set(&mut reply, "location", "/");
-    pages::set(
+    set(&mut reply, "location", "/");
+    set(
         &mut reply,
         "set-cookie",
         &shared.ended_login(&ends.entrance.doors),

@@ -3,10 +3,9 @@
 //! Pure: the daemon and the command line both change a [`Tokens`] and write it back.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable};
 
-use beamtalk_storage::StorageError;
+use beamtalk_storage::{StorageError, sha256_hex};
 use beamtalk_wire::Role;
 
 use super::secret::{Comparer, Credential};
@@ -119,10 +118,7 @@ impl Tokens {
             created: now,
             expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
             last_used: None,
-            sha256: Sha256::digest(token.bytes())
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            sha256: sha256_hex(token.bytes()),
         });
         Ok(token)
     }

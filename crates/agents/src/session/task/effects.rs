@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use beamtalk_ninep::Refusal;
+use beamtalk_storage::time::now_seconds;
 use serde_json::json;
 
 use super::{Task, Turn};
 use crate::error::refusal;
-use crate::ids::unix_seconds;
 use crate::mail::{Draft, USER};
 use crate::session::chat::Speaker;
 use crate::session::core::{Effect, Event, State};
@@ -99,7 +99,7 @@ impl Task {
     fn changed(&mut self, old: State, new: State) {
         self.shared.change_record(|record| {
             new.word().clone_into(&mut record.state);
-            record.idle_since = (new == State::Idle).then(unix_seconds);
+            record.idle_since = (new == State::Idle).then(now_seconds);
             record.crashes = self.core.crashes;
             record.last_error.clone_from(&self.core.last_error);
             if matches!(new, State::Stopped | State::Error | State::Exited) && !matches!(old, State::Stopped)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use beamtalk_process::{Entry, entry_of};
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, test_kill_process,
 };
@@ -22,31 +23,13 @@ use crate::{files, sys};
 /// How long tmux may take to collect a process that has ended.
 const COLLECT_LIMIT: Duration = Duration::from_secs(2);
 
-/// What `/proc/<pid>/stat` says about a process.
-struct Stat {
-    letter: char,
-    parent: i32,
-    session: i32,
-    start: u64,
-}
-
-fn stat(pid: i32) -> Option<Stat> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain blanks and brackets; fields count from the last bracket.
-    let (_, rest) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
-    Some(Stat {
-        letter: fields.first()?.chars().next()?,
-        parent: number(1)?,
-        session: number(3)?,
-        start: fields.get(19)?.parse().ok()?,
-    })
+fn entry(pid: i32) -> Option<Entry> {
+    entry_of(u32::try_from(pid).ok()?)
 }
 
 impl Process {
     pub(crate) fn of(pid: i32) -> Self {
-        let start = stat(pid).map(|stat| stat.start);
+        let start = entry(pid).map(|entry| entry.started);
         Process { pid, start }
     }
 }
@@ -67,8 +50,8 @@ pub(crate) fn is_alive(process: Process) -> bool {
     if matches!(test_kill_process(handle), Err(rustix::io::Errno::SRCH)) {
         return false;
     }
-    match stat(process.pid) {
-        Some(now) => process.start.is_none_or(|start| start == now.start) && now.letter != 'Z',
+    match entry(process.pid) {
+        Some(now) => process.start.is_none_or(|start| start == now.started) && !now.is_zombie,
         None => true,
     }
 }
@@ -76,8 +59,9 @@ pub(crate) fn is_alive(process: Process) -> bool {
 /// Have tmux collect a pane's process that has ended. tmux hears of it by a signal, which is lost
 /// when it comes while libutempter runs its helper with the signal's default action; nobody sends it again.
 fn remind_parent(process: Process) {
-    let waiting = stat(process.pid).filter(|stat| stat.letter == 'Z' && process.start == Some(stat.start));
-    if let Some(parent) = waiting.and_then(|stat| Pid::from_raw(stat.parent)) {
+    let waiting = entry(process.pid).filter(|entry| entry.is_zombie && process.start == Some(entry.started));
+    let parent = waiting.and_then(|entry| Pid::from_raw(i32::try_from(entry.parent).ok()?));
+    if let Some(parent) = parent {
         // A parent that is gone leaves the process to one that collects it.
         kill_process(parent, Signal::CHILD).ok();
     }
@@ -91,7 +75,9 @@ fn left_in_pane(pane: Process) -> Vec<Pid> {
         .filter(|pid| *pid != pane.pid)
         // A number that was used again belongs to a process of a session that began later.
         .filter(|pid| {
-            stat(*pid).is_some_and(|stat| stat.session == pane.pid && Some(stat.start) >= pane.start)
+            entry(*pid).is_some_and(|entry| {
+                i32::try_from(entry.session) == Ok(pane.pid) && Some(entry.started) >= pane.start
+            })
         })
         .filter_map(Pid::from_raw)
         .collect()
@@ -151,7 +137,8 @@ impl Task {
         };
         // What was left by an earlier launch is no child of this one's launcher.
         let started = Started::read(&self.shared.directory).filter(|started| {
-            started.pid == pane.pid || stat(started.pid).is_some_and(|stat| stat.parent == pane.pid)
+            started.pid == pane.pid
+                || entry(started.pid).is_some_and(|entry| i32::try_from(entry.parent) == Ok(pane.pid))
         });
         if let Some(started) = started {
             let process = Process::of(started.pid);
@@ -409,7 +396,8 @@ impl Task {
                 kill_process_group(pid, Signal::KILL).ok();
             }
             let limit = Instant::now() + COLLECT_LIMIT;
-            while stat(pane.pid).is_some_and(|now| Some(now.start) == pane.start) && Instant::now() < limit {
+            while entry(pane.pid).is_some_and(|now| Some(now.started) == pane.start) && Instant::now() < limit
+            {
                 remind_parent(pane);
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }

@@ -298,10 +298,8 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
 
 /// Whether a process runs; one that only waits to be collected does not.
 fn runs(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name may contain anything; the state follows its last bracket.
-    stat.rsplit_once(')')
-        .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    let entry = pid.parse().ok().and_then(beamtalk_process::entry_of);
+    entry.is_some_and(|entry| !entry.is_zombie)
 }
 
 /// Stop the daemon without a word, if it runs.

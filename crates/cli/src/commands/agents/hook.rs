@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use beamtalk_agents::{HookEvent, report_hook};
+use beamtalk_storage::{Disk, mode_of, replace_file};
 use serde_json::{Map, Value, json};
 
 use super::context::{Client, Failure, emit, say};
@@ -66,14 +67,8 @@ fn install(client: &Client, backend: &str) -> Result<Exit, Failure> {
         std::fs::create_dir_all(&directory)?;
         let text =
             serde_json::to_string_pretty(&settings).map_err(|error| Failure::plain(error.to_string()))?;
-        let temporary = path.with_extension("json.tmp");
-        let mut file = std::fs::File::create(&temporary)?;
-        if let Ok(metadata) = std::fs::metadata(&path) {
-            file.set_permissions(metadata.permissions())?;
-        }
-        writeln!(file, "{text}")?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, &path)?;
+        let text = format!("{text}\n");
+        replace_file(&path, text.as_bytes(), mode_of(&path), Disk::Wait).map_err(std::io::Error::from)?;
     }
     if client.json {
         return client.done();

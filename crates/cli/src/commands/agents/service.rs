@@ -6,6 +6,7 @@ use beamtalk_agents::{
     Config, Instance, Kernel, Namespace, Places, TMUX_MINIMUM, closed_switches, is_tmux_new_enough,
     probe_instance, tmux_version,
 };
+use beamtalk_storage::{Disk, mode_of, replace_file};
 
 use super::context::{Client, Failure, emit, say};
 use crate::exit::Exit;
@@ -59,11 +60,7 @@ pub(super) fn unit(client: &Client, install: bool) -> Result<Exit, Failure> {
     let directory = config.join("systemd/user");
     std::fs::create_dir_all(&directory)?;
     let path = directory.join("anvilsrv.service");
-    let temporary = directory.join("anvilsrv.service.tmp");
-    let mut file = std::fs::File::create(&temporary)?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, &path)?;
+    replace_file(&path, text.as_bytes(), mode_of(&path), Disk::Wait).map_err(std::io::Error::from)?;
     if client.json {
         return client.done();
     }

@@ -3,7 +3,6 @@
 //! `gate` decides who comes in, `routes` turns requests into file operations on the tree,
 //! `streams` follows files as server-sent events, `server` is the HTTP around them.
 
-mod body;
 mod gate;
 mod routes;
 mod server;
@@ -12,7 +11,7 @@ mod streams;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use beamtalk_agents::random_hex;
+use beamtalk_storage::random_hex;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,11 +32,11 @@ pub(super) fn run(client: Client, port: u16) -> Result<Exit, Failure> {
             .await
             .map_err(|error| Failure::plain(format!("cannot listen on {address}: {error}")))?;
         let port = listener.local_addr()?.port();
-        let token = random_hex(32)?;
+        let token = random_hex::<32>().map_err(std::io::Error::from)?;
         let url = format!("http://127.0.0.1:{port}/#{token}");
         let mut interrupted = signal(SignalKind::interrupt())?;
         let mut terminated = signal(SignalKind::terminate())?;
-        let gate = Gate::new(port, token, random_hex(32)?);
+        let gate = Gate::new(port, token, random_hex::<32>().map_err(std::io::Error::from)?);
         if client.json {
             client.print(&json!({"url": url, "port": port}))?;
         } else {

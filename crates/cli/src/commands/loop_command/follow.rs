@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use beamtalk_loop::control::{Answer, Ask};
 use beamtalk_loop::core::Status;
-use beamtalk_loop::time::{now_micros, parse_seconds};
+use beamtalk_storage::time::{now_seconds, parse_seconds};
 
 use super::status::table;
 use super::{Located, no_loop};
@@ -25,7 +25,7 @@ pub(super) fn follow(place: &Located, json: bool) -> anyhow::Result<Exit> {
         } else if terminal {
             // Home, then each line cleared to its end, then everything below.
             write!(out, "\x1b[H")?;
-            for line in table(&status, now_micros() / 1_000_000) {
+            for line in table(&status, now_seconds()) {
                 writeln!(out, "{line}\x1b[K")?;
             }
             write!(out, "\x1b[J")?;
@@ -46,7 +46,7 @@ pub(super) fn follow(place: &Located, json: bool) -> anyhow::Result<Exit> {
 fn changed_rows(status: &Status, shown: &mut BTreeSet<String>) -> Vec<String> {
     let began = parse_seconds(&status.since).unwrap_or(0);
     let timeless = table(status, began);
-    let rows = table(status, now_micros() / 1_000_000);
+    let rows = table(status, now_seconds());
     let fresh = timeless
         .iter()
         .zip(rows)

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use beamtalk_loop::control::{Answer, Ask};
 use beamtalk_loop::core::Status;
-use beamtalk_loop::time::{now_micros, parse_seconds};
+use beamtalk_storage::time::{now_seconds, parse_seconds};
 
 use super::{Located, no_loop};
 use crate::exit::Exit;
@@ -20,7 +20,7 @@ pub(super) fn once(place: &Located, json: bool) -> anyhow::Result<Exit> {
     if json {
         writeln!(out, "{}", serde_json::to_string(&status)?)?;
     } else {
-        for line in table(&status, now_micros() / 1_000_000) {
+        for line in table(&status, now_seconds()) {
             writeln!(out, "{line}")?;
         }
     }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use beamtalk_agents::{timestamp, unix_seconds};
 use beamtalk_ninep::{Stat, mode};
+use beamtalk_storage::time::{Civil, now_seconds};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -53,7 +53,14 @@ fn type_letters(stat: &Stat) -> String {
 }
 
 fn date(seconds: u64, now: u64) -> String {
-    let (year, month, day, hour, minute, _) = timestamp(seconds);
+    let Civil {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        ..
+    } = Civil::of(seconds);
     let name = usize::try_from(month - 1)
         .ok()
         .and_then(|index| MONTHS.get(index))
@@ -99,7 +106,7 @@ pub(super) fn print(
         Order::Time => stats.sort_by_key(|stat| std::cmp::Reverse(stat.mtime)),
         Order::AsSent => {}
     }
-    let now = unix_seconds();
+    let now = now_seconds();
     for stat in &stats {
         if long {
             writeln!(out, "{}", long_line(stat, now))?;

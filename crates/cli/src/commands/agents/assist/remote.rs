@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use beamtalk_agents::{check_directory, clean, timestamp};
+use beamtalk_agents::{check_directory, clean};
 use beamtalk_ninep::Attachment;
+use beamtalk_storage::time::Civil;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
@@ -305,9 +306,12 @@ fn show(tree: &Attachment, source: &Source) -> Result<String, Failure> {
 fn event_lines(text: &str) -> String {
     let shown = text.lines().filter_map(|line| {
         let event: Value = serde_json::from_str(line).ok()?;
-        let (.., hour, minute, second) = timestamp(event.get("ts")?.as_u64()?);
+        let at = Civil::of(event.get("ts")?.as_u64()?);
         Some(format!(
-            "{hour:02}:{minute:02}:{second:02}  {:<8}  {}{}\n",
+            "{:02}:{:02}:{:02}  {:<8}  {}{}\n",
+            at.hour,
+            at.minute,
+            at.second,
             text_of(&event, "source"),
             text_of(&event, "type"),
             data_words(event.get("data").unwrap_or(&Value::Null))

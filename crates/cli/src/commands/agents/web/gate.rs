@@ -1,8 +1,9 @@
 //! Who may come in: the host meant, the page that asks, and a cookie or token.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-use subtle::ConstantTimeEq;
+use beamtalk_http::{bearer, cookies, is_host_allowed, is_own_site, is_same};
 
 /// What a decision needs to know of a request.
 #[derive(Clone, Debug, Default)]
@@ -23,17 +24,6 @@ pub(super) struct Gate {
     cookie: String,
 }
 
-fn same(known: &str, given: &[u8]) -> bool {
-    bool::from(known.as_bytes().ct_eq(given))
-}
-
-fn bearer<'a>(head: &Head<'a>) -> Option<&'a [u8]> {
-    match head.authorizations.as_slice() {
-        [only] => only.strip_prefix(b"Bearer "),
-        _ => None,
-    }
-}
-
 impl Gate {
     pub(super) fn new(port: u16, token: String, cookie: String) -> Self {
         Gate {
@@ -48,52 +38,34 @@ impl Gate {
         format!("beamtalk_agents_{}", self.port)
     }
 
-    fn is_own_host(&self, host: &[u8]) -> bool {
-        let named = |name: &str| host.eq_ignore_ascii_case(format!("{name}:{}", self.port).as_bytes());
-        named("127.0.0.1") || named("localhost")
-    }
-
     /// The request means this server, and no other page asks for it.
     pub(super) fn is_for_us(&self, head: &Head<'_>) -> bool {
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let own_origin = |origin: &&[u8]| {
             origin
                 .strip_prefix(b"http://")
-                .is_some_and(|host| self.is_own_host(host))
+                .is_some_and(|host| is_host_allowed(&[host], local))
         };
-        !head.hosts.is_empty()
-            && head.hosts.iter().all(|host| self.is_own_host(host))
+        is_host_allowed(&head.hosts, local)
             && head.origins.iter().all(own_origin)
-            // A page of another port of this machine is on the same site, and still another page.
-            && head
-                .fetch_sites
-                .iter()
-                .all(|site| *site == b"same-origin" || *site == b"none")
+            && is_own_site(&head.fetch_sites)
     }
 
     /// The caller has the cookie, or the token while it is good.
     pub(super) fn is_known(&self, head: &Head<'_>) -> bool {
         let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(token), Some(given)) = (token.as_ref(), bearer(head))
-            && same(token, given)
+        if let (Some(token), Some(given)) = (token.as_ref(), bearer(&head.authorizations))
+            && is_same(token, given)
         {
             return true;
         }
-        let name = self.cookie_name();
-        head.cookies
-            .iter()
-            .flat_map(|header| header.split(|byte| *byte == b';'))
-            .filter_map(|pair| {
-                pair.trim_ascii()
-                    .strip_prefix(name.as_bytes())?
-                    .strip_prefix(b"=")
-            })
-            .any(|given| same(&self.cookie, given))
+        cookies(&head.cookies, &self.cookie_name()).any(|given| is_same(&self.cookie, given))
     }
 
     /// Exchange the token for the cookie to set; it works once.
     pub(super) fn exchange(&self, head: &Head<'_>) -> Option<String> {
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
-        let good = matches!((token.as_ref(), bearer(head)), (Some(token), Some(given)) if same(token, given));
+        let good = matches!((token.as_ref(), bearer(&head.authorizations)), (Some(token), Some(given)) if is_same(token, given));
         if !good {
             return None;
         }

@@ -1,15 +1,30 @@
 //! Followed files as server-sent events.
 
+use std::os::unix::net::UnixStream;
+
+use beamtalk_http::EventStream;
 use hyper::Method;
 use hyper::body::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::super::context::{Client, Failure};
-use super::body::Following;
 use super::routes::Asked;
 
 /// Pieces that may wait for a slow browser; the daemon's own rules hold for what it misses.
 const WAITING: usize = 16;
+
+/// The connection to the daemon of one stream. Dropped with that of the browser, it ends the thread that waits there.
+pub(super) struct Hangup {
+    socket: UnixStream,
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Hangup {
+    fn drop(&mut self) {
+        // A socket that is closed already needs no end.
+        drop(self.socket.shutdown(std::net::Shutdown::Both));
+    }
+}
 
 pub(super) enum Stream {
     Events { since: Option<u64> },
@@ -43,7 +58,11 @@ pub(super) fn wanted(asked: &Asked) -> Option<Stream> {
 }
 
 /// Open the file and leave a thread that hands on what comes.
-pub(super) fn follow(client: &Client, stream: &Stream) -> Result<Following, Failure> {
+pub(super) fn follow(
+    client: &Client,
+    stream: &Stream,
+    turn: Option<OwnedSemaphorePermit>,
+) -> Result<EventStream<Hangup>, Failure> {
     // A connection of its own: its end is the end of the stream.
     let (tree, socket) = client.tree_and_socket()?;
     let (path, command) = match stream {
@@ -75,7 +94,7 @@ pub(super) fn follow(client: &Client, stream: &Stream) -> Result<Following, Fail
                 text = match file.read_next(None) {
                     Ok(piece) if piece.is_empty() => break,
                     Ok(piece) if is_events => lines.events(piece.as_ref()),
-                    Ok(piece) => format!("data: {}\n\n", base64(piece.as_ref())),
+                    Ok(piece) => format!("data: {}\n\n", beamtalk_storage::base64(piece.as_ref())),
                     Err(beamtalk_ninep::Error::Refused(refused)) if refused.text == "output trimmed" => {
                         "event: trimmed\ndata: \n\n".to_owned()
                     }
@@ -86,7 +105,7 @@ pub(super) fn follow(client: &Client, stream: &Stream) -> Result<Following, Fail
             drop(sender.blocking_send(Bytes::from_static(b"event: end\ndata: \n\n")));
             drop(tree);
         })?;
-    Ok(Following { pieces, socket })
+    Ok(EventStream::new(pieces, Hangup { socket, _turn: turn }))
 }
 
 /// Whole lines out of pieces that may end anywhere.
@@ -115,41 +134,9 @@ impl Lines {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk
-            .iter()
-            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for index in 0..4 {
-            let letter = LETTERS.get((word >> (18 - 6 * index)) as usize & 63);
-            out.push(match letter {
-                Some(letter) if index <= chunk.len() => char::from(*letter),
-                _ => '=',
-            });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Lines, base64};
-
-    #[test]
-    fn base64_is_padded() {
-        for (bytes, text) in [
-            (&b""[..], ""),
-            (b"f", "Zg=="),
-            (b"fo", "Zm8="),
-            (b"foo", "Zm9v"),
-            (b"\xff\xfe\xfdz", "//79eg=="),
-        ] {
-            assert_eq!(base64(bytes), text);
-        }
-    }
+    use super::Lines;
 
     #[test]
     fn events_keep_their_numbers_and_wait_for_their_end() {

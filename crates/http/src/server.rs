@@ -1,4 +1,4 @@
-//! What both HTTP servers share: who is let in, and the pace a client must keep.
+//! Connections at a pace: who holds a seat, and how long a client may take.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http_body_util::Full;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -20,28 +19,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, Sleep};
 
-/// The largest request head, in bytes.
-const HEAD_LIMIT: usize = 8 * 1024;
-/// How long a client may take to send a head once it has begun.
-const HEAD_TIME: Duration = Duration::from_secs(2);
-/// How long a client may take to send a request once it has begun.
-const SEND_TIME: Duration = Duration::from_secs(5);
-/// How long a connection may be silent between requests.
-const IDLE_TIME: Duration = Duration::from_secs(15);
 /// How much of what is still on its way is read after the last answer, and how long: a connection
 /// that is closed before would take the answer with it.
 const LINGER_BYTES: usize = 64 * 1024;
 const LINGER_TIME: Duration = Duration::from_secs(1);
 
-/// How many connections a server holds.
+/// What a server allows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Those nothing good is known of. When there are more, the oldest goes, so that newcomers
     /// never wait for strangers.
-    pub(crate) strangers: usize,
+    pub strangers: usize,
     /// Those that were admitted. When there are more, the one that has been idle longest goes; as
     /// many requests of theirs are served at once, and more wait.
-    pub(crate) admitted: usize,
+    pub admitted: usize,
+    /// The largest request head, in bytes.
+    pub head_bytes: usize,
+    /// How long a client may take to send a head once it has begun.
+    pub head_time: Duration,
+    /// How long a client may take to send a request once it has begun.
+    pub send_time: Duration,
+    /// How long a connection may be silent between requests.
+    pub idle_time: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +53,8 @@ enum Stage {
     Body,
     /// The whole request is here.
     Serving,
+    /// The answer is a stream, and nothing more is asked.
+    Streaming,
 }
 
 /// Where a connection stands, shared between its stream, its service and the server.
@@ -66,7 +67,7 @@ struct Standing {
 
 /// A handle to the standing of the connection a request came by.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace(Arc<Standing>);
+pub struct Pace(Arc<Standing>);
 
 impl Pace {
     fn stage(&self) -> Stage {
@@ -78,17 +79,22 @@ impl Pace {
     }
 
     /// The whole request is here; the time limits rest until the answer is given.
-    pub(crate) fn received(&self) {
+    pub fn received(&self) {
         self.set(Stage::Serving);
     }
 
+    /// The answer is a stream, which lasts for as long as both sides want.
+    pub fn streams(&self) {
+        self.set(Stage::Streaming);
+    }
+
     /// The client is none of the strangers: its connection is not given up for theirs.
-    pub(crate) fn admit(&self) {
+    pub fn admit(&self) {
         self.0.seats.admit(self);
     }
 
     /// A turn among the admitted, for as long as the answer is held.
-    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.seats.turns).acquire_owned().await.ok()
     }
 }
@@ -148,8 +154,19 @@ impl Seats {
     }
 }
 
+/// Bind an address, ready to accept.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the servers of this crate listen"
+)]
+pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await?;
+    let local = listener.local_addr()?;
+    Ok((listener, local))
+}
+
 /// Serve connections until dropped.
-pub(crate) async fn serve<B, F, S>(listener: TcpListener, limits: Limits, answer: S)
+pub async fn serve<B, F, S>(listener: TcpListener, limits: Limits, answer: S)
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -204,12 +221,13 @@ where
 {
     // Answers are short; waiting to fill a packet only delays them.
     drop(stream.set_nodelay(true));
+    let limits = pace.0.seats.limits;
     let paced = Paced {
         stream,
         pace: pace.clone(),
         timed: Stage::Idle,
         began: Instant::now(),
-        limit: Box::pin(tokio::time::sleep(IDLE_TIME)),
+        limit: Box::pin(tokio::time::sleep(limits.idle_time)),
         lingered: None,
     };
     let service = service_fn(move |request| {
@@ -217,7 +235,9 @@ where
         pace.set(Stage::Body);
         async move {
             let response = answer(request, pace.clone()).await;
-            pace.set(Stage::Idle);
+            if pace.stage() != Stage::Streaming {
+                pace.set(Stage::Idle);
+            }
             Ok::<_, Infallible>(response)
         }
     });
@@ -226,8 +246,8 @@ where
         hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(None)
-            .max_header_size(HEAD_LIMIT)
-            .max_buf_size(HEAD_LIMIT * 2)
+            .max_header_size(limits.head_bytes)
+            .max_buf_size(limits.head_bytes * 2)
             .serve_connection(TokioIo::new(paced), service)
             .await,
     );
@@ -261,14 +281,16 @@ impl AsyncRead for Paced {
         let now = self.pace.stage();
         if now != self.timed {
             self.timed = now;
+            let limits = self.pace.0.seats.limits;
             let due = match now {
-                Stage::Head => self.began + HEAD_TIME,
-                Stage::Body => self.began + SEND_TIME,
-                Stage::Idle | Stage::Serving => Instant::now() + IDLE_TIME,
+                Stage::Head => self.began + limits.head_time,
+                Stage::Body => self.began + limits.send_time,
+                Stage::Idle | Stage::Serving | Stage::Streaming => Instant::now() + limits.idle_time,
             };
             self.limit.as_mut().reset(due);
         }
-        if read.is_pending() && now != Stage::Serving && self.limit.as_mut().poll(context).is_ready() {
+        let is_timed = !matches!(now, Stage::Serving | Stage::Streaming);
+        if read.is_pending() && is_timed && self.limit.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(std::io::ErrorKind::TimedOut.into()));
         }
         read
@@ -312,40 +334,64 @@ impl AsyncWrite for Paced {
     }
 }
 
-/// The hosts a request means: its `Host` headers, and an authority in its target.
-pub(crate) fn hosts(request: &Request<Incoming>) -> Vec<&[u8]> {
-    let named = request
-        .headers()
-        .get_all(hyper::header::HOST)
-        .iter()
-        .map(hyper::header::HeaderValue::as_bytes);
-    named
-        .chain(
-            request
-                .uri()
-                .authority()
-                .map(|authority| authority.as_str().as_bytes()),
-        )
-        .collect()
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
 
-/// A short answer.
-pub(crate) fn short(status: u16, headers: &[(&'static str, &str)], body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() =
-        hyper::StatusCode::from_u16(status).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
-    for (name, value) in headers {
-        if let Ok(value) = hyper::header::HeaderValue::from_str(value) {
-            response.headers_mut().insert(*name, value);
+    use hyper::body::Bytes;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio::sync::{Mutex, mpsc};
+
+    use super::{Limits, bind, serve};
+    use crate::EventStream;
+
+    const LIMITS: Limits = Limits {
+        strangers: 2,
+        admitted: 2,
+        head_bytes: 8 << 10,
+        head_time: Duration::from_secs(2),
+        send_time: Duration::from_secs(5),
+        idle_time: Duration::from_secs(15),
+    };
+
+    async fn read_until(client: &mut TcpStream, end: &str) -> String {
+        let mut text = String::new();
+        let mut bytes = [0; 512];
+        while !text.contains(end) {
+            let count = client.read(&mut bytes).await.unwrap();
+            assert!(count > 0, "the connection ended after {text:?}");
+            text.push_str(&String::from_utf8_lossy(&bytes[..count]));
         }
+        text
     }
-    response
-}
 
-/// Bind an address, ready to accept.
-#[expect(clippy::disallowed_methods, reason = "the events of the loop")]
-pub(crate) async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(address).await?;
-    let local = listener.local_addr()?;
-    Ok((listener, local))
+    /// The clock stands still unless everything waits, so that minutes take no time.
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_outlives_every_limit_of_time() {
+        let (listener, address) = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let (sender, receiver) = mpsc::channel::<Bytes>(1);
+        let receiver = Arc::new(Mutex::new(Some(receiver)));
+        let server = tokio::spawn(serve(listener, LIMITS, move |_, pace| {
+            let receiver = Arc::clone(&receiver);
+            async move {
+                pace.admit();
+                pace.streams();
+                let frames = receiver.lock().await.take().unwrap();
+                hyper::Response::new(EventStream::new(frames, ()))
+            }
+        }));
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client
+            .write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            .await
+            .unwrap();
+        for text in ["data: first\n\n", "data: second\n\n"] {
+            sender.send(Bytes::from(text)).await.unwrap();
+            read_until(&mut client, text).await;
+            tokio::time::sleep(Duration::from_mins(2)).await;
+        }
+        server.abort();
+    }
 }
