@@ -27,6 +27,7 @@
 -define(LONG_QUEUE, 500).
 %% So far above the limit (a tenth) somebody is stopped.
 -define(SLACK, 10).
+-define(SHARERS, 4).
 %% Looks after which the table is full for good.
 -define(FULL, 20).
 
@@ -105,7 +106,8 @@ number(#seen{full = Full} = Seen) ->
     Count = erlang:system_info(process_count),
     if
         Count > Limit + Limit div ?SLACK ->
-            alone(fun() -> stop_spawners(0) end),
+            %% Part of what is too much, even where several share it.
+            alone(fun() -> stop_spawners(Limit div ?SLACK div ?SHARERS) end),
             Seen#seen{full = 0};
         Count < Limit - Limit div ?SLACK -> Seen#seen{full = 0};
         Full >= ?FULL ->
@@ -123,19 +125,19 @@ alone(Work) ->
     end.
 
 %% The largest group of processes that nobody was asked for ends, and whoever started it. Those that do not say what they are
-%% go with it.
+%% go with it; where they are the most, nobody is blamed for them.
 stop_spawners(Least) ->
     _ = ask(unwritten(processes()), fun write_down/1),
     {Groups, Silent} = lists:foldl(fun add/2, {#{}, []}, processes()),
-    Largest = lists:max([{0, none, []} | [{length(Rows), Leader, Rows} || {Leader, Rows} <- maps:to_list(Groups)]]),
-    case Largest of
-        {Count, Leader, Rows} when Count + length(Silent) >= Least ->
-            stop_origin(Leader, Rows),
-            %% What a keeper started itself, its evaluator, it ends itself: another evaluation may have begun in it.
-            [exit(Pid, kill) || {Pid, _, _, Parent} <- Rows, Parent =/= Leader],
-            [exit(Pid, kill) || Pid <- Silent, not serves(Pid)];
-        _ -> []
-    end.
+    {Count, Leader, Rows} =
+        lists:max([{0, none, []} | [{length(Rows), Leader, Rows} || {Leader, Rows} <- maps:to_list(Groups)]]),
+    Count >= max(Least, length(Silent)) andalso stop_group(Leader, Rows),
+    [exit(Pid, kill) || Count + length(Silent) >= Least, Pid <- Silent, not serves(Pid)].
+
+stop_group(Leader, Rows) ->
+    stop_origin(Leader, Rows),
+    %% What a keeper started itself, its evaluator, it ends itself: another evaluation may have begun in it.
+    [exit(Pid, kill) || {Pid, _, _, Parent} <- Rows, Parent =/= Leader].
 
 add(Pid, {Groups, Silent}) ->
     case ets:lookup(?WRITTEN, Pid) of

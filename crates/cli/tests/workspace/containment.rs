@@ -355,10 +355,8 @@ async fn expect_unharmed(owner: &Connection, waits: Pending, other: &Connection)
         }
         assert!(Instant::now() < deadline, "{count:?}");
     }
-    assert_eq!(
-        waits.done().await.expect("an answer").get("value"),
-        Some(&json!(8))
-    );
+    let answer = waits.done().await.expect("an answer");
+    assert_eq!(answer.get("value"), Some(&json!(8)), "{answer:?}");
     assert_eq!(eval(owner, "actor lit").await["value"], 0, "actors live on");
 }
 
