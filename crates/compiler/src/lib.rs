@@ -35,7 +35,7 @@ use crate::resolve::Resolver;
 
 pub use live::{CompiledMethod, compile_method, remove_method};
 pub use meta::is_delegate;
-pub use names::{is_erlang_reserved, module_name};
+pub use names::{erlang_atom, is_erlang_reserved, module_name};
 pub use packages::{Dependencies, Packages};
 pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
 

@@ -14,6 +14,20 @@ pub fn is_erlang_reserved(word: &str) -> bool {
     ERLANG_RESERVED.contains(&word)
 }
 
+/// A name as Erlang's atom, quoted where that is needed.
+pub fn erlang_atom(name: &str) -> String {
+    let is_plain = name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '@')
+        && !is_erlang_reserved(name);
+    if is_plain {
+        name.to_owned()
+    } else {
+        format!("'{name}'")
+    }
+}
+
 /// The BEAM module of a source file: `bt@package@path`, or `bt@name` outside a package.
 ///
 /// `path` is relative to `src/`, with or without its extension.

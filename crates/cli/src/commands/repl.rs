@@ -63,37 +63,24 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
     let options = arguments.start.options(defaults(&place, config.start)?)?;
     let is_ephemeral = arguments.ephemeral || (config.is_ephemeral && !options.persistent);
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if !arguments.expressions.is_empty() {
-        let source = Source::Expressions(arguments.expressions.into_iter());
-        in_workspace(
-            terminal,
-            place,
-            &arguments.start,
-            &options,
-            is_ephemeral,
-            |terminal, link, reached| batch::run(link, screen(terminal), source, None, reached.arrival()),
-        )
+    let source = if !arguments.expressions.is_empty() {
+        Some(Source::Expressions(arguments.expressions.into_iter()))
     } else if is_terminal && !terminal.is_json() {
-        in_workspace(
-            terminal,
-            place,
-            &arguments.start,
-            &options,
-            is_ephemeral,
-            at_terminal,
-        )
+        None
     } else {
-        in_workspace(
-            terminal,
-            place,
-            &arguments.start,
-            &options,
-            is_ephemeral,
-            |terminal, link, reached| {
-                batch::run(link, screen(terminal), Source::Stream, None, reached.arrival())
-            },
-        )
-    }
+        Some(Source::Stream)
+    };
+    in_workspace(
+        terminal,
+        place,
+        &arguments.start,
+        &options,
+        is_ephemeral,
+        |terminal, link, reached| match source {
+            Some(source) => batch::run(link, screen(terminal), source, None, reached.arrival()),
+            None => at_terminal(terminal, link, reached),
+        },
+    )
 }
 
 pub(crate) fn run_eval(terminal: &mut Terminal, arguments: EvalArguments) -> anyhow::Result<Exit> {

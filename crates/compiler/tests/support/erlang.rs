@@ -47,16 +47,7 @@ fn atom(term: &Term) -> String {
     let Term::Atom(name) = term else {
         panic!("not an atom: {term:?}")
     };
-    let is_plain = name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '@')
-        && !beamtalk_compiler::is_erlang_reserved(name);
-    if is_plain {
-        name.to_string()
-    } else {
-        format!("'{name}'")
-    }
+    beamtalk_compiler::erlang_atom(name)
 }
 
 fn joined(nodes: &Term, depth: usize) -> String {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
-use beamtalk_compiler::{ClassTable, Kind, Origin, is_delegate};
+use beamtalk_compiler::{ClassTable, Kind, Origin, erlang_atom, is_delegate};
 use beamtalk_project::build::plan;
 use beamtalk_project::nearest::nearest;
 use beamtalk_project::source::{self, Parsed, Text};
@@ -121,12 +121,12 @@ fn functions(class: &Class, module: &str, delegates: &[&Method], parsed: &Parsed
     }
     let exports: Vec<String> = heads
         .keys()
-        .map(|(name, arity)| format!("{}/{arity}", atom(name)))
+        .map(|(name, arity)| format!("{}/{arity}", erlang_atom(name)))
         .collect();
     let mut text = format!(
         "%% The Erlang side of the class {}.\n-module({}).\n\n-export([{}]).\n",
         class.name.text,
-        atom(module),
+        erlang_atom(module),
         exports.join(", ")
     );
     for ((name, arity), (signatures, parameters)) in &heads {
@@ -136,7 +136,7 @@ fn functions(class: &Class, module: &str, delegates: &[&Method], parsed: &Parsed
             let _ = writeln!(text, "%% {signature}");
         }
         let anything = vec!["term()"; *arity].join(", ");
-        let name = atom(name);
+        let name = erlang_atom(name);
         let _ = writeln!(text, "-spec {name}({anything}) -> term().");
         let _ = writeln!(
             text,
@@ -156,7 +156,7 @@ fn actor(class: &Class, module: &str, delegates: &[&Method], parsed: &Parsed) ->
          start_link(Config) ->\n    gen_server:start_link(?MODULE, Config, []).\n\n\
          init(Config) ->\n    {{ok, Config}}.\n\n",
         class.name.text,
-        atom(module)
+        erlang_atom(module)
     );
     for method in delegates.iter().filter(|method| !method.is_class) {
         let parameters = method
@@ -169,7 +169,7 @@ fn actor(class: &Class, module: &str, delegates: &[&Method], parsed: &Parsed) ->
             text,
             "%% {}\nhandle_call({{{}, [{}], _Context}}, _From, State) ->\n    {{reply, {{error, not_implemented}}, State}};\n",
             signature(method, parsed),
-            atom(&method.head.selector),
+            erlang_atom(&method.head.selector),
             distinct(parameters).join(", ")
         );
     }
@@ -211,31 +211,19 @@ fn distinct(names: Vec<String>) -> Vec<String> {
     seen
 }
 
-/// An Erlang atom, quoted where that is needed.
-fn atom(name: &str) -> String {
-    let is_plain = name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '@')
-        && !beamtalk_compiler::is_erlang_reserved(name);
-    if is_plain {
-        name.to_owned()
-    } else {
-        format!("'{name}'")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{atom, distinct, variable};
+    use beamtalk_compiler::erlang_atom;
+
+    use super::{distinct, variable};
 
     #[test]
     fn names_become_erlang() {
         assert_eq!(variable("key"), "_Key");
         assert_eq!(variable("_x"), "_X");
-        assert_eq!(atom("read"), "read");
-        assert_eq!(atom("at:put:"), "'at:put:'");
-        assert_eq!(atom("receive"), "'receive'");
+        assert_eq!(erlang_atom("read"), "read");
+        assert_eq!(erlang_atom("at:put:"), "'at:put:'");
+        assert_eq!(erlang_atom("receive"), "'receive'");
         let names = ["_A", "_A", "_B"].map(str::to_owned).to_vec();
         assert_eq!(distinct(names), ["_A", "_A_2", "_B"]);
     }

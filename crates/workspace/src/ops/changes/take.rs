@@ -364,43 +364,43 @@ fn narrow(workspace: &Workspace, entry: &Entry, disk: &str, own: &[Wanted]) -> R
     let source = log.source(entry).map_err(failed)?.unwrap_or_default();
     let base = log.base(entry).map_err(failed)?.unwrap_or_default();
     for wanted in own {
-        let Member::Method { is_class, selector } = &wanted.key.member else {
-            // A header is nothing by itself: the definition as it was.
-            let prev_source = log.previous_source(entry).map_err(failed)?;
-            let copy = log
-                .record(NewEntry {
-                    kind: entry.kind,
-                    class: entry.class.clone(),
-                    selector: None,
-                    side: None,
-                    intent: entry.intent,
-                    source: Some(source.clone()),
-                    prev_source,
-                    base: Some(base.clone()),
-                    is_whole_file: false,
-                    source_file: entry.source_file.clone(),
-                    author: entry.author.clone(),
-                    author_kind: entry.author_kind,
-                    not_flushable_reason: None,
-                })
-                .map_err(failed)?;
-            log.settle(&[copy.seq], Settled::Replaced).map_err(failed)?;
-            continue;
+        let method = match &wanted.key.member {
+            Member::Method { is_class, selector } => Some((*is_class, selector.to_string())),
+            Member::Header => None,
         };
-        let copy = log
-            .record(NewEntry {
-                kind: match (&wanted.source, is_class) {
+        let (kind, text, prev_source, known) = match &method {
+            // A header is nothing by itself: the definition as it was.
+            None => (
+                entry.kind,
+                Some(source.clone()),
+                log.previous_source(entry).map_err(failed)?,
+                Some(base.clone()),
+            ),
+            Some((is_class, _)) => {
+                let kind = match (&wanted.source, is_class) {
                     (None, _) => Kind::RemoveMethod,
                     (Some(_), true) => Kind::Class,
                     (Some(_), false) => Kind::Instance,
-                },
+                };
+                (
+                    kind,
+                    wanted.source.clone(),
+                    wanted.base.clone(),
+                    wanted.base.clone(),
+                )
+            }
+        };
+        let side = |is_class| if is_class { Side::Class } else { Side::Instance };
+        let copy = log
+            .record(NewEntry {
+                kind,
                 class: entry.class.clone(),
-                selector: Some(selector.to_string()),
-                side: Some(if *is_class { Side::Class } else { Side::Instance }),
+                side: method.as_ref().map(|(is_class, _)| side(*is_class)),
+                selector: method.map(|(_, selector)| selector),
                 intent: entry.intent,
-                source: wanted.source.clone(),
-                prev_source: wanted.base.clone(),
-                base: wanted.base.clone(),
+                source: text,
+                prev_source,
+                base: known,
                 is_whole_file: false,
                 source_file: entry.source_file.clone(),
                 author: entry.author.clone(),
