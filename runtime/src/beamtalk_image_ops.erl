@@ -60,7 +60,8 @@ operations() ->
       <<"actor-stats">> => fun beamtalk_image_ops_tracing:stats/1,
       <<"export-traces">> => fun beamtalk_image_ops_tracing:export/1,
       <<"log-level">> => fun beamtalk_image_ops_tracing:log_level/1,
-      <<"health">> => fun beamtalk_image_ops_tracing:health/1}.
+      <<"health">> => fun beamtalk_image_ops_tracing:health/1,
+      <<"work">> => fun beamtalk_image_ops_tracing:work/1}.
 
 %% Something that is our own fault.
 fault(Class, Reason, Stack) ->

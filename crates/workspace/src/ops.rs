@@ -48,7 +48,7 @@ use serde_json::Value;
 
 pub(crate) use autoflush::autoflush;
 pub(crate) use deadline::Deadline;
-pub(crate) use health::{health, numbers};
+pub(crate) use health::health;
 pub(crate) use load_project::{load_image, load_project};
 pub(crate) use precheck_method::compile_evaluation;
 pub(crate) use reply::{Reply, text_of};

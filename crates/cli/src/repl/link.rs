@@ -63,6 +63,16 @@ pub(crate) enum Turn {
     Lost,
 }
 
+/// What waiting for a connection came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Connected,
+    /// The keeper gave up.
+    Down,
+    /// Ctrl-C.
+    Interrupted,
+}
+
 #[derive(Clone)]
 enum State {
     Up(Arc<Connection>),
@@ -200,8 +210,8 @@ impl Link {
         Answer::read(message).body.ok()
     }
 
-    /// Wait for the keeper to come back with a connection. Answers whether it did.
-    pub(crate) fn wait_for_connection(&self) -> bool {
+    /// Wait for the keeper to come back with a connection.
+    pub(crate) fn wait_for_connection(&self, interrupts: &mut Signal) -> Wait {
         let mut state = self.shared.state.subscribe();
         self.executor.block_on(async {
             // The end of a connection is seen here a moment before the keeper sees it.
@@ -210,9 +220,12 @@ impl Link {
                 State::Retrying => false,
                 State::Down => true,
             };
-            match state.wait_for(is_settled).await {
-                Ok(settled) => matches!(*settled, State::Up(_)),
-                Err(_) => false,
+            tokio::select! {
+                settled = state.wait_for(is_settled) => match settled {
+                    Ok(settled) if matches!(*settled, State::Up(_)) => Wait::Connected,
+                    _ => Wait::Down,
+                },
+                _ = interrupts.recv() => Wait::Interrupted,
             }
         })
     }

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use beamtalk_client::{Answer, Reply};
+use beamtalk_client::{Answer, Error, Pending, Reply};
 use beamtalk_wire::answers::EvalAnswer;
 use beamtalk_wire::requests::{Eval, Interrupt, Stdin};
 use beamtalk_wire::{ErrorBody, ErrorKind, Head, Operation};
 use serde_json::json;
+use tokio::signal::unix::Signal;
 
 use super::inspect::View;
-use super::link::{Link, Turn};
+use super::link::{Link, Turn, Wait};
 use super::paint::Palette;
 use super::render::{self, Rendered};
 use super::screen::Screen;
@@ -51,6 +52,8 @@ pub(crate) enum Trouble {
     Lost,
     /// The user does not wait any longer.
     Abandoned,
+    /// It was not sent; the text says why.
+    Refused(String),
     Other(anyhow::Error),
 }
 
@@ -117,8 +120,17 @@ impl Session {
             Ok(outcome) => Ok(outcome),
             Err(Trouble::Abandoned) => Ok(Outcome::Failed(Exit::Forced)),
             Err(Trouble::Lost) if self.mode == Mode::Batch => Err(lost().into()),
-            Err(Trouble::Lost) if self.link.wait_for_connection() => Ok(Outcome::Failed(Exit::NotRunning)),
-            Err(Trouble::Lost) => Ok(Outcome::Leave(Exit::NotRunning)),
+            Err(Trouble::Lost) => {
+                let mut interrupts = self.link.interrupts()?;
+                Ok(match self.link.wait_for_connection(&mut interrupts) {
+                    Wait::Connected | Wait::Interrupted => Outcome::Failed(Exit::NotRunning),
+                    Wait::Down => Outcome::Leave(Exit::NotRunning),
+                })
+            }
+            Err(Trouble::Refused(why)) => match self.refuse("usage", &why) {
+                Ok(outcome) => Ok(outcome),
+                Err(_) => Ok(Outcome::Failed(Exit::Failure)),
+            },
             Err(Trouble::Other(error)) => Err(error),
         }
     }
@@ -208,7 +220,7 @@ impl Session {
         mut deadline: Option<Instant>,
     ) -> Result<Option<Answer<O::Answer>>, Trouble> {
         let mut interrupts = self.link.interrupts()?;
-        let mut pending = self.link.send(request).map_err(|_| Trouble::Lost)?;
+        let mut pending = self.send(request, &mut interrupts)?;
         let mut last_interrupt: Option<Instant> = None;
         loop {
             match self.link.next(&mut pending, &mut interrupts, deadline) {
@@ -229,6 +241,24 @@ impl Session {
                     }
                     self.interrupt(&pending.id)?;
                 }
+            }
+        }
+    }
+
+    /// Send a request. Without a connection nothing of it has left, so at a terminal it waits for the next one.
+    fn send<O: Operation>(&self, request: &O, interrupts: &mut Signal) -> Result<Pending, Trouble> {
+        loop {
+            match self.link.send(request) {
+                Ok(sent) => return Ok(sent),
+                Err(Error::Lost) if self.mode == Mode::Terminal => {
+                    match self.link.wait_for_connection(interrupts) {
+                        Wait::Connected => {}
+                        Wait::Down => return Err(Trouble::Lost),
+                        Wait::Interrupted => return Err(Trouble::Abandoned),
+                    }
+                }
+                Err(Error::Lost) => return Err(Trouble::Lost),
+                Err(error) => return Err(Trouble::Refused(error.to_string())),
             }
         }
     }
@@ -285,7 +315,7 @@ impl Session {
         }
         match self.decide_about_waiting(ask) {
             // The keeper tells of a lost connection, and comes back with news.
-            Ok(()) | Err(Trouble::Lost | Trouble::Abandoned) => Ok(()),
+            Ok(()) | Err(Trouble::Lost | Trouble::Abandoned | Trouble::Refused(_)) => Ok(()),
             Err(Trouble::Other(error)) => Err(error),
         }
     }

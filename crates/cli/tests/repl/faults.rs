@@ -60,6 +60,27 @@ fn a_killed_daemon_is_started_again_and_half_typed_input_comes_back() {
 }
 
 #[test]
+fn an_input_given_without_a_connection_waits_for_the_next() {
+    let place = Place::new();
+    let screen = Screen::repl(&place);
+    screen.evaluate("x := 1", "\n1\n");
+    kill(&place, "pid");
+    screen.wait_for("Connection lost, reconnecting…");
+    screen.line("6 * 7");
+    screen.wait_for("The workspace had stopped; started again.");
+    screen.wait_for("\n42\n>");
+    kill(&place, "pid");
+    screen.wait_for_last("Connection lost, reconnecting…\n>");
+    screen.line("8 * 8");
+    screen.keys(&["C-c"]);
+    screen.wait_for_last("> 8 * 8\n>");
+    screen.evaluate("9 * 9", "\n81\n");
+    assert!(!screen.shown().contains("\n64\n"), "{}", screen.shown());
+    drop(screen);
+    place.stop();
+}
+
+#[test]
 fn several_half_typed_lines_come_back() {
     let place = Place::new();
     let screen = Screen::repl(&place);

@@ -299,3 +299,30 @@ fn a_node_that_does_not_start_is_told_with_where_to_look() {
     assert!(said.contains("no such luck"), "{said}");
     assert_eq!(desk.run(&["workspace", "status"]).code, 3);
 }
+
+/// Actors that work on their own keep a workspace up that nobody is connected to; when they rest, it stops.
+#[test]
+fn a_workspace_is_idle_only_when_its_actors_are() {
+    let desk = Desk::new("idle");
+    desk.run(&["workspace", "start", "--idle-timeout", "2"]).expect(0);
+    let ticking = "Actor subclass: Clock\n  state: count = 0\n  tick => self.count := self.count + 1\n\n\
+                   clock := Clock spawn. ticks := Timer every: 100 do: [clock tick!]. 1\n";
+    desk.run_with_input(&["repl"], ticking).expect(0);
+    // Thrice the time, and then some: the daemon looks every two seconds.
+    std::thread::sleep(Duration::from_secs(8));
+    desk.run(&["workspace", "status"]).expect(0);
+    desk.run(&["eval", "Workspace actors do: [:each | each stop]"])
+        .expect(0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while desk
+        .state()
+        .join("workspaces")
+        .read_dir()
+        .unwrap()
+        .flatten()
+        .any(|workspace| workspace.path().join("node.info").exists())
+    {
+        assert!(Instant::now() < deadline, "it does not stop");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

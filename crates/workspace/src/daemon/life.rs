@@ -2,19 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use beamtalk_etf::Term;
 use beamtalk_storage::Metadata;
-use beamtalk_wire::{WorkspaceEvent, limits};
+use beamtalk_wire::{ErrorBody, ErrorKind, WorkspaceEvent, limits};
+use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::log::DaemonLog;
 use super::{Daemon, classes};
 use crate::audit::Event;
 use crate::gate::Gate;
+use crate::terms;
 use crate::workspace::{Stop, Workspace};
 
 /// How long running evaluations, and then supervisors, may take when the workspace stops.
 const EVALUATIONS: Duration = Duration::from_secs(5);
 const SUPERVISORS: Duration = Duration::from_secs(10);
+/// How long the node is given to count what its actors did.
+const WORK: Duration = Duration::from_secs(10);
 /// How often sessions without connection are looked at.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -107,21 +112,35 @@ fn idle_check(workspace: &Workspace) -> Duration {
 
 /// Nobody connected, and nothing happened in the image for the time that was set.
 async fn is_idle(workspace: &Workspace, last_work: &mut Option<u64>) -> bool {
-    if workspace.options.persistent || !workspace.connections.borrow().is_empty() {
+    let is_used = !workspace.connections.borrow().is_empty()
+        || workspace.sessions.all().iter().any(|session| session.is_busy());
+    if workspace.options.persistent || is_used {
         workspace.last_use.set(Instant::now());
         return false;
     }
-    // Work of the image itself: actors that go on handling messages.
-    let work = crate::ops::numbers(workspace)
-        .await
-        .ok()
-        .and_then(|node| node.messages);
+    // A node that does not answer is not known to be at rest; one that has ended for good is.
+    let work = match actors_work(workspace).await {
+        Ok(work) => Some(work.reductions),
+        Err(error) if error.kind == ErrorKind::Timeout => return false,
+        Err(_) => None,
+    };
     if work != *last_work {
         *last_work = work;
         workspace.last_use.set(Instant::now());
         return false;
     }
     workspace.last_use.get().elapsed() >= Duration::from_secs(workspace.options.idle_timeout_s)
+}
+
+/// What actors have done so far, whoever asked them to.
+#[derive(Deserialize)]
+struct Work {
+    reductions: u64,
+}
+
+async fn actors_work(workspace: &Workspace) -> Result<Work, ErrorBody> {
+    let asked = Term::Map(Vec::new());
+    terms::typed(workspace.image.call_within(WORK, "", "work", asked).await?)
 }
 
 /// The next start may be one with other flags.

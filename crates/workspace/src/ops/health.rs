@@ -16,12 +16,10 @@ const NUMBERS: Duration = Duration::from_secs(1);
 
 /// What the node says about itself.
 #[derive(Deserialize)]
-pub(crate) struct Numbers {
-    pub(crate) memory: NodeMemory,
-    pub(crate) processes: u64,
-    pub(crate) run_queue: u64,
-    /// Messages that actors handled so far, if it counts them.
-    pub(crate) messages: Option<u64>,
+struct Numbers {
+    memory: NodeMemory,
+    processes: u64,
+    run_queue: u64,
 }
 
 pub(crate) async fn health(workspace: &Rc<Workspace>) -> HealthAnswer {
@@ -35,7 +33,7 @@ pub(crate) async fn health(workspace: &Rc<Workspace>) -> HealthAnswer {
     health
 }
 
-pub(crate) async fn numbers(workspace: &Workspace) -> Result<Numbers, ErrorBody> {
+async fn numbers(workspace: &Workspace) -> Result<Numbers, ErrorBody> {
     let wanted = Term::Map(Vec::new());
     terms::typed(workspace.image.call_within(NUMBERS, "", "health", wanted).await?)
 }
