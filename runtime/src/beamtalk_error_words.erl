@@ -127,7 +127,7 @@ selectors(Class) -> maps:keys(maps:remove('$info', persistent_term:get(Class, #{
 %% Short selectors must be nearer: `foo' does not mean `do:'.
 nearest(Selector, Known) ->
     Text = atom_to_list(Selector),
-    Limit = min(?FARTHEST, length(Text) div 2),
+    Limit = min(?FARTHEST, (length(Text) - parameters(Text)) div 2),
     Near = [{Distance, parameters(Name) =/= parameters(Text), Name}
             || Candidate <- Known, Name <- [atom_to_list(Candidate)], abs(length(Name) - length(Text)) =< Limit,
                Distance <- [distance(Text, Name)], Distance =< Limit],

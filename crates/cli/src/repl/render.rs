@@ -133,13 +133,11 @@ pub(crate) fn failure(error: &ErrorBody, input: &str, palette: Palette) -> Strin
             .file
             .as_deref()
             .is_none_or(|file| Path::new(file).extension().is_none());
-        match excerpt::excerpt(input, fault).filter(|_| is_typed) {
-            Some(excerpt) => push_line(&mut shown, &excerpt),
-            None => {
-                if let Some(line) = fault.line.filter(|_| has_lines) {
-                    push_line(&mut shown, &format!("Line: {line}"));
-                }
-            }
+        if let Some(line) = fault.line.filter(|_| has_lines) {
+            push_line(&mut shown, &format!("Line: {line}"));
+        }
+        if let Some(excerpt) = excerpt::excerpt(input, fault).filter(|_| is_typed) {
+            push_line(&mut shown, &excerpt);
         }
         if let Some(hint) = &fault.hint {
             push_line(&mut shown, &format!("Hint: {hint}"));
