@@ -199,7 +199,7 @@ impl Place {
             .env("TERM", "xterm")
             .current_dir(self.path(""));
         let limit = u64::try_from(PATIENCE.as_millis()).unwrap();
-        Terminal(rexpect::session::spawn_command(command, Some(limit)).unwrap())
+        Terminal::new(rexpect::session::spawn_command(command, Some(limit)).unwrap())
     }
 
     pub(crate) fn start(&self) -> Loop {
@@ -270,22 +270,39 @@ impl Drop for Place {
 }
 
 /// A command in a terminal.
-pub(crate) struct Terminal(rexpect::session::PtySession);
+pub(crate) struct Terminal {
+    session: rexpect::session::PtySession,
+    /// What the screen shows: only what changes is sent to it.
+    screen: vt100::Parser,
+}
 
 impl Terminal {
-    /// Wait until it shows a text it has not shown before.
+    fn new(session: rexpect::session::PtySession) -> Self {
+        Self {
+            session,
+            screen: vt100::Parser::new(60, 200, 0),
+        }
+    }
+
+    /// Wait until the screen shows a text.
     pub(crate) fn wait_for(&mut self, text: &str) {
-        self.0.exp_string(text).unwrap();
+        wait_for(&format!("{text:?} on the screen"), || {
+            while let Some(character) = self.session.try_read() {
+                let mut bytes = [0; 4];
+                self.screen.process(character.encode_utf8(&mut bytes).as_bytes());
+            }
+            self.screen.screen().contents().contains(text).then_some(())
+        });
     }
 
     pub(crate) fn type_keys(&mut self, keys: &str) {
-        self.0.send(keys).unwrap();
-        self.0.flush().unwrap();
+        self.session.send(keys).unwrap();
+        self.session.flush().unwrap();
     }
 
     /// Wait for its end.
     pub(crate) fn ended(&mut self) -> bool {
-        self.0.exp_eof().is_ok()
+        self.session.exp_eof().is_ok()
     }
 }
 
