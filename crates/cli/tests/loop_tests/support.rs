@@ -280,7 +280,11 @@ impl Terminal {
     fn new(session: rexpect::session::PtySession) -> Self {
         Self {
             session,
-            screen: vt100::Parser::new(60, 200, 0),
+            screen: vt100::Parser::new(
+                const { std::num::NonZero::new(60).unwrap() },
+                const { std::num::NonZero::new(200).unwrap() },
+                0,
+            ),
         }
     }
 
