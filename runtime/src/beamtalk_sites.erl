@@ -5,7 +5,7 @@
 %% a site is data for beamtalk_walk; `compiled/3' gives a module in which every site is a function.
 -module(beamtalk_sites).
 
--export([walked/2, compiled/3, entered/3]).
+-export([has_sites/1, walked/2, compiled/3, entered/3, empty/1]).
 -export_type([site/0]).
 
 %% Unit is what the sites of one statement share (see beamtalk_walk), Free names the variables from outside. The name of a
@@ -20,46 +20,59 @@
                     last = 0 :: non_neg_integer(),
                     functions = [] :: [tuple()]}).
 
+-spec has_sites(tuple()) -> boolean().
+has_sites({'fun', _, {clauses, _}}) -> true;
+has_sites({named_fun, _, _, _}) -> true;
+has_sites({Kind, _, _}) when Kind =:= var; Kind =:= atom; Kind =:= integer; Kind =:= float; Kind =:= bin -> false;
+has_sites(Form) when is_tuple(Form) -> has_sites(tuple_to_list(Form));
+has_sites([Form | Rest]) -> has_sites(Form) orelse has_sites(Rest);
+has_sites(_) -> false.
+
 -spec walked(tuple(), term()) -> tuple().
 walked(Form, Unit) ->
     {Walked, _} = rewrite(Form, #{}, #rewriting{target = {walked, Unit}}),
     Walked.
 
-%% Its function `call/5' goes on at a site with the variables from outside and the arguments, each in a tuple. Who comes with
-%% another ticket wants code that was here before. Throws where the statement is too large.
--spec compiled(tuple(), module(), pos_integer()) -> [tuple()].
-compiled(Form, Module, Ticket) ->
+%% Its function `call/5' goes on at a site with the variables from outside and the arguments, each in a tuple. Who comes for
+%% another statement walks. Throws where the statement is too large.
+-spec compiled(tuple(), module(), beamtalk_hot_code:id()) -> [tuple()].
+compiled(Form, Module, Id) ->
     {_, #rewriting{functions = Functions}} = rewrite(Form, #{}, #rewriting{target = compiled}),
-    [{attribute, 1, module, Module},
-     {attribute, 1, export, [{call, 5}]},
-     {function, 1, call, 5, [entry(Ticket, Function) || Function <- Functions] ++ [stale()]}
-     | [{function, Line, function_name(Index), Arity, Clauses} || {Index, Line, _, Arity, Clauses} <- Functions]].
+    module(Module, [entry(Id, Function) || Function <- Functions])
+     ++ [{function, Line, function_name(Index), Arity, Clauses} || {Index, Line, _, Arity, Clauses} <- Functions].
+
+%% A module for no statement.
+-spec empty(module()) -> [tuple()].
+empty(Module) -> module(Module, []).
 
 %% The same for the forms of a module with one unary method, which is site 0.
--spec entered([tuple()], module(), pos_integer()) -> [tuple()].
-entered(Forms, Module, Ticket) ->
+-spec entered([tuple()], module(), beamtalk_hot_code:id()) -> [tuple()].
+entered(Forms, Module, Id) ->
     [Method | _] = [Name || {attribute, _, export, Exports} <- Forms, {Name, 1} <- Exports],
     [Self] = parameters(1, 1),
-    Head = [{integer, 1, Ticket}, {integer, 1, 0}, {tuple, 1, []}, {tuple, 1, [Self]}, {var, 1, '_'}],
-    Entry = {clause, 1, Head, [], [{call, 1, {atom, 1, Method}, [Self]}]},
-    Renamed = [case Form of
-                   {attribute, Line, module, _} -> {attribute, Line, module, Module};
-                   _ -> Form
-               end || Form <- Forms],
-    {Attributes, Functions} = lists:splitwith(fun(Form) -> element(1, Form) =:= attribute end, Renamed),
-    Attributes ++ [{attribute, 1, export, [{call, 5}]}, {function, 1, call, 5, [Entry, stale()]} | Functions].
+    Entry = clause(1, [Id, 0, {tuple, 1, []}, {tuple, 1, [Self]}, {var, 1, '_'}], {call, 1, {atom, 1, Method}, [Self]}),
+    Kept = [Form || Form <- Forms, not (element(1, Form) =:= attribute andalso lists:member(element(3, Form), [module, export]))],
+    module(Module, [Entry]) ++ Kept.
 
-entry(Ticket, {Index, Line, Count, Arity, _}) ->
+module(Module, Entries) ->
+    Parameters = parameters(1, 5),
+    Missed = clause(1, Parameters, walk(1, call, Parameters)),
+    [{attribute, 1, module, Module},
+     {attribute, 1, export, [{call, 5}]},
+     {function, 1, call, 5, Entries ++ [Missed]}].
+
+entry(Id, {Index, Line, Count, Arity, _}) ->
     Parameters = parameters(Line, Arity),
     {Variables, Args} = lists:split(Count, Parameters),
-    Head = [{integer, Line, Ticket}, {integer, Line, Index}, {tuple, Line, Variables}, {tuple, Line, Args},
-            {var, Line, '_'}],
-    {clause, Line, Head, [], [{call, Line, {atom, Line, function_name(Index)}, Parameters}]}.
+    Head = [Id, Index, {tuple, Line, Variables}, {tuple, Line, Args}, {var, Line, '_'}],
+    clause(Line, Head, call_site(Line, Index, Parameters)).
 
-stale() ->
-    [Ticket, Args, Closure] = parameters(1, 3),
-    Other = {var, 1, '_'},
-    {clause, 1, [Ticket, Other, Other, Args, Closure], [], [walk(1, stale, [Ticket, Closure, Args])]}.
+clause(Line, Head, Body) ->
+    Patterns = [case Pattern of
+                    Number when is_integer(Number) -> {integer, Line, Number};
+                    _ -> Pattern
+                end || Pattern <- Head],
+    {clause, Line, Patterns, [], [Body]}.
 
 %%% Every site of an expression
 
@@ -119,7 +132,7 @@ emit({Kind, Line, Name, Clauses, Args}, Index, Free, #rewriting{target = {walked
     %% The interpreter answers whatever stands in a literal.
     Site = {atom, Line, {site, Shared, Index, Free, Name, Clauses}},
     Form = case Kind of
-        loop -> walk(Line, turn, [{tuple, Line, [Site, Variables]}, {tuple, Line, Args}]);
+        loop -> walk(Line, loop, [Site, Variables, {tuple, Line, Args}]);
         _ -> walk(Line, block, [Site, Variables])
     end,
     {Form, State};

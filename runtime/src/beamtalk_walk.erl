@@ -1,7 +1,7 @@
 %% Runs the expressions of sessions and scripts: by walking their forms, until they turn out hot.
 %%
 %% Walking starts at once and makes no code, which is right for nearly everything a person types. Every call of a block and
-%% every turn of a loop is counted for its statement. After a thousand of them the statement is compiled beside the
+%% every turn of a loop is counted for its statement. After some hundred of them the statement is compiled beside the
 %% evaluation (beamtalk_hot_code), and whichever block or loop of it comes next goes on in the compiled code with the same
 %% variables. Until then, and if no code comes, walking goes on.
 %%
@@ -10,36 +10,51 @@
 
 -export([statement/4, set_threshold/1]).
 -export([is_block/1, captured/1, place/1, with_captured/2]).
-%% Called by walked and compiled expressions.
--export([block/2, turn/2, stale/3]).
+%% Called by walked expressions, and by compiled ones for what they do not have.
+-export([block/2, loop/3, turn/2, call/5]).
 
 %% How many calls and turns are walked before code is made: about what making it costs.
--define(THRESHOLD, 1000).
+-define(THRESHOLD, 500).
 
-%% What the sites of a statement share: how often they ran and where their code is, the forms of its input and its number
-%% there. Binaries are shared by all who hold a block.
--type unit() :: {atomics:atomics_ref(), Input :: binary(), Statement :: pos_integer()}.
+%% What the sites of a statement share: the slot its code is expected in, or 0; what it is known by; its heat; the forms of its
+%% input and its place there. All who hold a block share the binary.
+-type unit() :: {Slot :: non_neg_integer(), beamtalk_hot_code:id(), heat(), Input :: binary(), Statement :: pos_integer()}.
+%% How often sites ran, from below zero up to when code is asked for, and the slot of the code when it came.
+-type heat() :: atomics:atomics_ref().
 -export_type([unit/0]).
 
-%% A site with the values of the variables from outside: what a block or a running loop is.
--type closure() :: {beamtalk_sites:site(), Variables :: tuple()}.
+%% A site with the values of the variables from outside: what a block or a running loop is. What is needed to go on in
+%% compiled code stands first.
+-type closure() :: {Slot :: non_neg_integer(), beamtalk_hot_code:id() | none, Index :: pos_integer(),
+                    Variables :: tuple(), beamtalk_sites:site()}.
 
-%% In the atomics of a unit. The count starts below zero and asks for code when it gets there.
 -define(COUNT, 1).
--define(TICKET, 2).
+-define(SLOT, 2).
 
-%% One statement of an input, given by its form, the forms of the whole input, and its number there.
+%% One statement of an input, given by its form, the forms of the whole input, and its place there.
 -spec statement(tuple(), binary(), pos_integer(), map()) -> {term(), map()}.
-statement(Form, Input, Number, Bindings) ->
-    Heat = atomics:new(2, [{signed, true}]),
-    {Threshold, _} = setting(),
-    atomics:put(Heat, ?COUNT, -Threshold),
-    Walked = beamtalk_sites:walked(Form, {Heat, Input, Number}),
+statement(Form, Input, Statement, Bindings) ->
+    Walked = case beamtalk_sites:has_sites(Form) of
+        true -> beamtalk_sites:walked(Form, unit(Input, Statement));
+        false -> Form
+    end,
     {value, Value, NewBindings} = erl_eval:expr(Walked, Bindings, none, none, none),
     {Value, NewBindings}.
 
+unit(Input, Statement) ->
+    Id = beamtalk_hot_code:id({statement, Input, Statement}),
+    Expected = beamtalk_hot_code:slot(Id),
+    Slot = case erlang:module_loaded(beamtalk_hot_code:module(Expected)) of
+        true -> Expected;
+        false -> 0
+    end,
+    Heat = atomics:new(2, [{signed, true}]),
+    {Threshold, _} = setting(),
+    atomics:put(Heat, ?COUNT, -Threshold),
+    {Slot, Id, Heat, Input, Statement}.
+
 %% For tests: code is made after so many calls and turns, and waited for with `wait'; never with `infinity'.
--spec set_threshold({non_neg_integer(), wait | go_on} | infinity | default) -> ok.
+-spec set_threshold({pos_integer(), wait | go_on} | infinity | default) -> ok.
 set_threshold(default) ->
     persistent_term:erase(?MODULE),
     ok;
@@ -50,14 +65,21 @@ setting() -> persistent_term:get(?MODULE, {?THRESHOLD, go_on}).
 
 %%% Sites
 
-%% A loop's next turn. A loop is no value: only its own code goes on with it.
+%% A loop begins. It is no value: only its own code goes on with it.
+-spec loop(beamtalk_sites:site(), tuple(), tuple()) -> term().
+loop(Site, Variables, Args) -> enter(closure(Site, Variables), Args).
+
+%% A loop's next turn.
 -spec turn(closure(), tuple()) -> term().
 turn(Loop, Args) -> enter(Loop, Args).
+
+closure({site, none, Index, _, _, _} = Site, Variables) -> {0, none, Index, Variables, Site};
+closure({site, {Slot, Id, _, _, _}, Index, _, _, _} = Site, Variables) -> {Slot, Id, Index, Variables, Site}.
 
 %% A block over the values of the variables it uses.
 -spec block(beamtalk_sites:site(), tuple()) -> fun().
 block({site, _, _, _, _, [{clause, _, Patterns, _, _} | _]} = Site, Variables) ->
-    X = {Site, Variables},
+    X = closure(Site, Variables),
     case length(Patterns) of
         0 -> fun() -> enter(X, {}) end;
         1 -> fun(A) -> enter(X, {A}) end;
@@ -108,25 +130,35 @@ too_many_parameters(Count) ->
     Text = <<"a block written in a session or script has at most 20 parameters, not ", (integer_to_binary(Count))/binary>>,
     beamtalk_error:raise(argument_error, 'Block', nil, Text, <<"write it in a method, or give it a List">>, #{}).
 
-enter({{site, none, _, _, _, _}, _} = Closure, Args) -> walk(Closure, Args);
-enter({{site, {Heat, _, _}, Index, _, _, _}, Variables} = Closure, Args) ->
-    case ticket(Heat) of
+enter({Slot, Id, Index, Variables, _} = Closure, Args) ->
+    beamtalk_hot_code:call(Slot, Id, Index, Variables, Args, Closure).
+
+%% Where the code should have been is none, or that of another statement.
+-spec call(beamtalk_hot_code:id() | none, non_neg_integer(), tuple(), tuple(), Who) -> term()
+    when Who :: closure() | {again, closure()} | {method, [tuple()]}.
+call(none, _, _, Args, Closure) -> walk(Closure, Args);
+call(_, _, _, {Self}, {method, Forms}) -> beamtalk_hot_code:run_method(Forms, Self);
+call(_, _, _, Args, {again, {_, _, _, _, {site, {_, _, Heat, _, _}, _, _, _, _}} = Closure}) ->
+    cool(Heat),
+    walk(Closure, Args);
+call(Id, Index, Variables, Args, {_, _, _, _, {site, {_, _, Heat, _, _} = Unit, _, _, _, _}} = Closure) ->
+    case slot(Heat) of
         0 ->
             case atomics:add_get(Heat, ?COUNT, 1) of
-                0 -> become_hot(Closure, Args);
+                0 -> become_hot(Unit, Closure, Args);
                 _ -> walk(Closure, Args)
             end;
-        elsewhere -> walk(Closure, Args);
-        Ticket -> (beamtalk_hot_code:module(Ticket)):call(Ticket, Index, Variables, Args, Closure)
+        none -> walk(Closure, Args);
+        Slot -> beamtalk_hot_code:call(Slot, Id, Index, Variables, Args, {again, Closure})
     end.
 
-%% A block that came from another node counts nowhere.
-ticket(Heat) ->
-    try atomics:get(Heat, ?TICKET)
-    catch error:badarg -> elsewhere
+%% A block that came from another node has no heat here.
+slot(Heat) ->
+    try atomics:get(Heat, ?SLOT)
+    catch error:badarg -> none
     end.
 
-become_hot({{site, Unit, _, _, _, _}, _} = Closure, Args) ->
+become_hot(Unit, Closure, Args) ->
     case setting() of
         {_, wait} ->
             beamtalk_hot_code:await(Unit),
@@ -136,19 +168,13 @@ become_hot({{site, Unit, _, _, _, _}, _} = Closure, Args) ->
             walk(Closure, Args)
     end.
 
-%% The code went for other code meanwhile: what is hot still asks again.
--spec stale(pos_integer(), closure() | {method, [tuple()]}, tuple()) -> term().
-stale(_, {method, Forms}, {Self}) -> beamtalk_hot_code:run_method(Forms, Self);
-stale(Ticket, {{site, {Heat, _, _}, _, _, _, _}, _} = Closure, Args) ->
-    case atomics:compare_exchange(Heat, ?TICKET, Ticket, 0) of
-        ok ->
-            {Threshold, _} = setting(),
-            atomics:put(Heat, ?COUNT, -Threshold);
-        _ -> ok
-    end,
-    walk(Closure, Args).
+%% The code has gone for other code: what is still hot asks again.
+cool(Heat) ->
+    {Threshold, _} = setting(),
+    atomics:put(Heat, ?SLOT, 0),
+    atomics:put(Heat, ?COUNT, -Threshold).
 
-walk({{site, _, _, Free, Loop, Clauses}, Variables} = Closure, Args) ->
+walk({_, _, _, Variables, {site, _, _, Free, Loop, Clauses}} = Closure, Args) ->
     Outside = maps:from_list(lists:zip(Free, tuple_to_list(Variables))),
     Bindings = case Loop of
         none -> Outside;
@@ -184,21 +210,17 @@ is_block(Fun) -> erlang:fun_info(Fun, module) =:= {module, ?MODULE}.
 
 %% The values of the variables it uses.
 -spec captured(fun()) -> [term()].
-captured(Block) ->
-    {_, Variables} = closure(Block),
-    tuple_to_list(Variables).
+captured(Block) -> tuple_to_list(element(4, closure(Block))).
 
 %% The place of the block, in one evaluation of its statement.
 -spec place(fun()) -> {unit() | none, pos_integer()}.
 place(Block) ->
-    {{site, Unit, Index, _, _, _}, _} = closure(Block),
+    {_, _, Index, _, {site, Unit, _, _, _, _}} = closure(Block),
     {Unit, Index}.
 
 %% The same block over other values.
 -spec with_captured(fun(), [term()]) -> fun().
-with_captured(Block, Values) ->
-    {Site, _} = closure(Block),
-    block(Site, list_to_tuple(Values)).
+with_captured(Block, Values) -> block(element(5, closure(Block)), list_to_tuple(Values)).
 
 closure(Block) ->
     {env, [Closure]} = erlang:fun_info(Block, env),
