@@ -21,6 +21,7 @@ blocks_are_compiled_test() ->
 
 the_same_statement_finds_its_code_test() ->
     Text = "lists:map(fun(X) -> X + 1 end, [1, 2, 3]).",
+    ok = beamtalk_hot_code:prepare(),
     ?assertEqual([2, 3, 4], run(Text)),
     Before = erlang:memory(code),
     [?assertEqual([2, 3, 4], run(Text)) || _ <- lists:seq(1, 50)],
@@ -29,19 +30,23 @@ the_same_statement_finds_its_code_test() ->
 %% The statement and what it is compiled to differ for every number.
 numbered(N) -> "lists:sum(lists:map(fun(X) -> X + " ++ integer_to_list(N) ++ " end, [1, 2, 3])).".
 
-%% Most of them find their code; two thousand are compiled, each over code that was there before.
+%% Most of them find their code; a thousand are compiled, each over code that was there before.
 hundred_thousand_evaluations_leave_nothing_test_() ->
     {timeout, 600, fun() ->
-        [run(numbered(N)) || N <- lists:seq(1, 100)],
-        Settle = fun() ->
+        Evaluate = fun(Numbers, Times) ->
+            [begin
+                 Forms = beamtalk_walk_tests:forms(numbered(N)),
+                 [?assertEqual({value, 6 + 3 * N}, beamtalk_eval:value(Forms)) || _ <- lists:seq(1, Times)]
+             end || N <- Numbers],
             erlang:garbage_collect(),
             [code:soft_purge(Module) || Module <- names()],
             {erlang:system_info(atom_count), length(names()), erlang:memory(code)}
         end,
-        {Atoms, Names, Code} = Settle(),
-        [?assertEqual(6 + 3 * N, run(numbered(N)))
-         || Round <- lists:seq(1, 1000), N <- [1000 + 2 * Round, 1001 + 2 * Round | lists:duplicate(98, 1001 + 2 * Round)]],
-        {AtomsAfter, NamesAfter, CodeAfter} = Settle(),
+        ok = beamtalk_hot_code:prepare(),
+        ok = beamtalk_walk:set_threshold({1, wait}),
+        {Atoms, Names, Code} = Evaluate(lists:seq(1, 100), 1),
+        {AtomsAfter, NamesAfter, CodeAfter} = Evaluate(lists:seq(1001, 2000), 100),
+        beamtalk_walk:set_threshold(default),
         ?assertEqual(Atoms, AtomsAfter),
         ?assertEqual(32, Names),
         ?assertEqual(Names, NamesAfter),
