@@ -87,7 +87,9 @@ fn compared(evaluated: &Evaluated) -> Vec<Option<Term>> {
 /// The program's outcome and the session's variables after it.
 async fn run(image: &mut Image, threshold: &str, program: &str) -> Vec<Vec<Option<Term>>> {
     image
-        .eval(&format!("s := 4. t := 5. Erlang beamtalk_walk set_threshold: {threshold}"))
+        .eval(&format!(
+            "s := 4. t := 5. Erlang beamtalk_walk set_threshold: {threshold}"
+        ))
         .await
         .outcome
         .unwrap();
