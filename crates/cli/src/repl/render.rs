@@ -7,6 +7,8 @@ use beamtalk_wire::{ChangeKind, Entry, ErrorBody, ErrorKind, Frame, Intent, Stat
 
 use super::paint::Palette;
 
+mod excerpt;
+
 /// Lines for standard output and standard error, each ending in a line end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rendered {
@@ -127,8 +129,15 @@ pub(crate) fn failure(error: &ErrorBody, input: &str, palette: Palette) -> Strin
     }
     for fault in faults {
         push_line(&mut shown, &palette.error(&format!("Error: {}", fault.message)));
+        let is_typed = fault
+            .file
+            .as_deref()
+            .is_none_or(|file| Path::new(file).extension().is_none());
         if let Some(line) = fault.line.filter(|_| has_lines) {
             push_line(&mut shown, &format!("Line: {line}"));
+        }
+        if let Some(excerpt) = excerpt::excerpt(input, fault).filter(|_| is_typed) {
+            push_line(&mut shown, &excerpt);
         }
         if let Some(hint) = &fault.hint {
             push_line(&mut shown, &format!("Hint: {hint}"));
