@@ -215,7 +215,7 @@ start(#job{id = Id, slot = Number} = Job, Source, #state{jobs = Jobs} = State) -
 
 compile(Source, Module, Id) ->
     try forms(Source, Module, Id) of
-        Forms -> compile:noenv_forms(Forms, [binary, no_spawn_compiler_process, nowarn_unused_vars | haste(Source)])
+        Forms -> compile:noenv_forms(Forms, options(Source))
     catch throw:too_large -> error
     end.
 
@@ -223,6 +223,8 @@ forms({statement, Input, Statement}, Module, Id) ->
     beamtalk_sites:compiled(lists:nth(Statement, binary_to_term(Input)), Module, Id);
 forms({method, Forms}, Module, Id) ->
     beamtalk_sites:entered(Forms, Module, Id).
+
+options(Source) -> [binary, no_spawn_compiler_process, nowarn_unused_vars | haste(Source)].
 
 haste({statement, Input, _}) when byte_size(Input) > ?LARGE -> [no_ssa_opt, no_copt];
 haste(_) -> [].

@@ -15,9 +15,12 @@
 %% A function of a module has a name, which the VM keeps for ever, and at most 255 arguments.
 -define(MAX_SITES, 100).
 -define(MAX_ARITY, 200).
+%% The variables of so many operations have names of their own.
+-define(MAX_OPERATIONS, 1000).
 
 -record(rewriting, {target :: {walked, Unit :: term()} | compiled,
                     last = 0 :: non_neg_integer(),
+                    operations = 0 :: non_neg_integer(),
                     functions = [] :: [tuple()]}).
 
 -spec has_sites(tuple()) -> boolean().
@@ -99,6 +102,11 @@ rewrite({clause, Line, Patterns, Guards, Body}, Loops, State) ->
 rewrite({match, Line, Pattern, Value}, Loops, State) ->
     {NewValue, Done} = rewrite(Value, Loops, State),
     {{match, Line, Pattern, NewValue}, Done};
+rewrite({op, Line, Operator, Left, Right}, Loops, #rewriting{target = compiled} = State)
+  when Operator =:= '+'; Operator =:= '-'; Operator =:= '*'; Operator =:= '/'; Operator =:= 'div'; Operator =:= 'rem' ->
+    {Operands, #rewriting{operations = Before} = Done} = rewrite_all([Left, Right], Loops, State),
+    Before < ?MAX_OPERATIONS orelse throw(too_large),
+    {operation(Line, Operator, Operands, Before), Done#rewriting{operations = Before + 1}};
 rewrite({Kind, _, _} = Form, _, State) when Kind =:= var; Kind =:= atom; Kind =:= integer; Kind =:= float; Kind =:= bin ->
     {Form, State};
 rewrite(Form, Loops, State) when is_tuple(Form) ->
@@ -156,6 +164,19 @@ emit({Kind, Line, _, Clauses, Args}, Index, Free, #rewriting{target = compiled, 
 %% The next turn of a loop.
 again({walked, _}, Line, Variable, _, Args) -> walk(Line, turn, [Variable, {tuple, Line, Args}]);
 again(compiled, Line, _, {Index, Free}, Args) -> call_site(Line, Index, variables(Line, Free) ++ Args).
+
+%% Compiled code that fails in an operation does not tell its operands, as messages do. So what may fail is done elsewhere.
+operation(Line, Operator, Operands, Number) ->
+    [Left, Right] = Named = [{var, Line, list_to_atom(Side ++ integer_to_list(Number))} || Side <- ["L", "R"]],
+    Integers = [{call, Line, {atom, Line, is_integer}, [Operand]} || Operand <- Named],
+    Guards = case Operator of
+        '/' -> [{atom, Line, false}];
+        _ when Operator =:= 'div'; Operator =:= 'rem' -> Integers ++ [{op, Line, '=/=', Right, {integer, Line, 0}}];
+        _ -> Integers
+    end,
+    {'case', Line, {tuple, Line, Operands},
+     [{clause, Line, [{tuple, Line, Named}], [Guards], [{op, Line, Operator, Left, Right}]},
+      {clause, Line, [{tuple, Line, Named}], [], [walk(Line, operate, [{atom, Line, Operator} | Named])]}]}.
 
 call_site(Line, Index, Args) -> {call, Line, {atom, Line, function_name(Index)}, Args}.
 

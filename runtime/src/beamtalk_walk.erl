@@ -11,7 +11,7 @@
 -export([statement/4, set_threshold/1]).
 -export([is_block/1, captured/1, place/1, with_captured/2]).
 %% Called by walked expressions, and by compiled ones for what they do not have.
--export([block/2, loop/3, turn/2, call/5]).
+-export([block/2, loop/3, turn/2, call/5, operate/3]).
 
 %% How many calls and turns are walked before code is made: about what making it costs.
 -define(THRESHOLD, 500).
@@ -200,6 +200,21 @@ matched(Clauses, Args, Bindings) ->
     case erl_eval:match_clause(Clauses, Args, Bindings, none) of
         nomatch -> erlang:error(function_clause);
         Begun -> Begun
+    end.
+
+%% An operation that is not of integers, or fails: with its operands in the stack, as when it is walked.
+-spec operate(atom(), term(), term()) -> term().
+operate(Operator, Left, Right) ->
+    try
+        case Operator of
+            '+' -> Left + Right;
+            '-' -> Left - Right;
+            '*' -> Left * Right;
+            '/' -> Left / Right;
+            'div' -> Left div Right;
+            'rem' -> Left rem Right
+        end
+    catch error:badarith -> apply(erlang, Operator, [Left, Right])
     end.
 
 %%% Blocks as beamtalk_cell sees them

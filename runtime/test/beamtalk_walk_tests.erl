@@ -63,9 +63,15 @@ exceptions_test() ->
     same({value, 115}, Text).
 
 faults_are_the_same_test() ->
-    %% The details hold the block itself.
-    Shape = fun({raised, #{error := Error}}) -> setelement(7, Error, nil) end,
-    Texts = ["lists:map(fun(X) -> 10 div X end, [2, 1, 0]).",
+    %% The details hold the block itself. What failed stands first in the stack, where messages take the operands from.
+    Shape = fun({raised, #{error := Error, stacktrace := [{Module, Function, Args, _} | _]}}) ->
+                {setelement(7, Error, nil), [{Function, Args} || Module =:= erlang]}
+            end,
+    Texts = ["lists:map(fun(_) -> 1 / 0 end, [1, 2]).",
+             "lists:map(fun(_) -> 7 div 0 + 1 end, [1, 2]).",
+             "lists:map(fun(X) -> Y = a, X * Y end, [1, 2]).",
+             "lists:map(fun(X) -> case is_number(X) of true -> X - nil; false -> no end end, [1, 2]).",
+             "lists:map(fun(X) -> 10 div X end, [2, 1, 0]).",
              "lists:map(fun(X) -> X + a end, [1, 2]).",
              "lists:map(fun(X) -> beamtalk_dispatch:send(X, frobnicate) end, [1, 2]).",
              "lists:map(fun(X) -> beamtalk_nowhere:f(X) end, [1, 2]).",

@@ -36,7 +36,7 @@ fn number() -> impl Strategy<Value = String> {
             2 => (inner.clone(), inner.clone(), inner.clone())
                 .prop_map(|(x, yes, no)| format!("({x} < 7 ifTrue: [{yes}] ifFalse: [{no}])")),
             2 => pair.clone().prop_map(|(start, step)| format!("((1 to: 6) inject: {start} into: [:p :q | p + (q * {step})])")),
-            1 => pair.clone().prop_map(|(x, y)| format!("([:p | p + {y}] value: {x})")),
+            1 => pair.prop_map(|(x, y)| format!("([:p | p + {y}] value: {x})")),
             1 => inner.clone().prop_map(|x| format!("((#(3, 1, 2) collect: [:p | p * {x}]) inject: 0 into: [:p :q | p + q])")),
             1 => (inner.clone(), inner.clone()).prop_map(|(x, y)| format!("([{x}] on: Error do: [:e | {y}])")),
             1 => (name(), inner).prop_map(|(x, y)| format!("([{x}] ensure: [{x} := {y}])")),
