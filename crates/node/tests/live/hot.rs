@@ -59,7 +59,7 @@ fn statement() -> impl Strategy<Value = String> {
             2 => body.clone().prop_map(|body| format!("f := [:x | {body}. x]. f value: a. f value: s")),
             1 => body.clone().prop_map(|body| format!("made := made add: [{body}. u]")),
             1 => body.clone().prop_map(|body| format!("[{body}] on: Error do: [:e | u := u + 1]")),
-            1 => (name(), body).prop_map(|(x, body)| format!("{x} = 3 ifTrue: [{body}] ifFalse: [u := u - 1]")),
+            1 => (name(), body).prop_map(|(x, body)| format!("{x} =:= 3 ifTrue: [{body}] ifFalse: [u := u - 1]")),
         ]
     })
 }
