@@ -166,7 +166,7 @@ again({walked, _}, Line, Variable, _, Args) -> walk(Line, turn, [Variable, {tupl
 again(compiled, Line, _, {Index, Free}, Args) -> call_site(Line, Index, variables(Line, Free) ++ Args).
 
 %% Compiled code that fails in an operation does not tell its operands, as messages do. So what may fail is done elsewhere.
-operation(Line, Operator, Operands, Number) ->
+operation(Line, Operator, [First, Second], Number) ->
     [Left, Right] = Named = [{var, Line, list_to_atom(Side ++ integer_to_list(Number))} || Side <- ["L", "R"]],
     Integers = [{call, Line, {atom, Line, is_integer}, [Operand]} || Operand <- Named],
     Guards = case Operator of
@@ -174,9 +174,9 @@ operation(Line, Operator, Operands, Number) ->
         _ when Operator =:= 'div'; Operator =:= 'rem' -> Integers ++ [{op, Line, '=/=', Right, {integer, Line, 0}}];
         _ -> Integers
     end,
-    {'case', Line, {tuple, Line, Operands},
-     [{clause, Line, [{tuple, Line, Named}], [Guards], [{op, Line, Operator, Left, Right}]},
-      {clause, Line, [{tuple, Line, Named}], [], [walk(Line, operate, [{atom, Line, Operator} | Named])]}]}.
+    Fast = {clause, Line, [Right], [Guards], [{op, Line, Operator, Left, Right}]},
+    Other = {clause, Line, [Right], [], [walk(Line, operate, [{atom, Line, Operator} | Named])]},
+    {'case', Line, First, [{clause, Line, [Left], [], [{'case', Line, Second, [Fast, Other]}]}]}.
 
 call_site(Line, Index, Args) -> {call, Line, {atom, Line, function_name(Index)}, Args}.
 
