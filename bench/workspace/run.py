@@ -116,6 +116,46 @@ def warm(client):
     row("warm inject:into: over 100 elements", f"{ours * 1e3:.2f} ms", "1 ms", ours <= 0.001)
 
 
+# The same work at the prompt and as a class method. Every input at the prompt is new: N differs each time.
+LOOPS = [
+    ("(1 to: 1000000) inject:into:", "(1 to: 1000000) inject: N into: [:a :b | a + b]",
+     "(1 to: 1000000) inject: 0 into: [:a :b | a + b]"),
+    ("whileTrue:, 1,000,000 turns", "[k := N. [k < 1000000] whileTrue: [k := k + 1]. k] value",
+     "k := 0. [k < 1000000] whileTrue: [k := k + 1]. k"),
+    ("1 to: 1000000 do:", "[sum := N. 1 to: 1000000 do: [:k | sum := sum + k]. sum] value",
+     "sum := 0. 1 to: 1000000 do: [:k | sum := sum + k]. sum"),
+    ("1000000 timesRepeat:", "[sum := N. 1000000 timesRepeat: [sum := sum + 3]. sum] value",
+     "sum := 0. 1000000 timesRepeat: [sum := sum + 3]. sum"),
+    ("nested loops, 1,000 by 1,000",
+     "[sum := N. 1 to: 1000 do: [:k | 1 to: 1000 do: [:m | sum := sum + (k * m)]]. sum] value",
+     "sum := 0. 1 to: 1000 do: [:k | 1 to: 1000 do: [:m | sum := sum + (k * m)]]. sum"),
+    ("recursive block, fib 24",
+     "[fib := nil. fib := [:n | n < 2 ifTrue: [n] ifFalse: [(fib value: n - 1) + (fib value: n - 2)]]. N + (fib value: 24)] value",
+     "fib := nil. fib := [:n | n < 2 ifTrue: [n] ifFalse: [(fib value: n - 1) + (fib value: n - 2)]]. fib value: 24"),
+    ("collect: over 300,000 elements", "((1 to: 300000) collect: [:k | k * 2 + N]) size",
+     "((1 to: 300000) collect: [:k | k * 2]) size"),
+]
+
+
+def loops(client):
+    methods = "".join(f"  class m{index} =>\n    {body}\n" for index, (_, _, body) in enumerate(LOOPS))
+    client.evaluate(f"Object subclass: Loops\n{methods}")
+    # The first hot input of a node loads the Erlang compiler.
+    client.evaluate("(1 to: 1000000) inject: -1 into: [:a :b | a + b]")
+    number = [0]
+
+    def prompt(text):
+        number[0] += 1
+        answer = client.evaluate(text.replace("N", str(number[0])))
+        assert "value" in answer, answer
+    for index, (name, text, _) in enumerate(LOOPS):
+        count = 5 if QUICK else 15
+        inside, _ = median_of(lambda: client.evaluate(f"Loops m{index}"), count)
+        ours, _ = median_of(lambda: prompt(text), count)
+        row(f"{name}, at the prompt", f"{ours * 1e3:.1f} ms, in a class {inside * 1e3:.1f} ms", "3× the class + 10 ms",
+            ours <= 3 * inside + 0.01)
+
+
 def editing(client):
     ours, _ = median_of(lambda: client.evaluate(big_class()), 5 if QUICK else 15)
     row("load a class of 100 methods", f"{ours * 1e3:.1f} ms", "120 ms", ours <= 0.12)
@@ -270,6 +310,7 @@ def main():
         idle(home)
         client = Client(home)
         warm(client)
+        loops(client)
         editing(client)
         crowd(home, directory)
         observed(home, directory)

@@ -296,30 +296,20 @@ encode_plain(Fun, Environment, Acc) ->
 has_captured(Environment) ->
     lists:any(fun({'$bt_env', _, _}) -> true;
                  ({'$bt_cell', _, _}) -> true;
-                 (Term) -> has_block(Term) orelse has_cell(Term)
+                 (Term) -> has_block(Term)
               end, Environment).
 
-%% Bindings of an interpreted fun hold the cells one level deeper.
-has_cell(Term) when is_tuple(Term) ->
-    lists:any(fun(E) -> is_map(E) andalso has_captured(maps:values(E)) end, tuple_to_list(Term));
-has_cell(_) -> false.
-
+%% The values of a fun's free variables.
 environment(Fun) ->
-    case erlang:fun_info(Fun, type) of
-        {type, external} -> [];
-        {type, local} ->
+    case {erlang:fun_info(Fun, type), beamtalk_walk:is_block(Fun)} of
+        {{type, external}, _} -> [];
+        {_, true} -> beamtalk_walk:captured(Fun);
+        {_, false} ->
             {env, Environment} = erlang:fun_info(Fun, env),
             Environment
     end.
 
-%% The cells of a closure stand among the free variables of a compiled fun, and
-%% among the bindings of an interpreted one.
 find_env([{'$bt_env', _, _} = Env | _]) -> Env;
-find_env([Term | Rest]) when is_tuple(Term) ->
-    case [Env || Map <- tuple_to_list(Term), is_map(Map), Env <- [find_env(maps:values(Map))], Env =/= none] of
-        [Env | _] -> Env;
-        [] -> find_env(Rest)
-    end;
 find_env([_ | Rest]) -> find_env(Rest);
 find_env([]) -> none.
 
@@ -329,9 +319,8 @@ is_made_by(Fun, Maker, Env) ->
     is_function(Probe) andalso code_of(Probe) =:= code_of(Fun).
 
 code_of(Fun) ->
-    case erl_eval:fun_data(Fun) of
-        {fun_data, _, Clauses} -> Clauses;
-        {named_fun_data, _, Name, Clauses} -> {Name, Clauses};
+    case beamtalk_walk:is_block(Fun) of
+        true -> beamtalk_walk:place(Fun);
         false -> [erlang:fun_info(Fun, Item) || Item <- [module, new_index, new_uniq]]
     end.
 
@@ -339,7 +328,7 @@ code_of(Fun) ->
 thaw({'$bt_block', Maker, Keys}, Frozen) ->
     block(thaw(Maker, Frozen), list_to_tuple([thaw_cell(Key, Frozen) || Key <- Keys]));
 thaw({'$bt_fun', Fun, Environment}, Frozen) ->
-    beamtalk_fun:with_environment(Fun, thaw(Environment, Frozen));
+    with_environment(Fun, thaw(Environment, Frozen));
 thaw({'$bt_key', Key}, Frozen) -> thaw_cell(Key, Frozen);
 thaw([Head | Tail], Frozen) -> [thaw(Head, Frozen) | thaw(Tail, Frozen)];
 thaw(Map, Frozen) when is_map(Map) ->
@@ -347,6 +336,12 @@ thaw(Map, Frozen) when is_map(Map) ->
 thaw(Tuple, Frozen) when is_tuple(Tuple) ->
     list_to_tuple(thaw(tuple_to_list(Tuple), Frozen));
 thaw(Term, _) -> Term.
+
+with_environment(Fun, Environment) ->
+    case beamtalk_walk:is_block(Fun) of
+        true -> beamtalk_walk:with_captured(Fun, Environment);
+        false -> beamtalk_fun:with_environment(Fun, Environment)
+    end.
 
 thaw_cell({'$bt_session', _} = Key, _) -> {'$bt_cell', Key, #{}};
 thaw_cell(Key, Frozen) -> {'$bt_cell', Key, Frozen}.

@@ -13,6 +13,7 @@ start(#{<<"name">> := Name, <<"domain">> := Domain, <<"cookie">> := Cookie, <<"a
                                                                  {inet_dist_listen_min, First},
                                                                  {inet_dist_listen_max, Last}]],
     {ok, _} = application:ensure_all_started(ssl),
+    ok = beamtalk_hot_code:prepare(),
     case net_kernel:start(binary_to_atom(Name), #{name_domain => domain(Domain)}) of
         {ok, _} ->
             %% Until this line peers are kept out by their certificates alone.

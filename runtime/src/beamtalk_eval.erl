@@ -1,12 +1,12 @@
 %% Evaluating one input of a script or session in the calling process, whose session variables it uses.
 -module(beamtalk_eval).
 
--export([input/1, value/2, failed_line/0]).
+-export([input/1, value/1, failed_line/0]).
 
 %% An input as the compiler made it: modules to load first, then an expression. `expression' is the
 %% external format of a list of abstract expressions.
 -type input() :: #{modules := [{module(), binary()}], expression := binary() | nil,
-                   is_character := boolean(), is_cast := boolean(), has_loop := boolean()}.
+                   is_character := boolean(), is_cast := boolean()}.
 -type outcome() :: nothing
                  | {value, Printed :: binary(), Displayed :: binary() | nil}
                  | {raised, beamtalk_report:report()}
@@ -34,8 +34,8 @@ raised(Exception) ->
     {raised, beamtalk_report:exception(Exception)}.
 
 expression(#{expression := nil}) -> nothing;
-expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
-    case value(binary_to_term(Binary), HasLoop) of
+expression(#{expression := Forms} = Input) ->
+    case value(Forms) of
         {value, Value} ->
             try shown(Value, Input)
             catch Class:Reason:Stack -> raised(beamtalk_error:from_caught(Class, Reason, Stack))
@@ -44,15 +44,14 @@ expression(#{expression := Binary, has_loop := HasLoop} = Input) ->
         {raised, Exception} -> {raised, beamtalk_report:exception(Exception)}
     end.
 
-%% The value of a list of abstract expressions. Session variables hold it, or what was raised, afterwards.
--spec value([term()], boolean()) -> {value, term()} | {raised, map()} | {ended, byte()}.
-value(Forms, HasLoop) ->
+%% The value of an input, given by the external format of its forms. Session variables hold it, or what was raised,
+%% afterwards.
+-spec value(binary()) -> {value, term()} | {raised, map()} | {ended, byte()}.
+value(Input) ->
     erase('$bt_line'),
     try
-        Value = case HasLoop of
-            true -> beamtalk_eval_code:run(Forms);
-            false -> interpreted(Forms)
-        end,
+        Value = statements(binary_to_term(Input), Input, 1, #{}),
+        erase('$bt_line'),
         beamtalk_cell:set_session('_', Value),
         {value, Value}
     catch
@@ -65,20 +64,13 @@ value(Forms, HasLoop) ->
         beamtalk_cell:end_evaluation()
     end.
 
-%% Statement by statement, so that a failure has a line: the interpreter leaves none in the stack.
-interpreted(Forms) ->
-    Value = interpreted(Forms, []),
-    erase('$bt_line'),
-    Value.
-
-interpreted([Form], Bindings) ->
+%% One by one, so that a failure has a line: walking leaves none in the stack.
+statements([Form | Rest], Input, Number, Bindings) ->
     put('$bt_line', erl_anno:line(element(2, Form))),
-    {value, Value, _} = erl_eval:expr(Form, Bindings),
-    Value;
-interpreted([Form | Rest], Bindings) ->
-    put('$bt_line', erl_anno:line(element(2, Form))),
-    {value, _, NewBindings} = erl_eval:expr(Form, Bindings),
-    interpreted(Rest, NewBindings).
+    case {beamtalk_walk:statement(Form, Input, Number, Bindings), Rest} of
+        {{Value, _}, []} -> Value;
+        {{_, NewBindings}, _} -> statements(Rest, Input, Number + 1, NewBindings)
+    end.
 
 %% The line of the input's statement that failed, told once.
 -spec failed_line() -> pos_integer() | undefined.

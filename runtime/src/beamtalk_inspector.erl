@@ -210,7 +210,7 @@ evaluate(Source, Subject) ->
                           {Class, Side} = class_and_side(Subject),
                           Request = {evaluate, Class, Side, inspectorEvaluation, Source},
                           Forms = beamtalk_compiler_port:request(?CLASS, 'evaluate:', Request),
-                          beamtalk_result:ok(beamtalk_eval_code:run_method(Forms, Subject))
+                          beamtalk_result:ok(beamtalk_hot_code:run_method(Forms, Subject))
                   end,
             beamtalk_block:on_do(Run, nil, fun(E) -> eval_failed(beamtalk_error:field(E, message)) end);
         false ->

@@ -86,12 +86,12 @@ outcome(#{<<"modules">> := [_ | _] = Modules} = Args) ->
 outcome(Args) -> expressions(Args).
 
 expressions(#{<<"steps">> := Steps} = Args) when is_list(Steps) -> steps(Steps, Args, []);
-expressions(#{<<"expression">> := Binary} = Args) when is_binary(Binary) -> shown(run(Args, Binary), Args);
+expressions(#{<<"expression">> := Binary} = Args) when is_binary(Binary) -> shown(beamtalk_eval:value(Binary), Args);
 expressions(_) -> {ok, #{}}.
 
 %% The value of every step; the last one is the answer.
 steps([#{<<"expression">> := Binary} = Step | Rest], Args, Done) ->
-    Outcome = shown(run(Step, Binary), maps:merge(Args, Step)),
+    Outcome = shown(beamtalk_eval:value(Binary), maps:merge(Args, Step)),
     case {Outcome, Rest} of
         {{ok, #{<<"text">> := Text}}, [_ | _]} -> steps(Rest, Args, [step(Step, Text) | Done]);
         {{ok, #{<<"text">> := Text} = Answer}, []} ->
@@ -101,9 +101,6 @@ steps([#{<<"expression">> := Binary} = Step | Rest], Args, Done) ->
 steps([], _, _) -> {ok, #{}}.
 
 step(Step, Text) -> (maps:with([<<"src">>], Step))#{<<"text">> => Text}.
-
-run(Args, Binary) ->
-    beamtalk_eval:value(binary_to_term(Binary), maps:get(<<"has_loop">>, Args, false)).
 
 %% Printing runs methods of the image, which may fail.
 shown({value, Value}, Args) ->

@@ -294,40 +294,6 @@ impl FreeScan {
     }
 }
 
-/// Whether the code contains a loop.
-pub(crate) fn has_loop(body: &[Erl]) -> bool {
-    fn clauses(clauses: &[Clause]) -> bool {
-        clauses.iter().any(|clause| has_loop(&clause.body))
-    }
-    body.iter().any(|erl| match &erl.kind {
-        ErlKind::NamedFun(..) => true,
-        ErlKind::Fun(inner) => clauses(inner),
-        ErlKind::Case {
-            value,
-            clauses: inner,
-        } => has_loop(std::slice::from_ref(&**value)) || clauses(inner),
-        ErlKind::Tuple(elements) | ErlKind::Block(elements) => has_loop(elements),
-        ErlKind::List(elements, tail) => {
-            has_loop(elements)
-                || tail
-                    .as_ref()
-                    .is_some_and(|tail| has_loop(std::slice::from_ref(&**tail)))
-        }
-        ErlKind::Match(_, value) => has_loop(std::slice::from_ref(&**value)),
-        ErlKind::Call { arguments, .. } | ErlKind::LocalCall { arguments, .. } => has_loop(arguments),
-        ErlKind::Apply { function, arguments } => {
-            has_loop(std::slice::from_ref(&**function)) || has_loop(arguments)
-        }
-        ErlKind::Operator(_, left, right) => {
-            has_loop(std::slice::from_ref(&**left)) || has_loop(std::slice::from_ref(&**right))
-        }
-        ErlKind::Map(pairs) => pairs
-            .iter()
-            .any(|(_, value)| has_loop(std::slice::from_ref(value))),
-        _ => false,
-    })
-}
-
 // ---- abstract format ----
 
 fn node(tag: &str, line: u32, rest: impl IntoIterator<Item = Term>) -> Term {

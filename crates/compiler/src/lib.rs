@@ -112,8 +112,6 @@ pub struct CompiledExpression {
     pub is_cast: bool,
     /// The value is statically a Character.
     pub is_character: bool,
-    /// Contains a loop, which is slow to interpret.
-    pub has_loop: bool,
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
@@ -224,14 +222,12 @@ fn expression(
         .last()
         .is_some_and(|last| resolve::is_static_character(last, &body.variables));
     let erl = lower::lower_expression(&target, &body, 1);
-    let has_loop = erl::has_loop(&erl);
     let forms = encode(&Term::list(erl.iter().map(erl::to_term)));
     (
         CompiledExpression {
             forms,
             is_cast,
             is_character,
-            has_loop,
         },
         assigns,
     )

@@ -8,6 +8,8 @@
 
 #[path = "live/boundary.rs"]
 mod boundary;
+#[path = "live/hot.rs"]
+mod hot;
 #[path = "live/image.rs"]
 mod image;
 #[path = "live/limits.rs"]

@@ -247,10 +247,6 @@ pub fn evaluation(
             "is_character",
             boolean(expression.is_some_and(|expression| expression.is_character)),
         ),
-        pair(
-            "has_loop",
-            boolean(expression.is_some_and(|expression| expression.has_loop)),
-        ),
     ])
 }
 

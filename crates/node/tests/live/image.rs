@@ -120,7 +120,6 @@ impl Image {
         args.push((Term::binary("modules"), Term::list(modules)));
         if let Some(expression) = compiled.expression {
             args.push((Term::binary("expression"), Term::Binary(expression.forms)));
-            args.push((Term::binary("has_loop"), boolean(expression.has_loop)));
             args.push((Term::binary("is_cast"), boolean(expression.is_cast)));
             args.push((Term::binary("is_character"), boolean(expression.is_character)));
         }

@@ -161,7 +161,6 @@ pub struct Expression {
     pub forms: Blob,
     pub is_cast: bool,
     pub is_character: bool,
-    pub has_loop: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -29,9 +29,6 @@ use super::job::{
 };
 use super::redefinition::{redefined_files, without_redefined};
 
-/// Longer forms are compiled like a loop: the interpreter's time grows with the cube of the number of statements.
-const INTERPRETED: usize = 8 * 1024;
-
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) knowledge: Knowledge,
@@ -515,12 +512,10 @@ impl Answer<'_> {
     }
 
     fn expression(&mut self, expression: beamtalk_compiler::CompiledExpression) -> Expression {
-        let is_long = expression.forms.len() > INTERPRETED;
         Expression {
             forms: self.blob(expression.forms),
             is_cast: expression.is_cast,
             is_character: expression.is_character,
-            has_loop: expression.has_loop || is_long,
         }
     }
 

@@ -163,7 +163,6 @@ fn expression(compiled: &Compiled, expression: Option<&Expression>) -> Vec<(&'st
         ("expression", Term::binary(compiled.bytes(expression.forms))),
         ("is_cast", flag(expression.is_cast)),
         ("is_character", flag(expression.is_character)),
-        ("has_loop", flag(expression.has_loop)),
     ]
 }
 

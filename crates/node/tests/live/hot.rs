@@ -1,0 +1,122 @@
+//! Programs give the same walked and compiled: random ones, once without ever making code and then with code from some
+//! early call on.
+
+use beamtalk_etf::Term;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::image::{Evaluated, Image, field};
+
+/// Programs of one run; a property's usual number of cases would take minutes in a node.
+const PROGRAMS: u32 = 120;
+
+/// Locals of the program; `s` and `t` are variables of the session.
+const NAMES: [&str; 5] = ["a", "b", "c", "s", "t"];
+
+fn name() -> impl Strategy<Value = String> {
+    prop::sample::select(NAMES.to_vec()).prop_map(str::to_owned)
+}
+
+/// An expression that answers a number, or fails.
+fn number() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        4 => name(),
+        3 => (0..20_i32).prop_map(|n| n.to_string()),
+        1 => Just("2.5".to_owned()),
+        1 => Just("nil".to_owned()),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let pair = (inner.clone(), inner.clone());
+        prop_oneof![
+            4 => (prop::sample::select(vec!["+", "-", "/"]), pair.clone())
+                .prop_map(|(operator, (left, right))| format!("({left} {operator} {right})")),
+            // Not by each other: squares of squares would outgrow the node.
+            1 => (inner.clone(), 0..9_i32).prop_map(|(x, n)| format!("({x} * {n})")),
+            2 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(x, yes, no)| format!("({x} < 7 ifTrue: [{yes}] ifFalse: [{no}])")),
+            2 => pair.clone().prop_map(|(start, step)| format!("((1 to: 6) inject: {start} into: [:p :q | p + (q * {step})])")),
+            1 => pair.prop_map(|(x, y)| format!("([:p | p + {y}] value: {x})")),
+            1 => inner.clone().prop_map(|x| format!("((#(3, 1, 2) collect: [:p | p * {x}]) inject: 0 into: [:p :q | p + q])")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(x, y)| format!("([{x}] on: Error do: [:e | {y}])")),
+            1 => (name(), inner).prop_map(|(x, y)| format!("([{x}] ensure: [{x} := {y}])")),
+        ]
+    })
+}
+
+fn statement() -> impl Strategy<Value = String> {
+    let assignment = (name(), number()).prop_map(|(target, value)| format!("{target} := {value}"));
+    assignment.prop_recursive(3, 16, 3, |inner| {
+        let body = prop::collection::vec(inner, 1..3).prop_map(|body| body.join(". "));
+        prop_oneof![
+            3 => (2..8_i32, body.clone()).prop_map(|(n, body)| format!("1 to: {n} do: [:i | {body}. u := u + i]")),
+            2 => (2..8_i32, body.clone()).prop_map(|(n, body)| format!("{n} timesRepeat: [{body}]")),
+            // A counter of its own: one that an inner loop sets back would never end.
+            2 => (2..8_i32, any::<u64>(), body.clone()).prop_map(|(n, k, body)| {
+                format!("[k{k} := 0. [k{k} < {n}] whileTrue: [k{k} := k{k} + 1. {body}]] value")
+            }),
+            2 => (2..8_i32, body.clone()).prop_map(|(n, body)| format!("(1 to: {n}) do: [:i | {body}]")),
+            2 => body.clone().prop_map(|body| format!("f := [:x | {body}. x]. f value: a. f value: s")),
+            1 => body.clone().prop_map(|body| format!("made := made add: [{body}. u]")),
+            1 => body.clone().prop_map(|body| format!("[{body}] on: Error do: [:e | u := u + 1]")),
+            1 => (name(), body).prop_map(|(x, body)| format!("{x} =:= 3 ifTrue: [{body}] ifFalse: [u := u - 1]")),
+        ]
+    })
+}
+
+/// Everything happens in one block, whose last value shows all locals and calls the blocks it has stored.
+fn program() -> impl Strategy<Value = String> {
+    prop::collection::vec(statement(), 1..5).prop_map(|statements| {
+        format!(
+            "[a := 1. b := 2. c := 3. u := 0. f := nil. made := #(). {}. \
+             made := made collect: [:each | [each value] on: Error do: [:e | e message]]. #(a, b, c, u, made)] value",
+            statements.join(". ")
+        )
+    })
+}
+
+/// What of an outcome must be the same: value and its text, or kind, message, hint and place of the error.
+fn compared(evaluated: &Evaluated) -> Vec<Option<Term>> {
+    let parts = |term: &Term, names: &[&str]| names.iter().map(|name| field(term, name)).collect();
+    match &evaluated.outcome {
+        Ok(answer) => parts(answer, &["text"]),
+        Err(error) => parts(error, &["kind", "message", "hint", "location"]),
+    }
+}
+
+/// The program's outcome and the session's variables after it.
+async fn run(image: &mut Image, threshold: &str, program: &str) -> Vec<Vec<Option<Term>>> {
+    image
+        .eval(&format!(
+            "s := 4. t := 5. Erlang beamtalk_walk set_threshold: {threshold}"
+        ))
+        .await
+        .outcome
+        .unwrap();
+    let mut all = Vec::new();
+    for input in [program, "s", "t"] {
+        let evaluated = image.eval(input).await;
+        all.push(compared(&evaluated));
+    }
+    all
+}
+
+#[tokio::test]
+async fn programs_are_the_same_walked_and_compiled() {
+    let mut image = Image::start().await;
+    image.eval("s := 1. t := 2").await.outcome.unwrap();
+    let mut runner = TestRunner::new(Config::default());
+    let mut values = 0;
+    for _ in 0..PROGRAMS {
+        let program = program().new_tree(&mut runner).unwrap().current();
+        let walked = run(&mut image, "#infinity", &program).await;
+        values += u32::from(walked.first().is_some_and(|outcome| outcome.len() == 1));
+        for threshold in ["1", "2", "9"] {
+            let setting = format!("(Tuple withAll: #({threshold}, #wait))");
+            let compiled = run(&mut image, &setting, &program).await;
+            assert_eq!(walked, compiled, "from call {threshold} on: {program}");
+        }
+    }
+    // Programs that fail compare little.
+    assert!(values > PROGRAMS / 4, "only {values} programs gave a value");
+}
