@@ -53,8 +53,10 @@ impl Place<'_> {
 
     /// `| a b |`.
     fn declaration(&self) -> Option<EcoString> {
-        let names = (self.at + 1..)
-            .take_while(|index| self.kind(*index) == TokenKind::Lower)
+        let behind = self.tokens.get(self.at + 1..).unwrap_or_default();
+        let names = behind
+            .iter()
+            .take_while(|token| token.kind == TokenKind::Lower)
             .count();
         let is_declaration = self.kind(self.at) == TokenKind::Pipe
             && names > 0
