@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beamtalk_wire::requests::Complete;
+use beamtalk_wire::Side;
+use beamtalk_wire::requests::{Complete, Methods, NavSymbols, SymbolScope};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::config::{BellStyle, Config};
 use rustyline::error::ReadlineError;
@@ -24,6 +25,7 @@ use super::link::Asker;
 use super::notices::{Notices, Printer};
 use super::paint::Palette;
 use super::pending::{Key, Pending, Step};
+use super::quiet::Quiet;
 use super::session::{Ask, Line};
 use super::table::{self, Argument};
 
@@ -54,6 +56,7 @@ pub(crate) struct Console {
     keys: Shared,
     /// An input that was being typed when the session was woken, with the place of the cursor in its line.
     draft: Option<(Pending, usize)>,
+    quiet: Option<Quiet>,
 }
 
 /// What the session has to offer to the editor.
@@ -118,6 +121,7 @@ impl Console {
             notices: None,
             keys,
             draft: None,
+            quiet: Quiet::begin(),
         })
     }
 
@@ -137,6 +141,9 @@ impl Console {
     /// Read one complete input. The editor edits one line; keys that lead out of it come back here, and the input is
     /// drawn again around the line that is edited next.
     pub(crate) fn read(&mut self) -> anyhow::Result<Typed> {
+        for entry in self.history.news()? {
+            self.editor.add_history_entry(entry)?;
+        }
         let (mut pending, mut column) = self.draft.take().unwrap_or_else(|| (Pending::new(""), 0));
         // Which of the earlier inputs is shown, and what was typed before it.
         let mut recalled = self.editor.history().len();
@@ -329,6 +336,20 @@ impl Ask for Console {
             Typed::Cancelled | Typed::Woken => Line::Cancelled,
         })
     }
+
+    fn lend_terminal(&mut self, use_it: &mut dyn FnMut()) -> anyhow::Result<()> {
+        if let Some(notices) = &self.notices {
+            notices.hold(true);
+        }
+        match &self.quiet {
+            Some(quiet) => quiet.lend(use_it),
+            None => use_it(),
+        }
+        if let Some(notices) = &self.notices {
+            notices.hold(false);
+        }
+        Ok(())
+    }
 }
 
 impl Assistant {
@@ -357,6 +378,50 @@ impl Assistant {
         }
     }
 
+    /// A class, then the word `class` or a method of the side that is named.
+    fn complete_method(&self, line: &str, from: usize, at: usize) -> (usize, Vec<Pair>) {
+        let typed = line.get(from..at).unwrap_or_default();
+        let words: Vec<&str> = typed.split(' ').filter(|word| !word.is_empty()).collect();
+        let is_new_word = typed.is_empty() || typed.ends_with(' ');
+        let prefix = if is_new_word { "" } else { words.last().copied().unwrap_or_default() };
+        let before = words.get(..words.len() - usize::from(!is_new_word)).unwrap_or_default();
+        let (class, side) = match *before {
+            [] => return self.complete_code(line, from, at),
+            [class] => (class, Side::Instance),
+            [class, "class"] => (class, Side::Class),
+            _ => return (at, Vec::new()),
+        };
+        let request = Methods {
+            class: class.to_owned(),
+        };
+        let asker = self.asker.borrow();
+        let answer = asker.as_ref().and_then(|asker| asker.ask(&request, COMPLETION_TIME));
+        let methods = answer.map(|answer| answer.methods).unwrap_or_default();
+        let own = methods.iter().filter(|method| method.side == side);
+        let mut found: Vec<&str> = own.map(|method| method.selector.as_str()).collect();
+        if side == Side::Instance {
+            found.push("class");
+        }
+        (at - prefix.len(), begin_with(found, prefix))
+    }
+
+    fn complete_selector(&self, line: &str, from: usize, at: usize) -> (usize, Vec<Pair>) {
+        let prefix = line.get(from..at).unwrap_or_default().trim_start();
+        // Each and every selector is no help.
+        if prefix.is_empty() {
+            return (at, Vec::new());
+        }
+        let request = NavSymbols {
+            scope: Some(SymbolScope::All),
+        };
+        let asker = self.asker.borrow();
+        let answer = asker.as_ref().and_then(|asker| asker.ask(&request, COMPLETION_TIME));
+        let classes = answer.map(|answer| answer.classes).unwrap_or_default();
+        let methods = classes.iter().flat_map(|class| &class.methods);
+        let found = methods.map(|method| method.selector.as_str()).collect();
+        (at - prefix.len(), begin_with(found, prefix))
+    }
+
     fn complete_command(&self, line: &str, at: usize) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..at).unwrap_or_default();
         let blanks = typed.len() - typed.trim_start().len();
@@ -375,8 +440,17 @@ impl Assistant {
             | Argument::Expression
             | Argument::Topic
             | Argument::Filter => Ok(self.complete_code(line, from, at)),
+            Argument::Method => Ok(self.complete_method(line, from, at)),
+            Argument::Selector => Ok(self.complete_selector(line, from, at)),
+            Argument::Word => {
+                let start = typed.rfind(char::is_whitespace).map_or(from, |blank| blank + 1);
+                let prefix = typed.get(start..).unwrap_or_default();
+                let words = table::words(entry.usage).into_iter();
+                let words = words.filter(|word| word.starts_with(prefix)).map(pair).collect();
+                Ok((start, words))
+            }
             Argument::Path => FilenameCompleter::new().complete_path(line, at),
-            Argument::None | Argument::Word => Ok((at, Vec::new())),
+            Argument::None => Ok((at, Vec::new())),
         }
     }
 }
@@ -414,6 +488,13 @@ fn is_complete(input: &str) -> bool {
     input.trim().is_empty()
         || (input.trim_start().starts_with(':') && !input.contains('\n'))
         || !beamtalk_syntax::is_incomplete(input)
+}
+
+fn begin_with(mut words: Vec<&str>, prefix: &str) -> Vec<Pair> {
+    words.retain(|word| word.starts_with(prefix));
+    words.sort_unstable();
+    words.dedup();
+    words.into_iter().map(pair).collect()
 }
 
 fn pair(text: &str) -> Pair {

@@ -58,6 +58,7 @@ impl View {
             binding,
             path: Some(names.collect()).filter(|names: &Vec<Name>| !names.is_empty()),
             page: Some(self.page).filter(|page| *page > 1),
+            understands: Some(true),
         }
     }
 

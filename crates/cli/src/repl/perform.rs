@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use beamtalk_wire::answers::{LoadAnswer, TestAnswer};
 use beamtalk_wire::requests::{
     Actors, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Docs, Eval, From, Interrupt, Kill, LoadFile,
-    LoadProject, LoadTests, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions, ShowCodegen,
+    LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions, ShowCodegen,
     Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
 };
 use beamtalk_wire::{Channel, EntryView, ErrorKind, Flag, Operation, Side};
@@ -90,12 +90,20 @@ impl Session {
             },
             Command::Transcript => self.transcript(words, ask),
             Command::Error => self.error(),
+            Command::Source => self.source(words, ask),
+            Command::Senders => self.navigate(NavKind::Senders, words, ask),
+            Command::Implementors => self.navigate(NavKind::Implementors, words, ask),
+            Command::References => self.navigate(NavKind::References, words, ask),
+            Command::Edit => self.edit(words, ask),
+            Command::Top => self.top(ask),
+            Command::Status => self.status(ask),
+            Command::Print => self.print(words),
             Command::Reconnect => self.reconnect(),
         }
     }
 
     /// One operation whose answer is shown.
-    fn simple<O: Operation>(
+    pub(super) fn simple<O: Operation>(
         &mut self,
         ask: &mut dyn Ask,
         request: &O,
@@ -264,6 +272,8 @@ impl Session {
     fn trace(&mut self, code: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let traced = Eval {
             trace: Some(true),
+            // A line for each statement.
+            width: self.width().map(|_| 0),
             ..self.evaluation(code)
         };
         let answer = self.call(&traced, ask)?;

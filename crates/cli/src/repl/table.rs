@@ -33,8 +33,11 @@ pub(crate) enum Argument {
     Path,
     Topic,
     Filter,
-    /// A word that is neither code nor a path.
+    /// A word that is neither code nor a path; those that stand small in the usage are offered.
     Word,
+    /// A class, then perhaps a method of it.
+    Method,
+    Selector,
 }
 
 #[derive(Debug)]
@@ -81,6 +84,14 @@ commands! {
     Recheck ["recheck"] Word "image" "check all classes of the image";
     Transcript ["transcript"] Word "on|off" "show the Transcript of other sessions";
     Error ["error"] None "" "the last error in full";
+    Source ["source", "src"] Method "Class [class] [selector]" "source as it runs, with file and line";
+    Senders ["senders"] Selector "selector" "methods that send it, as file:line Class>>selector";
+    Implementors ["implementors"] Selector "selector" "methods of that name";
+    References ["references"] Class "Class" "methods that name the class";
+    Edit ["edit", "e"] Method "Class [class] [selector]" "the source in $VISUAL or $EDITOR; saving patches it";
+    Top ["top"] None "" "live view of the actors; l m r c n sort, q leaves";
+    Status ["status"] None "" "workspace, address, session, node, memory, capabilities, limits";
+    Print ["print"] Word "all|short" "layout of results: everything, or cut to what can be looked at";
     Reconnect ["reconnect"] None "" "connect anew, to the same session if possible";
 }
 
@@ -164,6 +175,14 @@ pub(crate) fn overview() -> String {
         "Tab completes, the up arrow and Ctrl-R find earlier input, Ctrl-C drops or stops, Ctrl-D leaves.",
     );
     text
+}
+
+/// The words of a usage that are typed as they stand: `on` and `off` of `on|off`.
+pub(crate) fn words(usage: &str) -> Vec<&str> {
+    usage
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| word.starts_with(char::is_lowercase) && *word != "selector")
+        .collect()
 }
 
 /// For each command the first of its names that begins with this, for completion.

@@ -45,7 +45,7 @@ impl Screen {
     /// A session that has greeted.
     pub(crate) fn repl(place: &Place) -> Self {
         let screen = Self::open(place, "NO_COLOR=1 beamtalk repl");
-        screen.wait_for("[beamtalk] session: ");
+        screen.wait_for("`:exit` leaves.");
         screen.wait_for_last("> ");
         screen
     }
