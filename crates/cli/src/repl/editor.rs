@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub(crate) struct Console {
     keys: Shared,
     /// An input that was being typed when the session was woken, with the place of the cursor in its line.
     draft: Option<(Pending, usize)>,
+    /// Inputs that came at once and are still to be evaluated.
+    queue: VecDeque<String>,
     quiet: Option<Quiet>,
 }
 
@@ -121,6 +124,7 @@ impl Console {
             notices: None,
             keys,
             draft: None,
+            queue: VecDeque::new(),
             quiet: Quiet::begin(),
         })
     }
@@ -141,6 +145,9 @@ impl Console {
     /// Read one complete input. The editor edits one line; keys that lead out of it come back here, and the input is
     /// drawn again around the line that is edited next.
     pub(crate) fn read(&mut self) -> anyhow::Result<Typed> {
+        if let Some(input) = self.queue.pop_front() {
+            return Ok(Typed::Input(input));
+        }
         for entry in self.history.news()? {
             self.editor.add_history_entry(entry)?;
         }
@@ -166,7 +173,7 @@ impl Console {
                 },
                 Typed::Woken => {
                     let (text, position) = lock(&self.keys).seen();
-                    if let Step::Edit(column) = pending.press(Key::Paste, &text, position, is_complete) {
+                    if let Step::Edit(column) = pending.press(Key::Paste, &text, position) {
                         self.draft = Some((pending, column));
                     }
                     return Ok(Typed::Woken);
@@ -174,27 +181,34 @@ impl Console {
                 Typed::End if pending.lines().len() == 1 => return Ok(Typed::End),
                 // What is there is taken as it is; the compiler says what is missing.
                 Typed::End => {
-                    let input = pending.text();
-                    self.record(&input)?;
-                    return Ok(Typed::Input(input));
+                    let (mut inputs, begun) = pending.split();
+                    inputs.extend(begun);
+                    return self.submit(inputs);
                 }
             };
             let (edited, drawn) = (pending.at(), rows(prompt, &text));
-            let step = pending.press(key, &text, position, is_complete);
-            let is_same = |pending: &Pending| pending.lines().get(edited) == Some(&text);
+            let step = pending.press(key, &text, position);
+            let is_same = |pending: &Pending| {
+                let line = pending.lines().get(edited);
+                line == Some(&text) || line.is_some_and(String::is_empty) && text.trim().is_empty()
+            };
             let next = match step {
-                Step::Submit if pending.text().trim().is_empty() => {
-                    (pending, column, above) = (Pending::new(""), 0, 0);
-                    continue;
-                }
                 Step::Submit => {
                     // Lines after the edited one were taken away with the cursor in it.
                     if edited + 1 < pending.lines().len() {
                         self.draw(above + drawn, pending.lines())?;
                     }
-                    let input = pending.text();
-                    self.record(&input)?;
-                    return Ok(Typed::Input(input));
+                    let (inputs, begun) = pending.split();
+                    if let Some(begun) = begun {
+                        let next = Pending::begun(&begun);
+                        let column = next.line().len();
+                        self.draft = Some((next, column));
+                    }
+                    if inputs.is_empty() {
+                        (pending, column, above) = (Pending::new(""), 0, 0);
+                        continue;
+                    }
+                    return self.submit(inputs);
                 }
                 Step::Edit(column) => column,
                 Step::Earlier | Step::Later => {
@@ -224,6 +238,20 @@ impl Console {
                 above = self.draw(above + drawn, pending.before())?;
             }
         }
+    }
+
+    /// Hand out the first of these inputs now and the others when they are asked for.
+    fn submit(&mut self, inputs: Vec<String>) -> anyhow::Result<Typed> {
+        for input in &inputs {
+            self.record(input)?;
+        }
+        self.queue.extend(inputs);
+        Ok(self.queue.pop_front().map_or(Typed::Woken, Typed::Input))
+    }
+
+    /// What came at once is stopped as a whole.
+    pub(crate) fn drop_queue(&mut self) {
+        self.queue.clear();
     }
 
     /// Whether something is being typed.
@@ -483,13 +511,6 @@ fn rows_of(prompt: &str, text: &str, columns: usize) -> usize {
         .sum()
 }
 
-/// A command is complete in its first line, code when the compiler could take it.
-fn is_complete(input: &str) -> bool {
-    input.trim().is_empty()
-        || (input.trim_start().starts_with(':') && !input.contains('\n'))
-        || !beamtalk_syntax::is_incomplete(input)
-}
-
 fn begin_with(mut words: Vec<&str>, prefix: &str) -> Vec<Pair> {
     words.retain(|word| word.starts_with(prefix));
     words.sort_unstable();
@@ -558,7 +579,7 @@ impl Helper for Assistant {}
 
 #[cfg(test)]
 mod tests {
-    use super::{is_complete, rows_of};
+    use super::rows_of;
 
     #[test]
     fn rows_are_counted_as_the_editor_draws_them() {
@@ -569,15 +590,5 @@ mod tests {
         assert_eq!(rows_of("> ", "日本語日本", 10), 2);
         assert_eq!(rows_of("> ", "\tx", 10), 1);
         assert_eq!(rows_of("> ", "a\nb\n12345678901", 10), 4);
-    }
-
-    #[test]
-    fn what_is_complete() {
-        for input in ["", "  ", ":load x [", "1 + 2", "[\n1\n]"] {
-            assert!(is_complete(input), "{input:?}");
-        }
-        for input in ["[", "1 +", "x := (\n1"] {
-            assert!(!is_complete(input), "{input:?}");
-        }
     }
 }

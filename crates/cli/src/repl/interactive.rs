@@ -63,6 +63,7 @@ pub(crate) fn run(
                     // Told at the top.
                     Outcome::Leave(_) if session.is_down() => {}
                     Outcome::Leave(exit) => break exit,
+                    Outcome::Failed(Exit::Forced) => console.drop_queue(),
                     Outcome::Done | Outcome::Failed(_) => {}
                 }
             }

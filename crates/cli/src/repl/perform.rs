@@ -17,6 +17,7 @@ use super::inspect::{self, Root, Step, View};
 use super::render::{self, Rendered};
 use super::session::{Ask, Line, Mode, Outcome, Session, Trouble};
 use super::table::{self, Command, split_word};
+use super::top::window;
 use crate::exit::Exit;
 
 /// How long an actor may take to stop by itself.
@@ -183,7 +184,8 @@ impl Session {
 
     fn look(&mut self, mut view: View, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let answer = self.call(&view.request(), ask)?;
-        let outcome = self.finish(answer, "", |answer, palette| view.show(answer, palette))?;
+        let columns = usize::from(window().0);
+        let outcome = self.finish(answer, "", |answer, palette| view.show(answer, columns, palette))?;
         if outcome == Outcome::Done {
             self.view = Some(view);
         }

@@ -113,7 +113,7 @@ pub(crate) fn table(answer: &TopActorsAnswer, order: TopOrder, columns: usize, p
 }
 
 /// Cut to a width, with an ellipsis. What could steer the terminal is left out.
-fn fitted(text: &str, columns: usize) -> String {
+pub(crate) fn fitted(text: &str, columns: usize) -> String {
     let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
     if text.width() <= columns {
         return text;

@@ -103,6 +103,7 @@ pub(crate) fn class_text(comment: Option<&str>, definition: &str, members: &[Str
 /// A source with its place above it.
 pub(crate) fn source(title: &str, place: &str, text: &str, palette: Palette) -> Rendered {
     let mut rendered = Rendered::default();
+    let place = place.trim_matches(['(', ')']);
     rendered.line(&palette.aside(&format!("// {title} ({place})")));
     rendered.line(&palette.code(text));
     rendered
@@ -135,7 +136,8 @@ pub(crate) fn sites(what: &str, sites: &[Site], palette: Palette) -> Rendered {
         let file = |line: &(String, u64, String)| line.0.rsplit_once(':').map(|(file, _)| file.to_owned());
         (file(a), a.1, &a.2).cmp(&(file(b), b.1, &b.2))
     });
-    lines.dedup();
+    // What has no file has no lines to tell two places in it apart.
+    lines.dedup_by(|a, b| a.0 == b.0 && a.2 == b.2);
     if lines.is_empty() {
         return Rendered::out(format!("No {what}"));
     }
