@@ -97,10 +97,8 @@ impl Console {
             .completion_type(CompletionType::List)
             .completion_show_all_if_ambiguous(true)
             .bell_style(BellStyle::None)
-            .color_mode(match palette {
-                Palette::Plain => ColorMode::Disabled,
-                Palette::Colored => ColorMode::Forced,
-            })
+            // What is painted is ours to decide, and so is what is drawn of several lines.
+            .color_mode(ColorMode::Forced)
             .build();
         let earlier = MemHistory::with_config(&config);
         let mut editor = Editor::with_history(config, earlier)?;
@@ -186,7 +184,12 @@ impl Console {
                     return self.submit(inputs);
                 }
             };
-            let (edited, drawn) = (pending.at(), rows(prompt, &text));
+            let drawn = match key {
+                // Nothing of it was drawn yet.
+                Key::Paste => 1,
+                _ => rows(prompt, &text),
+            };
+            let edited = pending.at();
             let step = pending.press(key, &text, position);
             let is_same = |pending: &Pending| {
                 let line = pending.lines().get(edited);
@@ -541,6 +544,10 @@ impl Completer for Assistant {
 
 impl Highlighter for Assistant {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        // Several lines are told apart and drawn then, once: what has left the screen cannot be drawn over.
+        if lock(&self.keys).is_pasted() {
+            return Cow::Borrowed("");
+        }
         if self.is_plain.get() || line.trim_start().starts_with(':') {
             return Cow::Borrowed(line);
         }

@@ -50,6 +50,11 @@ impl Keys {
         self.pasted.take()
     }
 
+    /// Whether the editor is about to come back with several lines.
+    pub(crate) fn is_pasted(&self) -> bool {
+        self.pasted.is_some()
+    }
+
     /// The line as far as it was typed.
     pub(crate) fn seen(&self) -> (String, usize) {
         self.seen.clone()
@@ -70,8 +75,10 @@ impl Keys {
     /// Whoever types the blanks before a line means these and not those that were there.
     fn press_blank(&mut self, line: &str) -> Option<Cmd> {
         let indented = std::mem::take(&mut self.indented);
-        let is_untouched = self.is_active && indented > 0 && line.trim().is_empty() && line.len() == indented;
-        is_untouched.then(|| Cmd::Replace(Movement::WholeLine, Some(" ".to_owned())))
+        let is_untouched = self.is_active && indented > 1 && line.trim().is_empty() && line.len() == indented;
+        // One of them stays in the place of the one that is typed.
+        let surplus = RepeatCount::try_from(indented).ok()?.checked_sub(1)?;
+        is_untouched.then_some(Cmd::Kill(Movement::BackwardChar(surplus)))
     }
 
     /// Before a line there is nothing to complete.
@@ -191,7 +198,7 @@ mod tests {
         assert_eq!(keys.press(Key::Backspace, "    ", 4), Some(Cmd::Kill(Movement::BackwardChar(2))));
         assert_eq!(keys.press(Key::Backspace, "   ", 3), Some(Cmd::Kill(Movement::BackwardChar(1))));
         assert_eq!(keys.press(Key::Backspace, "  x", 3), None);
-        assert_eq!(keys.press_blank("    "), Some(Cmd::Replace(Movement::WholeLine, Some(" ".to_owned()))));
+        assert_eq!(keys.press_blank("    "), Some(Cmd::Kill(Movement::BackwardChar(3))));
         assert_eq!(keys.press_blank(" "), None, "only the first");
         keys.reset(false, true, ("  ", 2));
         assert_eq!(keys.press_blank("  x"), None);

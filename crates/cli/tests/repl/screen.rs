@@ -92,6 +92,14 @@ impl Screen {
         self.wait_for_last("> ");
     }
 
+    /// End the command of this terminal without a chance to say goodbye.
+    pub(crate) fn kill_command(&self) {
+        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        let status = Command::new("pkill").args(["-KILL", "-P", shell.trim()]).status().unwrap();
+        assert!(status.success(), "the command is not a child of the shell");
+        self.wait_for("[exit 137]");
+    }
+
     /// Everything shown so far, without the blanks at line ends.
     pub(crate) fn shown(&self) -> String {
         let text = self.tmux(&["capture-pane", "-p", "-J", "-S", "-500"]);

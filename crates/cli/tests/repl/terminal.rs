@@ -58,10 +58,12 @@ fn a_class_is_typed_over_several_lines_and_patched() {
     screen.line("  state: speed = 0");
     screen.wait_for_last("..> ");
     screen.line("  faster => self.speed := self.speed + 1");
+    screen.wait_for_last("..> ");
+    screen.keys(&["Enter"]);
     screen.wait_for_last("> ");
     assert_eq!(
         from(&screen.shown(), "> Actor subclass: Fan"),
-        "> Actor subclass: Fan\n..>   state: speed = 0\n..>   faster => self.speed := self.speed + 1\nFan\n>"
+        "> Actor subclass: Fan\n..>   state: speed = 0\n..>   faster => self.speed := self.speed + 1\n..>\nFan\n>"
     );
     screen.evaluate("Fan spawn faster", "\n1\n");
     screen.evaluate(
@@ -391,14 +393,16 @@ fn values_are_looked_into() {
     let place = Place::new();
     let screen = Screen::repl(&place);
     screen.evaluate("d := #{#a => #(1, 2), #b => 3}", "#a => ");
-    screen.evaluate(":i d", "\nDictionary\n▸ ");
+    screen.evaluate(":i d", "\nDictionary\n= #{#a => #(1, 2), #b => 3}\n▸ ");
     screen.evaluate(":i b", "\nThere is nothing inside b\n");
-    screen.evaluate(":i a", "\nList (d › a)\n  1  1\n");
-    screen.evaluate(":i ..", "> :i ..\nDictionary\n▸ ");
+    screen.evaluate(":i a", "\nList (d › a)\n= #(1, 2)\n  1  1\n");
+    screen.evaluate(":i ..", "> :i ..\nDictionary\n= #{");
     screen.line("Actor subclass: Lamp");
     screen.line("  state: bulbs = #(60, 40)");
-    screen.evaluate("  on => true", "\nLamp\n");
-    screen.evaluate(":i Lamp spawn", "\nLamp\n▸ bulbs  #(60, 40)\n");
+    screen.line("  on => true");
+    screen.evaluate("", "\nLamp\n");
+    screen.evaluate(":i Lamp spawn", "\nLamp\n= Actor(Lamp, ");
+    screen.wait_for("\n▸ bulbs  #(60, 40)\nunderstands ");
     drop(screen);
     place.stop();
 }

@@ -36,7 +36,7 @@ pub(crate) fn status(
     };
     row(
         "Node",
-        &format!("{}, since {}{restarts}", health.node, duration(health.uptime_s)),
+        &format!("{} for {}{restarts}", health.node, duration(health.uptime_s)),
     );
     if let Some(error) = &health.last_error {
         row("Last error", error);
