@@ -34,7 +34,7 @@ read_ops_run_no_user_code_test() ->
                 {<<"inspect">>, #{<<"actor">> => Pid, <<"path">> => [<<"on">>, <<"b">>]}},
                 {<<"inspect">>, #{<<"actor">> => Pid, <<"path">> => [<<"on">>, <<"b">>, <<"items">>, 1]}},
                 {<<"pid-stats">>, #{<<"actor">> => Pid}}, {<<"supervision-tree">>, #{}}, {<<"list-tests">>, #{}},
-                {<<"get-traces">>, #{}}, {<<"actor-stats">>, #{}}, {<<"health">>, #{}}],
+                {<<"get-traces">>, #{}}, {<<"actor-stats">>, #{}}, {<<"health">>, #{}}, {<<"work">>, #{}}],
     true = beamtalk_image_ops_fixture:is_quiet(),
     [begin
          Answer = beamtalk_image_ops:perform(Op, Fields, <<"s-1">>),
