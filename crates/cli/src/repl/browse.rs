@@ -9,7 +9,6 @@ use beamtalk_wire::requests::{
     SaveMethod, SymbolScope, TopOrder,
 };
 use beamtalk_wire::Operation;
-use sha2::{Digest, Sha256};
 
 use super::answers::browse::{self, Subject, bare_selector};
 use super::answers::status::{self, Here};
@@ -21,8 +20,8 @@ use super::top::{self, Press, Taken};
 struct Text {
     text: String,
     place: String,
-    /// Of a method: what a change is based on.
-    base: Option<String>,
+    /// The comment above a method, which a patch cannot have.
+    documentation: String,
 }
 
 impl Session {
@@ -40,7 +39,8 @@ impl Session {
             Ok(found) => found,
             Err(outcome) => return Ok(outcome),
         };
-        let shown = browse::source(&subject.title(), &found.place, &found.text, self.screen.palette);
+        let text = found.documentation + &found.text;
+        let shown = browse::source(&subject.title(), &found.place, &text, self.screen.palette);
         self.screen.show(&shown)?;
         Ok(Outcome::Done)
     }
@@ -59,14 +59,14 @@ impl Session {
                 Ok(method) => method,
                 Err(outcome) => return Ok(Err(outcome)),
             };
-            let Some(text) = method.source else {
+            let Some(source) = &method.source else {
                 let why = format!("{} has no source: the compiler or Erlang made it", subject.title());
                 return self.refuse("no_source", &why).map(Err);
             };
             return Ok(Ok(Text {
                 place: place(browse::line_of(&methods, subject)),
-                base: Some(hash(&text)),
-                text,
+                text: browse::bare_source(source).to_owned(),
+                documentation: browse::documentation("", method.doc.as_deref()),
             }));
         }
         let definition = BrowseClassDefinition { class: subject.class.clone() };
@@ -93,7 +93,7 @@ impl Session {
         Ok(Ok(Text {
             text: browse::class_text(definition.comment.as_deref(), &definition.definition, &members),
             place: place(file.as_ref().and_then(|(_, line)| *line)),
-            base: None,
+            documentation: String::new(),
         }))
     }
 
@@ -249,9 +249,15 @@ impl Session {
                 self.screen.show(&Rendered::out("Unchanged"))?;
                 return Ok(Outcome::Done);
             }
-            let outcome = self.save(&subject, after.trim_end(), found.base.clone(), ask)?;
-            if outcome == Outcome::Done {
-                return Ok(outcome);
+            let is_mine = match self.text_of(&subject, ask)? {
+                Ok(now) if now.text != found.text => {
+                    let question = format!("{} was changed meanwhile. Replace it?", subject.title());
+                    Self::confirm(ask, &question)?
+                }
+                Ok(_) | Err(_) => true,
+            };
+            if is_mine && self.save(&subject, after.trim_end(), ask)? == Outcome::Done {
+                return Ok(Outcome::Done);
             }
             let again = ask.ask("Edit again? Y/n ")?;
             self.screen.line_was_ended();
@@ -268,7 +274,6 @@ impl Session {
         &mut self,
         subject: &Subject,
         text: &str,
-        base: Option<String>,
         ask: &mut dyn Ask,
     ) -> Result<Outcome, Trouble> {
         let Some(selector) = &subject.selector else {
@@ -282,7 +287,7 @@ impl Session {
             selector: selector.clone(),
             source: text.to_owned(),
             side: Some(subject.side),
-            base_sha256: base,
+            base_sha256: None,
         };
         let answer = self.call(&save, ask)?;
         self.finish(answer, text, |answer, palette| {
@@ -312,11 +317,6 @@ fn method_request(subject: &Subject, selector: &str) -> BrowseMethodSource {
         selector: selector.to_owned(),
         side: Some(subject.side),
     }
-}
-
-fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The user's editor on a file, with the terminal. Why it did not end well, if so.

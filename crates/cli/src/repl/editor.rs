@@ -146,9 +146,7 @@ impl Console {
         if let Some(input) = self.queue.pop_front() {
             return Ok(Typed::Input(input));
         }
-        for entry in self.history.news()? {
-            self.editor.add_history_entry(entry)?;
-        }
+        self.take_in_history()?;
         let (mut pending, mut column) = self.draft.take().unwrap_or_else(|| (Pending::new(""), 0));
         // Which of the earlier inputs is shown, and what was typed before it.
         let mut recalled = self.editor.history().len();
@@ -325,7 +323,17 @@ impl Console {
 
     fn record(&mut self, input: &str) -> anyhow::Result<()> {
         let entry = input.trim_end();
-        if self.history.add(entry)? {
+        let is_new = self.history.add(entry)?;
+        // What others recorded before it stands before it.
+        self.take_in_history()?;
+        if is_new {
+            self.editor.add_history_entry(entry)?;
+        }
+        Ok(())
+    }
+
+    fn take_in_history(&mut self) -> anyhow::Result<()> {
+        for entry in self.history.news()? {
             self.editor.add_history_entry(entry)?;
         }
         Ok(())

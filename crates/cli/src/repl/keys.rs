@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustyline::history::History;
 use rustyline::{
     Cmd, ConditionalEventHandler, Editor, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent,
-    Modifiers, Movement, RepeatCount,
+    Modifiers, RepeatCount,
 };
 
 use super::pending::Key;
@@ -35,7 +35,12 @@ impl Keys {
             is_first,
             is_last,
             seen: (line.0.to_owned(), line.1),
-            indented: if line.0.trim().is_empty() { line.0.len() } else { 0 },
+            // Steps of indentation are of two blanks; a single one was typed.
+            indented: if line.0.trim().is_empty() && line.0.len().is_multiple_of(2) {
+                line.0.len()
+            } else {
+                0
+            },
             ..Self::default()
         };
     }
@@ -73,12 +78,14 @@ impl Keys {
     }
 
     /// Whoever types the blanks before a line means these and not those that were there.
-    fn press_blank(&mut self, line: &str) -> Option<Cmd> {
+    fn press_blank(&mut self, line: &str, position: usize) -> Option<Cmd> {
         let indented = std::mem::take(&mut self.indented);
-        let is_untouched = self.is_active && indented > 1 && line.trim().is_empty() && line.len() == indented;
-        // One of them stays in the place of the one that is typed.
-        let surplus = RepeatCount::try_from(indented).ok()?.checked_sub(1)?;
-        is_untouched.then_some(Cmd::Kill(Movement::BackwardChar(surplus)))
+        let is_untouched = self.is_active && indented > 0 && line.len() == indented && line.trim().is_empty();
+        if !is_untouched {
+            return None;
+        }
+        self.pressed = Some((Key::Blank, position));
+        Some(Cmd::AcceptLine)
     }
 
     /// Before a line there is nothing to complete.
@@ -89,12 +96,10 @@ impl Keys {
     }
 
     fn press(&mut self, key: Key, line: &str, position: usize) -> Option<Cmd> {
-        if key == Key::Backspace && self.is_active && position > 0 && !self.is_first {
-            // Back by a step of indentation.
-            let before = line.get(..position)?;
-            let blanks = if position.is_multiple_of(2) { 2 } else { 1 };
-            let is_before = before.bytes().all(|byte| byte == b' ');
-            return is_before.then(|| Cmd::Kill(Movement::BackwardChar(blanks)));
+        let before = line.get(..position).unwrap_or_default();
+        if key == Key::Backspace && self.is_active && !self.is_first && is_blank(before) {
+            self.pressed = Some((Key::Outdent, position));
+            return Some(Cmd::AcceptLine);
         }
         let is_out = match key {
             Key::Left | Key::Backspace => position == 0 && !self.is_first,
@@ -107,6 +112,10 @@ impl Keys {
         self.pressed = Some((key, position));
         Some(Cmd::AcceptLine)
     }
+}
+
+fn is_blank(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte == b' ')
 }
 
 pub(crate) type Shared = Arc<Mutex<Keys>>;
@@ -138,7 +147,7 @@ impl ConditionalEventHandler for Handler {
                 keys.is_searching = true;
                 None
             }
-            Bound::Blank => keys.press_blank(context.line()),
+            Bound::Blank => keys.press_blank(context.line(), context.pos()),
             Bound::Tab => keys.press_tab(context.line(), context.pos()),
         }
     }
@@ -195,13 +204,14 @@ mod tests {
     fn blanks_before_a_line_are_those_that_are_typed() {
         let mut keys = Keys::default();
         keys.reset(false, true, ("    ", 4));
-        assert_eq!(keys.press(Key::Backspace, "    ", 4), Some(Cmd::Kill(Movement::BackwardChar(2))));
-        assert_eq!(keys.press(Key::Backspace, "   ", 3), Some(Cmd::Kill(Movement::BackwardChar(1))));
+        assert_eq!(keys.press(Key::Backspace, "    ", 4), Some(Cmd::AcceptLine));
+        assert_eq!(keys.take_pressed(), Some((Key::Outdent, 4)));
         assert_eq!(keys.press(Key::Backspace, "  x", 3), None);
-        assert_eq!(keys.press_blank("    "), Some(Cmd::Kill(Movement::BackwardChar(3))));
-        assert_eq!(keys.press_blank(" "), None, "only the first");
+        assert_eq!(keys.press_blank("    ", 4), Some(Cmd::AcceptLine));
+        assert_eq!(keys.take_pressed(), Some((Key::Blank, 4)));
+        assert_eq!(keys.press_blank(" ", 1), None, "only the first");
         keys.reset(false, true, ("  ", 2));
-        assert_eq!(keys.press_blank("  x"), None);
+        assert_eq!(keys.press_blank("  x", 3), None);
         assert_eq!(keys.press_tab("  ", 2), Some(Cmd::Insert(1, "  ".to_owned())));
         assert_eq!(keys.press_tab("  x", 3), None);
     }

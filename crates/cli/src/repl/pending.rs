@@ -22,6 +22,10 @@ pub(crate) enum Key {
     Delete,
     Earlier,
     Later,
+    /// A blank in the place of those that were there.
+    Blank,
+    /// One step of indentation less.
+    Outdent,
     /// Not a key: several lines came at once.
     Paste,
 }
@@ -165,6 +169,8 @@ impl Pending {
                 self.join()
             }
             Key::Delete if !self.is_last() => self.join(),
+            Key::Blank => self.reindent(column, 1),
+            Key::Outdent => self.reindent(column, column.saturating_sub(1) / 2 * 2),
             Key::Left | Key::Right | Key::Backspace | Key::Delete => Step::Edit(column),
         }
     }
@@ -173,6 +179,14 @@ impl Pending {
     fn has_input(&self) -> bool {
         let (inputs, begun) = self.split();
         !inputs.is_empty() || begun.is_none()
+    }
+
+    /// So many blanks in the place of what stands before the column, which is nothing else.
+    fn reindent(&mut self, column: usize, blanks: usize) -> Step {
+        if let Some(line) = self.lines.get_mut(self.at) {
+            *line = format!("{}{}", " ".repeat(blanks), line.get(column..).unwrap_or_default());
+        }
+        Step::Edit(blanks)
     }
 
     /// To another line, as many characters from its start.
@@ -231,6 +245,12 @@ mod tests {
         assert_eq!(press(&mut pending, Key::Enter, "  one =>", 8), Step::Edit(4));
         assert_eq!(press(&mut pending, Key::Enter, "    1", 5), Step::Edit(4));
         assert_eq!(press(&mut pending, Key::Enter, "  two => 2", 10), Step::Edit(2));
+        let mut stepped = pending.clone();
+        assert_eq!(press(&mut stepped, Key::Outdent, "    x", 4), Step::Edit(2));
+        assert_eq!(stepped.line(), "  x");
+        assert_eq!(press(&mut stepped, Key::Outdent, "   ", 3), Step::Edit(2));
+        assert_eq!(press(&mut stepped, Key::Blank, "  ", 2), Step::Edit(1));
+        assert_eq!(stepped.line(), " ");
         let mut blank = pending.clone();
         assert_eq!(press(&mut blank, Key::Enter, "  ", 2), Step::Submit);
         let class = "Object subclass: A\n  one =>\n    1\n  two => 2";

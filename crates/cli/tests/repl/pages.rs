@@ -59,7 +59,7 @@ fn session(screen: &Screen) -> Vec<String> {
 
 fn typed(lines: &[String]) -> Vec<String> {
     let place = Place::new();
-    let screen = Screen::repl(&place);
+    let screen = Screen::repl_with(&place, 200);
     // Nothing waits for the prompt: what is typed ahead belongs to the next one.
     for line in lines {
         screen.line(line);
@@ -73,7 +73,7 @@ fn typed(lines: &[String]) -> Vec<String> {
 
 fn pasted(lines: &[String]) -> Vec<String> {
     let place = Place::new();
-    let screen = Screen::repl(&place);
+    let screen = Screen::repl_with(&place, 200);
     screen.paste(&format!("{}\n{END}", lines.join("\n")));
     screen.wait_for(&format!("..> {END}"));
     screen.keys(&["Enter"]);

@@ -63,12 +63,8 @@ pub(crate) fn place(file: Option<&str>, line: Option<u64>) -> String {
 
 /// One method in a class body: its documentation and text, indented.
 pub(crate) fn member(side: Side, method: &BrowseMethodSourceAnswer) -> Option<String> {
-    let source = method.source.as_deref()?;
-    let mut text = String::new();
-    for line in method.doc.as_deref().unwrap_or_default().lines() {
-        text.push_str(format!("  /// {line}").trim_end());
-        text.push('\n');
-    }
+    let source = bare_source(method.source.as_deref()?);
+    let mut text = documentation("  ", method.doc.as_deref());
     let mark = if side == Side::Class { "class " } else { "" };
     // The first line begins at the head of the method, the others stand as they did in their file.
     let rest: Vec<&str> = source.lines().skip(1).collect();
@@ -84,13 +80,25 @@ pub(crate) fn member(side: Side, method: &BrowseMethodSourceAnswer) -> Option<St
     Some(text)
 }
 
+/// A method of the class side has its mark or not, depending on where it came from.
+pub(crate) fn bare_source(source: &str) -> &str {
+    match source.strip_prefix("class ") {
+        Some(rest) if !rest.trim_start().starts_with("=>") => rest.trim_start(),
+        _ => source,
+    }
+}
+
+/// A comment as it stands above what it is about.
+pub(crate) fn documentation(margin: &str, text: Option<&str>) -> String {
+    let lines = text.unwrap_or_default().lines();
+    lines
+        .map(|line| format!("{}\n", format!("{margin}/// {line}").trim_end()))
+        .collect()
+}
+
 /// A whole class as text that defines it.
 pub(crate) fn class_text(comment: Option<&str>, definition: &str, members: &[String]) -> String {
-    let mut text = String::new();
-    for line in comment.unwrap_or_default().lines() {
-        text.push_str(format!("/// {line}").trim_end());
-        text.push('\n');
-    }
+    let mut text = documentation("", comment);
     text.push_str(definition.trim_end());
     text.push('\n');
     for member in members {
