@@ -39,7 +39,7 @@ layout(Value, Place, Width, Indent, Lines, Limit) ->
             case parts(Value, ?ELEMENTS + 1) of
                 none -> {element(1, flat(Value, Limit + 1024, 0, cut, Place)), Lines};
                 {<<>>, [{Prefix, Inner}], 1, <<>>} ->
-                    {Text, Left} = layout(Inner, inner_of(Place, Inner), Width, Indent, Lines, Limit),
+                    {Text, Left} = layout(Inner, inner_of(Place, Inner), Width - size_of(Prefix), Indent, Lines, Limit),
                     {[Prefix, Text], Left};
                 _ when Place =:= inner, Lines =< 2 -> {element(1, flat(Value, max(Width - Indent, 20), 0, cut, Place)), 0};
                 Composite -> spread(Composite, Place, Width, Indent, Lines, Limit)

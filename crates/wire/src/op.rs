@@ -12,7 +12,8 @@ use crate::answers::{
     HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer, ListTestsAnswer, LoadAnswer,
     LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer,
     PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, ValueAnswer,
+    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
+    ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{

@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::time::Instant;
 
+use beamtalk_wire::Operation;
 use beamtalk_wire::answers::{BrowseMethodSourceAnswer, EvalAnswer};
 use beamtalk_wire::requests::{
     BrowseClassDefinition, BrowseMethodSource, Describe, Health, Methods, NavKind, NavQuery, NavSymbols,
     SaveMethod, SymbolScope, TopOrder,
 };
-use beamtalk_wire::Operation;
 
 use super::answers::browse::{self, Subject, bare_selector};
 use super::answers::status::{self, Here};
@@ -47,7 +47,12 @@ impl Session {
 
     /// The text a class or method runs as. An error is shown here.
     fn text_of(&mut self, subject: &Subject, ask: &mut dyn Ask) -> Result<Result<Text, Outcome>, Trouble> {
-        let methods = match self.wanted(&Methods { class: subject.class.clone() }, ask)? {
+        let methods = match self.wanted(
+            &Methods {
+                class: subject.class.clone(),
+            },
+            ask,
+        )? {
             Ok(answer) => answer.methods,
             Err(outcome) => return Ok(Err(outcome)),
         };
@@ -60,7 +65,10 @@ impl Session {
                 Err(outcome) => return Ok(Err(outcome)),
             };
             let Some(source) = &method.source else {
-                let why = format!("{} has no source: the compiler or Erlang made it", subject.title());
+                let why = format!(
+                    "{} has no source: the compiler or Erlang made it",
+                    subject.title()
+                );
                 return self.refuse("no_source", &why).map(Err);
             };
             return Ok(Ok(Text {
@@ -69,7 +77,9 @@ impl Session {
                 documentation: browse::documentation("", method.doc.as_deref()),
             }));
         }
-        let definition = BrowseClassDefinition { class: subject.class.clone() };
+        let definition = BrowseClassDefinition {
+            class: subject.class.clone(),
+        };
         let definition = match self.wanted(&definition, ask)? {
             Ok(definition) => definition,
             Err(outcome) => return Ok(Err(outcome)),
@@ -88,7 +98,8 @@ impl Session {
                 Ok(answer) => answer,
                 Err(outcome) => return Ok(Err(outcome)),
             };
-            members.extend(browse::member(method.side, &answer).filter(|_| answer.source_status == "indexed"));
+            members
+                .extend(browse::member(method.side, &answer).filter(|_| answer.source_status == "indexed"));
         }
         Ok(Ok(Text {
             text: browse::class_text(definition.comment.as_deref(), &definition.definition, &members),
@@ -103,7 +114,9 @@ impl Session {
         class: &str,
         ask: &mut dyn Ask,
     ) -> Result<Option<(Option<String>, Option<u64>)>, Trouble> {
-        let symbols = NavSymbols { scope: Some(SymbolScope::All) };
+        let symbols = NavSymbols {
+            scope: Some(SymbolScope::All),
+        };
         let answer = self.call(&symbols, ask)?;
         let name = class.rsplit('@').next().unwrap_or(class);
         let classes = answer.body.map(|answer| answer.classes).unwrap_or_default();
@@ -139,7 +152,10 @@ impl Session {
             };
             return self.refuse("usage", &format!("Usage: :{name} {wanted}"));
         }
-        let mut query = NavQuery { kind, ..NavQuery::default() };
+        let mut query = NavQuery {
+            kind,
+            ..NavQuery::default()
+        };
         let what = match kind {
             NavKind::Senders => format!("senders of {subject}"),
             NavKind::Implementors => format!("implementors of {subject}"),
@@ -149,7 +165,9 @@ impl Session {
             NavKind::References => query.class = Some(subject.to_owned()),
             NavKind::Senders | NavKind::Implementors => query.selector = Some(subject.to_owned()),
         }
-        self.simple(ask, &query, |answer, palette| browse::sites(&what, &answer.sites, palette))
+        self.simple(ask, &query, |answer, palette| {
+            browse::sites(&what, &answer.sites, palette)
+        })
     }
 
     pub(super) fn status(&mut self, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
@@ -162,7 +180,9 @@ impl Session {
             address: self.link.address(),
         };
         let mut answer = self.call(&Health {}, ask)?;
-        answer.message.insert("address".to_owned(), here.address.clone().into());
+        answer
+            .message
+            .insert("address".to_owned(), here.address.clone().into());
         for (name, value) in [
             ("capabilities", serde_json::to_value(&described.capabilities)?),
             ("limits", serde_json::to_value(&described.limits)?),
@@ -170,7 +190,9 @@ impl Session {
         ] {
             answer.message.insert(name.to_owned(), value);
         }
-        self.finish(answer, "", |health, palette| status::status(&here, health, &described, palette))
+        self.finish(answer, "", |health, palette| {
+            status::status(&here, health, &described, palette)
+        })
     }
 
     pub(super) fn print(&mut self, words: &str) -> Result<Outcome, Trouble> {
@@ -230,7 +252,9 @@ impl Session {
             Err(outcome) => return Ok(outcome),
         };
         let before = format!("{}\n", found.text.trim_end());
-        let name = subject.title().replace(|letter: char| !letter.is_alphanumeric(), "-");
+        let name = subject
+            .title()
+            .replace(|letter: char| !letter.is_alphanumeric(), "-");
         let mut file = tempfile::Builder::new()
             .prefix(&format!("{name}-"))
             .suffix(".bt")
@@ -264,18 +288,16 @@ impl Session {
             if !matches!(&again, Line::Text(text) if matches!(text.trim(), "" | "y" | "Y" | "yes")) {
                 let kept = file.path().display().to_string();
                 drop(file.keep());
-                return self.refuse("not_saved", &format!("Nothing was changed; the text is in {kept}"));
+                return self.refuse(
+                    "not_saved",
+                    &format!("Nothing was changed; the text is in {kept}"),
+                );
             }
         }
     }
 
     /// Install an edited text as if it were typed.
-    fn save(
-        &mut self,
-        subject: &Subject,
-        text: &str,
-        ask: &mut dyn Ask,
-    ) -> Result<Outcome, Trouble> {
+    fn save(&mut self, subject: &Subject, text: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let Some(selector) = &subject.selector else {
             let answer = self.call(&self.evaluation(text), ask)?;
             return self.finish_evaluation(answer, text, |answer: &EvalAnswer, palette| {
@@ -322,7 +344,9 @@ fn method_request(subject: &Subject, selector: &str) -> BrowseMethodSource {
 /// The user's editor on a file, with the terminal. Why it did not end well, if so.
 fn run_editor(file: &std::path::Path, ask: &mut dyn Ask) -> anyhow::Result<Result<(), String>> {
     let named = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    let editor = named("VISUAL")
+        .or_else(|| named("EDITOR"))
+        .unwrap_or_else(|| "vi".to_owned());
     let mut ended = Err("the editor was not started".to_owned());
     ask.lend_terminal(&mut || {
         ended = match beamtalk_process::with_terminal(&editor, file) {

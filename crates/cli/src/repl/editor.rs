@@ -422,8 +422,14 @@ impl Assistant {
         let typed = line.get(from..at).unwrap_or_default();
         let words: Vec<&str> = typed.split(' ').filter(|word| !word.is_empty()).collect();
         let is_new_word = typed.is_empty() || typed.ends_with(' ');
-        let prefix = if is_new_word { "" } else { words.last().copied().unwrap_or_default() };
-        let before = words.get(..words.len() - usize::from(!is_new_word)).unwrap_or_default();
+        let prefix = if is_new_word {
+            ""
+        } else {
+            words.last().copied().unwrap_or_default()
+        };
+        let before = words
+            .get(..words.len() - usize::from(!is_new_word))
+            .unwrap_or_default();
         let (class, side) = match *before {
             [] => return self.complete_code(line, from, at),
             [class] => (class, Side::Instance),
@@ -434,7 +440,9 @@ impl Assistant {
             class: class.to_owned(),
         };
         let asker = self.asker.borrow();
-        let answer = asker.as_ref().and_then(|asker| asker.ask(&request, COMPLETION_TIME));
+        let answer = asker
+            .as_ref()
+            .and_then(|asker| asker.ask(&request, COMPLETION_TIME));
         let methods = answer.map(|answer| answer.methods).unwrap_or_default();
         let own = methods.iter().filter(|method| method.side == side);
         let mut found: Vec<&str> = own.map(|method| method.selector.as_str()).collect();
@@ -454,7 +462,9 @@ impl Assistant {
             scope: Some(SymbolScope::All),
         };
         let asker = self.asker.borrow();
-        let answer = asker.as_ref().and_then(|asker| asker.ask(&request, COMPLETION_TIME));
+        let answer = asker
+            .as_ref()
+            .and_then(|asker| asker.ask(&request, COMPLETION_TIME));
         let classes = answer.map(|answer| answer.classes).unwrap_or_default();
         let methods = classes.iter().flat_map(|class| &class.methods);
         let found = methods.map(|method| method.selector.as_str()).collect();

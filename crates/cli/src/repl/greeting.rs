@@ -56,7 +56,11 @@ pub(crate) fn waits(state: Option<&ChangesAnswer>) -> bool {
 }
 
 /// `project` and `running` are what the workspace says of itself when the session begins.
-pub(crate) fn text(about: &About, project: Option<&LoadedProject>, running: Option<&TopActorsAnswer>) -> String {
+pub(crate) fn text(
+    about: &About,
+    project: Option<&LoadedProject>,
+    running: Option<&TopActorsAnswer>,
+) -> String {
     let mut text = format!(
         "Beamtalk v{}\n`:help` lists the commands, `:exit` leaves.\n\n",
         env!("CARGO_PKG_VERSION")
@@ -130,7 +134,10 @@ mod tests {
             {"class": "Lamp", "count": 2}, {"class": "Kettle", "count": 1}]}));
         insta::assert_snapshot!(text(&about, None, Some(&running)));
         let names = ["A", "B", "C", "D", "E", "F", "G"];
-        let classes: Vec<_> = names.iter().map(|name| json!({"class": name, "count": 20_000})).collect();
+        let classes: Vec<_> = names
+            .iter()
+            .map(|name| json!({"class": name, "count": 20_000}))
+            .collect();
         let many: TopActorsAnswer = answer(json!({"actors": [], "total": 140_000, "classes": classes}));
         assert_eq!(
             running_words(&many),

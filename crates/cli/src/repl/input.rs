@@ -312,7 +312,10 @@ mod tests {
             ["x := List new\n  add: 1", "3", "  4", "  5"]
         );
         assert_eq!(
-            split_lines("/// A lamp.\nObject subclass: A\n  one => 1\nA new one\n// bye", true),
+            split_lines(
+                "/// A lamp.\nObject subclass: A\n  one => 1\nA new one\n// bye",
+                true
+            ),
             ["/// A lamp.\nObject subclass: A\n  one => 1", "A new one"]
         );
     }
@@ -335,10 +338,19 @@ mod tests {
             (vec![class.to_owned()], Some("Object subclass: B".to_owned()))
         );
         assert_eq!(begun("1 + 2", Origin::Typed), (vec!["1 + 2".to_owned()], None));
-        assert_eq!(begun("x := [", Origin::Pasted), (vec![], Some("x := [".to_owned())));
+        assert_eq!(
+            begun("x := [", Origin::Pasted),
+            (vec![], Some("x := [".to_owned()))
+        );
         assert_eq!(begun("// only a word", Origin::Typed), (vec![], None));
-        assert_eq!(begun("/// Of a class.", Origin::Typed).1.as_deref(), Some("/// Of a class."));
-        assert_eq!(begun(":load [", Origin::Typed), (vec![":load [".to_owned()], None));
+        assert_eq!(
+            begun("/// Of a class.", Origin::Typed).1.as_deref(),
+            Some("/// Of a class.")
+        );
+        assert_eq!(
+            begun(":load [", Origin::Typed),
+            (vec![":load [".to_owned()], None)
+        );
     }
 
     #[test]

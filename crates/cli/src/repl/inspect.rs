@@ -253,7 +253,10 @@ mod tests {
         let Step::Look(outer) = step(Some(&inner), "..") else {
             panic!("there is an outer one")
         };
-        assert_eq!(json!(outer.request()), json!({"actor": "<0.9.0>", "understands": true}));
+        assert_eq!(
+            json!(outer.request()),
+            json!({"actor": "<0.9.0>", "understands": true})
+        );
         assert!(matches!(step(Some(&outer), ".."), Step::Refused(_)));
         assert!(matches!(step(Some(&view), "on"), Step::Refused(_)));
         assert_eq!(step(Some(&view), "lamp2"), Step::Evaluate);
@@ -263,9 +266,11 @@ mod tests {
     #[test]
     fn anything_shows_its_value_and_what_it_understands() {
         let names: Vec<String> = (0..60).map(|number| format!("message{number}:")).collect();
-        let three: InspectAnswer = answer(json!({"kind": "value", "class": "Integer", "total": 0, "fields": [],
+        let three: InspectAnswer = answer(
+            json!({"kind": "value", "class": "Integer", "total": 0, "fields": [],
             "text": "3", "understands": [{"class": "Integer", "selectors": ["+", "abs", "isEven"]},
-                                         {"class": "Object", "selectors": names}]}));
+                                         {"class": "Object", "selectors": names}]}),
+        );
         for columns in [80, 120] {
             let mut view = View::new(Root::Binding("inspected".to_owned()));
             let shown = view.show(&three, columns, Palette::Plain).out;

@@ -91,7 +91,9 @@ impl Keys {
     /// Before a line there is nothing to complete.
     fn press_tab(&mut self, line: &str, position: usize) -> Option<Cmd> {
         self.indented = 0;
-        let is_before = line.get(..position).is_some_and(|before| before.trim().is_empty());
+        let is_before = line
+            .get(..position)
+            .is_some_and(|before| before.trim().is_empty());
         (self.is_active && !self.is_first && is_before).then(|| Cmd::Insert(1, "  ".to_owned()))
     }
 

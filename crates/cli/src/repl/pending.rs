@@ -116,12 +116,7 @@ impl Pending {
 
     /// The edited line is now `text`, and a key was pressed with the cursor before the byte `position`. A text of
     /// several lines, which was pasted or found, takes the place of the one line.
-    pub(crate) fn press(
-        &mut self,
-        key: Key,
-        text: &str,
-        position: usize,
-    ) -> Step {
+    pub(crate) fn press(&mut self, key: Key, text: &str, position: usize) -> Step {
         let position = floor(text, position);
         let mut column = position;
         let pieces: Vec<String> = text.split('\n').map(str::to_owned).collect();
@@ -241,7 +236,10 @@ mod tests {
     fn a_class_is_typed_until_a_blank_line_or_one_at_column_0() {
         let mut pending = Pending::new("");
         let header = "Object subclass: A";
-        assert_eq!(press(&mut pending, Key::Enter, header, header.len()), Step::Edit(2));
+        assert_eq!(
+            press(&mut pending, Key::Enter, header, header.len()),
+            Step::Edit(2)
+        );
         assert_eq!(press(&mut pending, Key::Enter, "  one =>", 8), Step::Edit(4));
         assert_eq!(press(&mut pending, Key::Enter, "    1", 5), Step::Edit(4));
         assert_eq!(press(&mut pending, Key::Enter, "  two => 2", 10), Step::Edit(2));
@@ -255,7 +253,10 @@ mod tests {
         assert_eq!(press(&mut blank, Key::Enter, "  ", 2), Step::Submit);
         let class = "Object subclass: A\n  one =>\n    1\n  two => 2";
         assert_eq!(blank.split(), (vec![class.to_owned()], None));
-        assert_eq!(press(&mut pending, Key::Enter, "Object subclass: B", 18), Step::Submit);
+        assert_eq!(
+            press(&mut pending, Key::Enter, "Object subclass: B", 18),
+            Step::Submit
+        );
         let (inputs, begun) = pending.split();
         assert_eq!(inputs, [class]);
         let next = Pending::begun(&begun.expect("the next class"));

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use beamtalk_wire::answers::{LoadAnswer, TestAnswer};
 use beamtalk_wire::requests::{
     Actors, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Docs, Eval, From, Interrupt, Kill, LoadFile,
-    LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions, ShowCodegen,
-    Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
+    LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions,
+    ShowCodegen, Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
 };
 use beamtalk_wire::{Channel, EntryView, ErrorKind, Flag, Operation, Side};
 

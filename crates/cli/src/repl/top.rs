@@ -50,7 +50,12 @@ pub(crate) fn request(order: TopOrder, rows: u16) -> TopActors {
 }
 
 /// The table: a line about all, the head, the actors. Every line fits the width.
-pub(crate) fn table(answer: &TopActorsAnswer, order: TopOrder, columns: usize, palette: Palette) -> Vec<String> {
+pub(crate) fn table(
+    answer: &TopActorsAnswer,
+    order: TopOrder,
+    columns: usize,
+    palette: Palette,
+) -> Vec<String> {
     let classes: Vec<String> = answer
         .classes
         .iter()
@@ -88,7 +93,15 @@ pub(crate) fn table(answer: &TopActorsAnswer, order: TopOrder, columns: usize, p
         );
         fitted(line.trim_end(), columns)
     };
-    lines.push(row(["PID", "CLASS", "NAME", "QUEUE", "MEMORY", "REDUCTIONS", "MESSAGE"]));
+    lines.push(row([
+        "PID",
+        "CLASS",
+        "NAME",
+        "QUEUE",
+        "MEMORY",
+        "REDUCTIONS",
+        "MESSAGE",
+    ]));
     for actor in &answer.actors {
         let TopActor {
             pid,
@@ -233,14 +246,16 @@ mod tests {
     use super::*;
 
     fn busy() -> TopActorsAnswer {
-        answer(json!({"total": 100_002, "classes": [{"class": "Lamp", "count": 100_000}, {"class": "Kettle", "count": 2}],
+        answer(
+            json!({"total": 100_002, "classes": [{"class": "Lamp", "count": 100_000}, {"class": "Kettle", "count": 2}],
             "actors": [
                 {"pid": "0.187.0", "class": "Lamp", "name": null, "queue_len": 12_345, "memory": 2_621_440,
                  "reductions": 1_234_567_890u64, "message": "toggle"},
                 {"pid": "0.99999.12", "class": "AVeryLongClassNameThatGoesOnAndOnForEver", "name": "boiler",
                  "queue_len": 0, "memory": 2688, "reductions": 42, "message": null},
                 {"pid": "0.9.0", "class": "Kettle", "name": "evil\u{1b}[2J", "queue_len": 0, "memory": 2688,
-                 "reductions": 42, "message": "at:put:withAVeryLongKeyword:andOneMore:"}]}))
+                 "reductions": 42, "message": "at:put:withAVeryLongKeyword:andOneMore:"}]}),
+        )
     }
 
     #[test]

@@ -25,7 +25,10 @@ fn sources_and_places_are_found() {
         ":source Lamp toggle",
         "\n// Lamp>>toggle (src/Lamp.bt:6)\n/// Turns it.\ntoggle =>\n    self.on := self.on not\n>",
     );
-    screen.evaluate(":src Lamp class make", "\n// Lamp class>>make (src/Lamp.bt:11)\nmake => Lamp spawn\n>");
+    screen.evaluate(
+        ":src Lamp class make",
+        "\n// Lamp class>>make (src/Lamp.bt:11)\nmake => Lamp spawn\n>",
+    );
     screen.evaluate(
         ":source Lamp",
         "\n// Lamp (src/Lamp.bt:2)\n/// A lamp.\nActor subclass: Lamp\n  state: on = false\n\n  /// Turns it.\n  toggle =>\n    \
@@ -33,9 +36,15 @@ fn sources_and_places_are_found() {
     );
     screen.evaluate("Lamp >> isOn => #patched", "Lamp>>isOn (pending");
     screen.evaluate(":source Lamp isOn", "\nisOn => #patched\n>");
-    screen.evaluate(":senders toggle", "\nsrc/Room.bt:2 Room class>>lit\n1 senders of toggle\n>");
+    screen.evaluate(
+        ":senders toggle",
+        "\nsrc/Room.bt:2 Room class>>lit\n1 senders of toggle\n>",
+    );
     screen.evaluate(":implementors #toggle", "\nsrc/Lamp.bt:6 Lamp>>toggle\n");
-    screen.evaluate(":references Lamp", "\nsrc/Lamp.bt:11 Lamp class>>make\nsrc/Room.bt:2 Room class>>lit\n");
+    screen.evaluate(
+        ":references Lamp",
+        "\nsrc/Lamp.bt:11 Lamp class>>make\nsrc/Room.bt:2 Room class>>lit\n",
+    );
     screen.evaluate(":senders nobodySendsThis", "\nNo senders of nobodySendsThis\n>");
     screen.evaluate(":source Lmap", "\nError: no class named 'Lmap' is loaded\n");
     screen.evaluate(":source Lamp nope", "\nError: Lamp does not define 'nope'\n");
@@ -59,12 +68,32 @@ fn sources_and_places_are_found() {
     screen.evaluate(":print some", "\nUsage: :print all|short\n");
     screen.evaluate(":status", "\n  Workspace     ");
     let shown = screen.shown();
-    for part in ["  Address       127.0.0.1:", "  Session       s-", "  Project       work v0.1.0, 3 classes", "  Node          up for "] {
+    for part in [
+        "  Address       127.0.0.1:",
+        "  Session       s-",
+        "  Project       work v0.1.0, 3 classes",
+        "  Node          up for ",
+    ] {
         assert!(shown.contains(part), "{part}:\n{shown}");
     }
     drop(screen);
-    let done = place.run(&["--json", "repl", "-e", ":status", "-e", ":senders toggle", "-e", ":top"]).expect_code(0);
-    let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let done = place
+        .run(&[
+            "--json",
+            "repl",
+            "-e",
+            ":status",
+            "-e",
+            ":senders toggle",
+            "-e",
+            ":top",
+        ])
+        .expect_code(0);
+    let answers: Vec<Value> = done
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(answers[0]["project"]["name"], "work");
     assert_eq!(answers[0]["capabilities"]["fs"], "rw");
     assert_eq!(answers[1]["sites"][0]["class"], "Room");
@@ -87,7 +116,10 @@ fn editor(place: &Place, steps: &[&str]) -> String {
     );
     let script = place.directory().join("ed.sh");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    format!("NO_COLOR=1 VISUAL= EDITOR='sh {}' beamtalk repl", script.display())
+    format!(
+        "NO_COLOR=1 VISUAL= EDITOR='sh {}' beamtalk repl",
+        script.display()
+    )
 }
 
 #[test]
@@ -108,7 +140,10 @@ fn a_method_is_edited_in_the_users_editor() {
     let screen = Screen::open(&place, &command);
     screen.wait_for_last("> ");
     screen.evaluate("lamp := Lamp spawn", "Actor(Lamp, ");
-    screen.evaluate(":edit Lamp toggle", "\nLamp>>toggle (pending, :flush writes src/Lamp.bt)\n>");
+    screen.evaluate(
+        ":edit Lamp toggle",
+        "\nLamp>>toggle (pending, :flush writes src/Lamp.bt)\n>",
+    );
     screen.evaluate("lamp toggle", "\n7\n");
     screen.evaluate(":e Lamp toggle", "\nUnchanged\n>");
     // What does not compile comes back as it was left.
@@ -122,7 +157,13 @@ fn a_method_is_edited_in_the_users_editor() {
     screen.line("n");
     screen.wait_for("Nothing was changed; the text is in ");
     let shown = screen.shown();
-    let kept = shown.rsplit("the text is in ").next().unwrap().lines().next().unwrap();
+    let kept = shown
+        .rsplit("the text is in ")
+        .next()
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap();
     assert!(std::fs::read_to_string(kept).unwrap().contains("=> ]"), "{kept}");
     std::fs::remove_file(kept).unwrap();
     screen.evaluate(":e Lamp toggle", "ended with exit status: 3; the text is in ");
@@ -137,7 +178,10 @@ fn a_method_is_edited_in_the_users_editor() {
 fn the_busiest_actors_are_watched() {
     let place = place();
     let screen = Screen::repl(&place);
-    screen.evaluate("1 to: 2000 do: [:n | Lamp spawn]. (Lamp spawnAs: #boiler) isOk", "\ntrue\n");
+    screen.evaluate(
+        "1 to: 2000 do: [:n | Lamp spawn]. (Lamp spawnAs: #boiler) isOk",
+        "\ntrue\n",
+    );
     screen.line(":top");
     screen.wait_for("2,001 actors: Lamp 2,001\nby queue length; ");
     screen.text("n");
@@ -197,7 +241,10 @@ fn results_are_laid_out_and_cut() {
     screen.evaluate("(1 to: 60) asList", "\n  … 10 more (_ inspect)\n)\n>");
     drop(screen);
     let done = place.run(&["eval", "(1 to: 20000) asList"]).expect_code(0);
-    assert!(done.stdout.ends_with(", 19999, 20000)\n"), "everything is printed");
+    assert!(
+        done.stdout.ends_with(", 19999, 20000)\n"),
+        "everything is printed"
+    );
     let rectangle = "Value subclass: Rect\n  field: w = 3\n  field: h = \"x\ny\"\n\nRect new\n#{#b => Rect new, #a => 1}\nRect new printString\n";
     let done = place.run_with_input(&["repl"], rectangle).expect_code(0);
     assert_eq!(

@@ -43,7 +43,9 @@ fn results(shown: &str) -> Vec<String> {
 /// The same without errors, which end what is piped.
 fn without_errors(results: &[String]) -> Vec<&String> {
     let is_of_error = |line: &&String| {
-        ["Error: ", "Hint: ", "  at ", "Line: "].iter().any(|start| line.starts_with(start))
+        ["Error: ", "Hint: ", "  at ", "Line: "]
+            .iter()
+            .any(|start| line.starts_with(start))
     };
     results.iter().filter(|line| !is_of_error(line)).collect()
 }

@@ -105,7 +105,10 @@ impl Screen {
     /// End the command of this terminal without a chance to say goodbye.
     pub(crate) fn kill_command(&self) {
         let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
-        let status = Command::new("pkill").args(["-KILL", "-P", shell.trim()]).status().unwrap();
+        let status = Command::new("pkill")
+            .args(["-KILL", "-P", shell.trim()])
+            .status()
+            .unwrap();
         assert!(status.success(), "the command is not a child of the shell");
         self.wait_for("[exit 137]");
     }

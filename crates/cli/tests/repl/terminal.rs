@@ -34,7 +34,7 @@ fn the_greeting_warns_once_and_counts_actors_later() {
     assert!(!shown.contains("port"), "{shown}");
     screen.evaluate("Lamp spawn. Lamp spawn", "Actor(Lamp, ");
     let second = Screen::open(&place, "NO_COLOR=1 beamtalk repl");
-    second.wait_for("\n  Project:   work v0.1.0, 1 class\n  Running:   2 actors (Lamp 2)\n");
+    second.wait_for("\n  Project:   work v0.1.0, 2 classes\n  Running:   2 actors (Lamp 2)\n");
     assert!(!second.shown().contains("Security:"));
     second.line(":exit");
     second.wait_for("[exit 0]");
@@ -210,7 +210,9 @@ fn long_lines_and_pasted_lines_are_edited_too() {
     screen.keys(&["Up", "Home"]);
     screen.text("y := ");
     screen.keys(&["Enter"]);
-    screen.wait_for(&format!("> y := x := #({long},\n..>   2)\n#({long}, 2)\n>"));
+    screen.wait_for(&format!(
+        "> y := x := #({long},\n..>   2)\n#(\n  {long},\n  2\n)\n>"
+    ));
     let class = "Value subclass: Kettle\n  one => 1\n\n  two =>\n    2";
     screen.paste(class);
     let shown = "> Value subclass: Kettle\n..>   one => 1\n..>\n..>   two =>\n..>     2";

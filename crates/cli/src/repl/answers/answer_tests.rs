@@ -23,15 +23,22 @@ fn bindings_are_sorted() {
 
 #[test]
 fn actors_are_listed() {
-    let some: Vec<Actor> =
-        answer(json!([{"pid": "0.9.0", "class": "Lamp", "name": null}, {"pid": "0.10.0", "class": "Fan", "name": "cooler"}]));
-    assert_eq!(actors(&some).out, "  - Lamp (<0.9.0>)\n  - Fan (<0.10.0>) cooler\n");
+    let some: Vec<Actor> = answer(
+        json!([{"pid": "0.9.0", "class": "Lamp", "name": null}, {"pid": "0.10.0", "class": "Fan", "name": "cooler"}]),
+    );
+    assert_eq!(
+        actors(&some).out,
+        "  - Lamp (<0.9.0>)\n  - Fan (<0.10.0>) cooler\n"
+    );
     assert_eq!(actors(&[]).out, "No actors\n");
 }
 
 #[test]
 fn large_numbers_are_grouped() {
-    assert_eq!([0, 999, 1000, 99_950, 1_234_567].map(grouped), ["0", "999", "1,000", "99,950", "1,234,567"]);
+    assert_eq!(
+        [0, 999, 1000, 99_950, 1_234_567].map(grouped),
+        ["0", "999", "1,000", "99,950", "1,234,567"]
+    );
 }
 
 #[test]

@@ -71,7 +71,10 @@ pub(crate) fn member(side: Side, method: &BrowseMethodSourceAnswer) -> Option<St
     let inside = rest.iter().filter(|line| !line.trim().is_empty());
     let margin = inside.map(|line| line.len() - line.trim_start().len()).min();
     let shift = 4usize.saturating_sub(margin.unwrap_or(4));
-    text.push_str(&format!("  {mark}{}\n", source.lines().next().unwrap_or_default()));
+    text.push_str(&format!(
+        "  {mark}{}\n",
+        source.lines().next().unwrap_or_default()
+    ));
     for line in rest {
         let moved = format!("{}{line}", " ".repeat(shift));
         text.push_str(moved.trim_end());
@@ -180,11 +183,16 @@ mod tests {
     #[test]
     fn a_class_is_put_together_from_its_parts() {
         let method = |source: &str, doc: Option<&str>| {
-            answer(json!({"source": source, "doc": doc, "signature": null, "source_status": "indexed",
-                          "origin": "both", "disk_differs": false}))
+            answer(
+                json!({"source": source, "doc": doc, "signature": null, "source_status": "indexed",
+                          "origin": "both", "disk_differs": false}),
+            )
         };
         let members = [
-            member(Side::Instance, &method("toggle =>\n    self.on := self.on not", Some("Turn.\nOr not."))),
+            member(
+                Side::Instance,
+                &method("toggle =>\n    self.on := self.on not", Some("Turn.\nOr not.")),
+            ),
             member(Side::Class, &method("make =>\n  self spawn", None)),
         ];
         let members: Vec<String> = members.into_iter().flatten().collect();
@@ -198,9 +206,7 @@ mod tests {
 
     #[test]
     fn places_are_listed_by_file_and_line() {
-        let site = |class: &str, line: u64, file: Option<&str>| {
-            json!({"class": class, "class_side": class == "Fan", "method": "on", "line": line, "source_file": file})
-        };
+        let site = |class: &str, line: u64, file: Option<&str>| json!({"class": class, "class_side": class == "Fan", "method": "on", "line": line, "source_file": file});
         let found: Vec<Site> = answer(json!([
             site("Lamp", 12, Some("src/Lamp.bt")),
             site("Lamp", 9, Some("src/Lamp.bt")),
@@ -208,6 +214,9 @@ mod tests {
             site("Here", 1, None)
         ]));
         insta::assert_snapshot!(sites("senders of on", &found, Palette::Plain).out);
-        assert_eq!(sites("senders of on", &[], Palette::Plain).out, "No senders of on\n");
+        assert_eq!(
+            sites("senders of on", &[], Palette::Plain).out,
+            "No senders of on\n"
+        );
     }
 }

@@ -28,7 +28,10 @@ pub(crate) fn status(
     row("Session", &here.session);
     if let Some(project) = &health.project {
         let classes = count(project.classes, "class");
-        row("Project", &format!("{} v{}, {classes}", project.name, project.version));
+        row(
+            "Project",
+            &format!("{} v{}, {classes}", project.name, project.version),
+        );
     }
     let restarts = match health.restarts {
         0 => String::new(),
@@ -87,7 +90,13 @@ pub(crate) fn status(
             size(limits.eval_text)
         ),
     );
-    row("Version", &format!("{}, protocol {}", described.versions.beamtalk, described.versions.protocol));
+    row(
+        "Version",
+        &format!(
+            "{}, protocol {}",
+            described.versions.beamtalk, described.versions.protocol
+        ),
+    );
     rendered
 }
 
@@ -130,29 +139,39 @@ mod tests {
 
     #[test]
     fn everything_is_told() {
-        let health = answer(json!({"workspace_id": "d0dc08b498b6", "nonce": "n", "node": "up", "uptime_s": 4000,
+        let health = answer(
+            json!({"workspace_id": "d0dc08b498b6", "nonce": "n", "node": "up", "uptime_s": 4000,
             "connections": 2, "sessions": 3, "restarts": 1, "queue_drops": 0, "compiler_kills": 0,
             "audit": {"ok": true, "seq": 1, "lost": 0, "text": true, "required": false}, "last_error": null,
             "memory": {"total": 52_428_800, "processes": 20_000_000, "system": 1, "atom": 1, "binary": 900_000,
                        "code": 9_000_000, "ets": 1},
-            "processes": 1234, "run_queue": 0, "project": {"name": "orbit", "version": "0.3.0", "classes": 7}}));
-        let described = answer(json!({"ops": {}, "versions": {"protocol": "1.0", "beamtalk": "0.1.0"},
+            "processes": 1234, "run_queue": 0, "project": {"name": "orbit", "version": "0.3.0", "classes": 7}}),
+        );
+        let described = answer(
+            json!({"ops": {}, "versions": {"protocol": "1.0", "beamtalk": "0.1.0"},
             "capabilities": {"subprocess": true, "ffi": false, "http": true, "fs": "ro"},
             "limits": {"inbound_frame": 1, "outbound_frame": 1, "open_requests": 1, "waiting_evals": 1,
                        "eval_heap_mb": 512, "eval_timeout_s": 0, "eval_output": 1_048_576, "eval_text": 65_536,
-                       "session_grace_s": 1, "compiler_memory_mb": 1, "compiler_timeout_s": 1}}));
+                       "session_grace_s": 1, "compiler_memory_mb": 1, "compiler_timeout_s": 1}}),
+        );
         let here = Here {
             session: "s-7f2a".to_owned(),
             address: "127.0.0.1:41873".to_owned(),
         };
         insta::assert_snapshot!(status(&here, &health, &described, Palette::Plain).out);
-        insta::assert_snapshot!("status_in_colour", status(&here, &health, &described, Palette::Colored).out);
+        insta::assert_snapshot!(
+            "status_in_colour",
+            status(&here, &health, &described, Palette::Colored).out
+        );
     }
 
     #[test]
     fn sizes_and_times_are_short() {
         let sizes = [0, 1023, 1024, 1536, 65_536, 1_048_576, 5_368_709_120].map(size);
-        assert_eq!(sizes, ["0 B", "1023 B", "1 KiB", "1.5 KiB", "64 KiB", "1 MiB", "5 GiB"]);
+        assert_eq!(
+            sizes,
+            ["0 B", "1023 B", "1 KiB", "1.5 KiB", "64 KiB", "1 MiB", "5 GiB"]
+        );
         let times = [59, 60, 3700, 90_000].map(duration);
         assert_eq!(times, ["59 s", "1 min", "1 h 1 min", "1 d 1 h"]);
     }
