@@ -22,6 +22,8 @@ mod perform;
 mod quiet;
 mod render;
 pub(crate) mod screen;
+#[cfg(test)]
+mod screens;
 mod session;
 mod table;
 #[cfg(test)]

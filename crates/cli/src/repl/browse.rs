@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::time::Instant;
 
 use beamtalk_wire::Operation;
-use beamtalk_wire::answers::{BrowseMethodSourceAnswer, EvalAnswer};
+use beamtalk_wire::answers::{BrowseMethodSourceAnswer, EvalAnswer, Symbol};
 use beamtalk_wire::requests::{
     BrowseClassDefinition, BrowseMethodSource, Describe, Health, Methods, NavKind, NavQuery, NavSymbols,
     SaveMethod, SymbolScope, TopOrder,
@@ -17,7 +17,7 @@ use super::session::{Ask, Layout, Line, Mode, Outcome, Session, Trouble};
 use super::top::{self, Press, Taken};
 
 /// The text of a subject with its place; or what came of asking for it.
-struct Text {
+struct Found {
     text: String,
     place: String,
     /// The comment above a method, which a patch cannot have.
@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// The text a class or method runs as. An error is shown here.
-    fn text_of(&mut self, subject: &Subject, ask: &mut dyn Ask) -> Result<Result<Text, Outcome>, Trouble> {
+    fn text_of(&mut self, subject: &Subject, ask: &mut dyn Ask) -> Result<Result<Found, Outcome>, Trouble> {
         let methods = match self.wanted(
             &Methods {
                 class: subject.class.clone(),
@@ -56,8 +56,9 @@ impl Session {
             Ok(answer) => answer.methods,
             Err(outcome) => return Ok(Err(outcome)),
         };
-        let file = self.file_of(&subject.class, ask)?;
-        let place = |line| browse::place(file.as_ref().and_then(|(file, _)| file.as_deref()), line);
+        let symbol = self.place_of(&subject.class, ask)?;
+        let file = symbol.as_ref().and_then(|symbol| symbol.source_file.clone());
+        let place = |line| browse::place(file.as_deref(), line);
         if let Some(selector) = &subject.selector {
             let request = method_request(subject, selector);
             let method = match self.wanted(&request, ask)? {
@@ -71,7 +72,7 @@ impl Session {
                 );
                 return self.refuse("no_source", &why).map(Err);
             };
-            return Ok(Ok(Text {
+            return Ok(Ok(Found {
                 place: place(browse::line_of(&methods, subject)),
                 text: browse::bare_source(source).to_owned(),
                 documentation: browse::documentation("", method.doc.as_deref()),
@@ -101,27 +102,22 @@ impl Session {
             members
                 .extend(browse::member(method.side, &answer).filter(|_| answer.source_status == "indexed"));
         }
-        Ok(Ok(Text {
+        Ok(Ok(Found {
             text: browse::class_text(definition.comment.as_deref(), &definition.definition, &members),
-            place: place(file.as_ref().and_then(|(_, line)| *line)),
+            place: place(symbol.as_ref().and_then(|symbol| symbol.line)),
             documentation: String::new(),
         }))
     }
 
-    /// File and line of a class; nothing where it has none.
-    fn file_of(
-        &mut self,
-        class: &str,
-        ask: &mut dyn Ask,
-    ) -> Result<Option<(Option<String>, Option<u64>)>, Trouble> {
+    /// Where a class stands; nothing when that is not known.
+    fn place_of(&mut self, class: &str, ask: &mut dyn Ask) -> Result<Option<Symbol>, Trouble> {
         let symbols = NavSymbols {
             scope: Some(SymbolScope::All),
         };
         let answer = self.call(&symbols, ask)?;
         let name = class.rsplit('@').next().unwrap_or(class);
         let classes = answer.body.map(|answer| answer.classes).unwrap_or_default();
-        let found = classes.into_iter().find(|symbol| symbol.name == name);
-        Ok(found.map(|symbol| (symbol.source_file, symbol.line)))
+        Ok(classes.into_iter().find(|symbol| symbol.name == name))
     }
 
     /// The answer to a question; its error is shown and becomes the outcome.
@@ -231,8 +227,8 @@ impl Session {
                 return self.finish(answer, "", |_, _| Rendered::default());
             };
             let lines = top::table(body, order, usize::from(columns), self.screen.palette);
-            taken.draw(&lines, rows)?;
-            match taken.key(started.elapsed())?.map(top::press) {
+            top::draw(&lines, rows)?;
+            match top::key(started.elapsed())?.map(top::press) {
                 Some(Press::Leave) => return Ok(Outcome::Done),
                 Some(Press::Sort(wanted)) => order = wanted,
                 Some(Press::Nothing) | None => {}

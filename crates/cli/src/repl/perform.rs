@@ -119,7 +119,8 @@ impl Session {
         let mut docs = Docs::default();
         match *words.as_slice() {
             [] => {
-                self.screen.show(&Rendered::out(table::overview()))?;
+                self.screen
+                    .show(&Rendered::out(table::overview(usize::from(window().0))))?;
                 return Ok(Outcome::Done);
             }
             ["Erlang", module, ref function @ ..] if function.len() < 2 => {

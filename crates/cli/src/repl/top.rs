@@ -72,7 +72,7 @@ pub(crate) fn table(
         TopOrder::Class => "class",
         TopOrder::Name => "name",
     };
-    let keys = format!("by {by}; l queue length, m memory, r reductions, c class, n name, q leaves");
+    let keys = format!("by {by}; l queue, m memory, r reductions, c class, n name, q leaves");
     let mut lines = vec![fitted(&summary, columns), palette.aside(&fitted(&keys, columns))];
     // What is left after the numbers is shared by the three names.
     let numbers = 12 + 8 + 9 + 14;
@@ -169,52 +169,52 @@ impl Taken {
         write("\x1b[?1049h\x1b[?25l")?;
         Ok(taken)
     }
+}
 
-    pub(crate) fn draw(&self, lines: &[String], rows: u16) -> io::Result<()> {
-        let mut text = String::from("\x1b[H");
-        for (number, line) in lines.iter().take(usize::from(rows)).enumerate() {
-            if number > 0 {
-                text.push_str("\r\n");
-            }
-            text.push_str(line);
-            text.push_str("\x1b[K");
+pub(crate) fn draw(lines: &[String], rows: u16) -> io::Result<()> {
+    let mut text = String::from("\x1b[H");
+    for (number, line) in lines.iter().take(usize::from(rows)).enumerate() {
+        if number > 0 {
+            text.push_str("\r\n");
         }
-        text.push_str("\x1b[J");
-        write(&text)
+        text.push_str(line);
+        text.push_str("\x1b[K");
     }
+    text.push_str("\x1b[J");
+    write(&text)
+}
 
-    /// The next key; `None` when there is none for a while.
-    pub(crate) fn key(&self, took: Duration) -> io::Result<Option<u8>> {
-        let until = Instant::now() + PAUSE.max(took * 4);
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            let wait = rustix::time::Timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(1),
-                tv_nsec: i64::from(left.subsec_nanos()),
-            };
-            let stdin = rustix::stdio::stdin();
-            let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
-            match poll(&mut watched, Some(&wait)) {
-                Ok(0) => return Ok(None),
-                // A new size of the window: the table is drawn at once.
-                Err(rustix::io::Errno::INTR) => return Ok(None),
-                Err(error) => return Err(error.into()),
-                Ok(_) => {}
-            }
-            let mut bytes = [0; 16];
-            return match rustix::io::read(stdin, &mut bytes) {
-                // The terminal is gone.
-                Ok(0) => Ok(Some(b'q')),
-                // A key that sends more than one byte is none of ours.
-                Ok(1) => Ok(bytes.first().copied()),
-                Ok(_) => Ok(Some(0)),
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => Err(error.into()),
-            };
+/// The next key; `None` when there is none for a while.
+pub(crate) fn key(took: Duration) -> io::Result<Option<u8>> {
+    let until = Instant::now() + PAUSE.max(took * 4);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
         }
+        let wait = rustix::time::Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(1),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        let stdin = rustix::stdio::stdin();
+        let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut watched, Some(&wait)) {
+            Ok(0) => return Ok(None),
+            // A new size of the window: the table is drawn at once.
+            Err(rustix::io::Errno::INTR) => return Ok(None),
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let mut bytes = [0; 16];
+        return match rustix::io::read(stdin, &mut bytes) {
+            // The terminal is gone.
+            Ok(0) => Ok(Some(b'q')),
+            // A key that sends more than one byte is none of ours.
+            Ok(1) => Ok(bytes.first().copied()),
+            Ok(_) => Ok(Some(0)),
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => Err(error.into()),
+        };
     }
 }
 

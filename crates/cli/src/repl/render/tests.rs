@@ -96,7 +96,7 @@ fn a_fault_of_the_compiler_shows_its_place() {
     };
     let input = "#(1, 2\n) colect: [:ä | ]";
     assert_eq!(
-        evaluate(fault(23, 24, 2), input).err,
+        evaluate(fault(24, 25, 2), input).err,
         "Error: no\n  ) colect: [:ä | ]\n                  ^\nLine: 2\n"
     );
     assert_eq!(
