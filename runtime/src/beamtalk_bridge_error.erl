@@ -22,18 +22,25 @@ new(Kind, Message, Hint, Details) ->
 of_exception(Exception) ->
     Frames = frames(Exception),
     Field = fun(Name) -> beamtalk_error:field(Exception, Name) end,
+    {Told, Hint} = beamtalk_error_words:told(Exception),
+    Standard = message(Exception, Field(message)),
+    Message = message(Exception, Told),
     Error = present(#{<<"kind">> => atom_to_binary(Field(kind)),
-              <<"message">> => message(Exception, Field(message)),
+              <<"message">> => Message,
               <<"class">> => name(Field(errorClass)),
               <<"selector">> => name(Field(selector)),
-              <<"hint">> => text(Field(hint)),
+              <<"hint">> => text(Hint),
               <<"location">> => location(Frames),
               <<"stack">> => Frames,
-              <<"details">> => details(Field(details))}),
+              <<"details">> => standard(Standard, Message, details(Field(details)))}),
     case Field(details) of
         #{wire_error := Wire} -> maps:merge(Error, Wire);
         _ -> Error
     end.
+
+%% What programs see as the message goes with what a person is told instead.
+standard(Message, Message, Details) -> Details;
+standard(Standard, _, Details) -> Details#{<<"standard_message">> => Standard}.
 
 message(_, Message) when is_binary(Message) -> Message;
 message(#{'$beamtalk_class' := Class}, nil) -> atom_to_binary(Class);

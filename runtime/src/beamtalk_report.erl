@@ -4,7 +4,8 @@
 -export([caught/3, exception/1, print/1]).
 
 -type report() :: #{kind := binary(), class := binary(), tag := binary() | nil, message := binary(),
-                    hint := binary() | nil, printed := binary(), frames := [binary()]}.
+                    hint := binary() | nil, told := binary(), advice := binary() | nil,
+                    printed := binary(), frames := [binary()]}.
 -export_type([report/0]).
 
 %% The report of something caught with `Class:Reason:Stack'.
@@ -15,11 +16,14 @@ caught(Class, Reason, Stack) ->
 -spec exception(map()) -> report().
 exception(#{'$beamtalk_class' := Class} = Exception) ->
     Kind = beamtalk_error:field(Exception, kind),
+    {Told, Advice} = beamtalk_error_words:told(Exception),
     #{kind => atom_to_binary(Kind),
       class => atom_to_binary(Class),
       tag => tag(Exception),
       message => text(beamtalk_error:field(Exception, message)),
       hint => optional_text(beamtalk_error:field(Exception, hint)),
+      told => text(Told),
+      advice => optional_text(Advice),
       printed => printed(Exception),
       frames => frames(Exception)}.
 

@@ -97,7 +97,7 @@ send(Class, Selector, Arguments) ->
     end.
 
 %% Kind, message, hint and frames on standard error.
-report(#{kind := Kind, message := Message, hint := Hint, frames := Frames}) ->
+report(#{kind := Kind, told := Message, advice := Hint, frames := Frames}) ->
     say([<<"Error: ">>, Message, " (", Kind, ")"]),
     _ = [say([<<"Hint: ">>, Hint]) || Hint =/= nil],
     _ = [say([<<"  at ">>, Frame]) || Frame <- lists:sublist(Frames, 10)],

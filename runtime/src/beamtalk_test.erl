@@ -226,12 +226,15 @@ outcome(Class, Selector, Ended, Duration, Output) ->
 describe({passed, _}) ->
     {pass, nil};
 describe({skipped, Reason}) ->
-    {skip, #{kind => skip, message => Reason, selector => nil, expected => nil, actual => nil, frames => []}};
+    {skip, #{kind => skip, message => Reason, selector => nil, expected => nil, actual => nil, hint => nil,
+             frames => []}};
 describe({failed, Exception, Prefix}) ->
     Kind = beamtalk_error:field(Exception, kind),
     Details = beamtalk_error:field(Exception, details),
+    {Message, Hint} = beamtalk_error_words:told(Exception),
     Error = #{kind => Kind,
-              message => <<Prefix/binary, (beamtalk_error:field(Exception, message))/binary>>,
+              message => <<Prefix/binary, Message/binary>>,
+              hint => Hint,
               selector => beamtalk_error:field(Exception, selector),
               expected => maps:get(expected, Details, nil),
               actual => maps:get(actual, Details, nil),

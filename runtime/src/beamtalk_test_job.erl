@@ -141,9 +141,9 @@ send_outcome(Index, #{name := Name, status := Status, duration := Seconds, error
 
 report(nil) -> nil;
 report(#{kind := Kind, message := Message, selector := Selector, expected := Expected, actual := Actual,
-         frames := Frames}) ->
+         hint := Hint, frames := Frames}) ->
     #{kind => atom_to_binary(Kind), message => Message, selector => atom_to_binary(Selector), expected => printed(Expected),
-      actual => printed(Actual), frames => [frame(Frame) || Frame <- Frames]}.
+      actual => printed(Actual), hint => printed(Hint), frames => [frame(Frame) || Frame <- Frames]}.
 
 printed(Text) when is_binary(Text) -> Text;
 printed(nil) -> nil;

@@ -96,9 +96,13 @@ pub(crate) fn workspace_command(erlang: &Erlang, runtime: &Runtime, options: &No
     command.args(["-noinput", "-beamtalk", "disabled_capabilities"]);
     command.arg(format!("[{disabled}]"));
     if let Some(distribution) = &options.distribution {
-        // The secret comes over the pipe: none is read from the user's home, none is written there.
+        // The secret comes over the pipe: none is read from the user's home, none is written there. On a busy machine
+        // the handshake of two nodes takes longer than the seven seconds it usually may.
         command.args([
             "-nocookie",
+            "-kernel",
+            "net_setuptime",
+            "60",
             "-proto_dist",
             "beamtalk_tls",
             "-beamtalk_family",

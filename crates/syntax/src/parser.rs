@@ -8,6 +8,7 @@
 
 mod class;
 mod expression;
+mod habits;
 mod literal;
 mod pattern;
 mod primary;
@@ -120,6 +121,7 @@ impl<'s> Parser<'s> {
     fn finish(mut self, items: Vec<Item>) -> (Unit, Vec<Diagnostic>) {
         self.report_detached_docs();
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+        habits::explain(self.source, &self.tokens, &mut self.diagnostics);
         (
             Unit {
                 items,

@@ -23,6 +23,8 @@ pub struct Raised {
     pub kind: String,
     pub tag: Option<String>,
     pub message: String,
+    /// What a person is told instead of the message, with a hint.
+    pub told: String,
     pub hint: Option<String>,
     pub printed: String,
     pub frames: Vec<String>,
@@ -35,7 +37,8 @@ impl Raised {
             kind: text("kind"),
             tag: read::field(term, "tag").and_then(read::optional_text),
             message: text("message"),
-            hint: read::field(term, "hint").and_then(read::optional_text),
+            told: text("told"),
+            hint: read::field(term, "advice").and_then(read::optional_text),
             printed: text("printed"),
             frames: read::field(term, "frames").map(read::texts).unwrap_or_default(),
         }

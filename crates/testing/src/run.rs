@@ -298,7 +298,7 @@ fn test_outcome(
             assertion: read::field(report, "selector").and_then(read::optional_text),
             expected: read::field(report, "expected").and_then(read::optional_text),
             actual: read::field(report, "actual").and_then(read::optional_text),
-            hint: raised.hint,
+            hint: read::field(report, "hint").and_then(read::optional_text),
             frames: raised.frames,
         }
     });
@@ -433,9 +433,13 @@ fn describe(outcome: &InputOutcome) -> String {
                 .take(5)
                 .map(|frame| format!("\n      at {frame}"))
                 .collect();
+            let hint = raised
+                .hint
+                .as_ref()
+                .map_or_else(String::new, |hint| format!("\n      Hint: {hint}"));
             format!(
-                "ERROR: {} ({}){}",
-                raised.printed.replace('\n', "\n      "),
+                "ERROR: {} ({}){hint}{}",
+                raised.told.replace('\n', "\n      "),
                 raised.kind,
                 frames.concat()
             )

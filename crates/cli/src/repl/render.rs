@@ -5,9 +5,9 @@ use std::path::Path;
 use beamtalk_wire::answers::{Diagnostic, EvalAnswer, LoadError, Severity, Warning};
 use beamtalk_wire::{ChangeKind, Entry, ErrorBody, ErrorKind, Frame, Intent, State};
 
-use unicode_width::UnicodeWidthStr;
-
 use super::paint::Palette;
+
+mod excerpt;
 
 /// Lines for standard output and standard error, each ending in a line end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,11 +129,15 @@ pub(crate) fn failure(error: &ErrorBody, input: &str, palette: Palette) -> Strin
     }
     for fault in faults {
         push_line(&mut shown, &palette.error(&format!("Error: {}", fault.message)));
-        if let Some(excerpt) = excerpt(fault, input) {
-            push_line(&mut shown, &excerpt);
-        }
+        let is_typed = fault
+            .file
+            .as_deref()
+            .is_none_or(|file| Path::new(file).extension().is_none());
         if let Some(line) = fault.line.filter(|_| has_lines) {
             push_line(&mut shown, &format!("Line: {line}"));
+        }
+        if let Some(excerpt) = excerpt::excerpt(input, fault).filter(|_| is_typed) {
+            push_line(&mut shown, &excerpt);
         }
         if let Some(hint) = &fault.hint {
             push_line(&mut shown, &format!("Hint: {hint}"));
@@ -143,27 +147,6 @@ pub(crate) fn failure(error: &ErrorBody, input: &str, palette: Palette) -> Strin
         push_line(&mut shown, &stack_line(frame));
     }
     shown
-}
-
-/// The line of a fault with carets below the place. Nothing where the fault is not in this text.
-fn excerpt(fault: &Diagnostic, input: &str) -> Option<String> {
-    let start = usize::try_from(fault.span_start?).ok()?;
-    let end = usize::try_from(fault.span_end?).ok()?;
-    let before = input.get(..start)?;
-    if u32::try_from(before.matches('\n').count()).ok()? + 1 != fault.line? {
-        return None;
-    }
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let line = input.get(line_start..)?.lines().next().unwrap_or_default();
-    // Tabs are shown as one blank each, above the carets too.
-    let line = line.replace('\t', " ");
-    let margin = input.get(line_start..start)?.width();
-    let marked = input.get(start..end.min(line_start + line.len()))?.width().max(1);
-    Some(format!(
-        "  {line}\n  {}{}",
-        " ".repeat(margin),
-        "^".repeat(marked)
-    ))
 }
 
 /// Everything that is known about a failure.

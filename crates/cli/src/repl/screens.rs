@@ -32,7 +32,8 @@ fn screens(columns: usize, palette: Palette) -> String {
     let value =
         answer(json!({"text": "#(\n  \"one\",\n  2,\n  … 99,950 more (_ inspect)\n)", "class": "List"}));
     let fault = answer(json!({"kind": "compile_failed", "message": "no", "diagnostics": [
-        {"severity": "error", "message": "no such variable", "line": 1, "span_start": 5, "span_end": 8}]}));
+        {"severity": "error", "message": "no such variable", "line": 1, "span_start": 5, "span_end": 8,
+         "column": 6, "end_line": 1, "end_column": 9}]}));
     let source = "toggle =>\n    self.on := self.on not";
     let mut view = View::new(Root::Binding("lamp".to_owned()));
     let shown = [

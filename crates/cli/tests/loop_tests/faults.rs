@@ -63,9 +63,9 @@ fn a_thousand_crashes_in_a_row_do_no_harm() {
 }
 
 #[test]
-fn a_gigabyte_without_a_line_end_passes_through() {
+fn a_line_without_end_passes_through_in_little_memory() {
     let place = Place::new(&format!(
-        "{LOG}process.p = {{ command = [\"sh\", \"-c\", \"head -c 1073741824 /dev/zero | tr '\\\\0' x; echo; echo end=1\"], output = {{ inherit = false, rules = [{{ state_key = \"end\", pattern = \"end=(.)\" }}] }} }}\n"
+        "{LOG}process.p = {{ command = [\"sh\", \"-c\", \"head -c 268435456 /dev/zero | tr '\\\\0' x; echo; echo end=1\"], output = {{ inherit = false, rules = [{{ state_key = \"end\", pattern = \"end=(.)\" }}] }} }}\n"
     ));
     let run = place.start();
     place.wait_state("end", json!("1"));

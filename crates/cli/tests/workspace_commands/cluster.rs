@@ -102,6 +102,7 @@ impl Pair {
         );
         let mut erl = Command::new("erl");
         erl.args(["-noshell", "-nocookie", "-start_epmd", "false"])
+            .args(["-kernel", "net_setuptime", "60"])
             .args([
                 "-proto_dist",
                 "inet_tls",

@@ -207,15 +207,18 @@ fn input_outcome(answer: Answer<EvalAnswer>) -> InputOutcome {
         let refused = error.diagnostics.into_iter().map(|found| found.message);
         return InputOutcome::Refused(refused.collect());
     }
+    let standard = error.details.get("standard_message").and_then(Value::as_str);
+    let message = standard.unwrap_or(&error.message).to_owned();
     let printed = match &error.hint {
-        Some(hint) => format!("{}\nHint: {hint}", error.message),
-        None => error.message.clone(),
+        Some(hint) => format!("{message}\nHint: {hint}"),
+        None => message.clone(),
     };
     let tag = error.details.get("erlang_error").and_then(Value::as_str);
     InputOutcome::Raised(Raised {
         kind: error.kind.to_string(),
         tag: tag.map(str::to_owned),
-        message: error.message,
+        message,
+        told: error.message,
         hint: error.hint,
         printed,
         frames: Vec::new(),

@@ -89,28 +89,6 @@ fn every_fault_of_a_compilation_is_named() {
 }
 
 #[test]
-fn a_fault_of_the_compiler_shows_its_place() {
-    let fault = |start: u32, end: u32, line: u32| {
-        json!({"error": {"kind": "compile_failed", "message": "m", "diagnostics": [
-            {"severity": "error", "message": "no", "line": line, "span_start": start, "span_end": end}]}})
-    };
-    let input = "#(1, 2\n) colect: [:ä | ]";
-    assert_eq!(
-        evaluate(fault(24, 25, 2), input).err,
-        "Error: no\n  ) colect: [:ä | ]\n                  ^\nLine: 2\n"
-    );
-    assert_eq!(
-        evaluate(fault(2, 6, 1), "x := foo").err,
-        "Error: no\n  x := foo\n    ^^^^\n"
-    );
-    // A place that is not in the text is not shown, however wrong it is.
-    for (start, end, line) in [(100, 101, 1), (0, 1, 7), (21, 20, 2), (20, 21, 2), (5, 400, 1)] {
-        evaluate(fault(start, end, line), input);
-    }
-    assert_eq!(evaluate(fault(0, 1, 7), "x").err, "Error: no\n");
-}
-
-#[test]
 fn an_interrupted_evaluation_says_so() {
     let answer = json!({"status": ["done", "error", "interrupted"], "error": {"kind": "interrupted", "message": "stopped"}});
     assert_eq!(evaluate(answer, "x").err, "Interrupted\n");
