@@ -26,7 +26,7 @@ use super::link::Asker;
 use super::notices::{Notices, Printer};
 use super::paint::Palette;
 use super::pending::{Key, Pending, Step};
-use super::quiet::Quiet;
+use super::quiet::{Quiet, Signals};
 use super::session::{Ask, Line};
 use super::table::{self, Argument};
 
@@ -143,6 +143,19 @@ impl Console {
     /// Read one complete input. The editor edits one line; keys that lead out of it come back here, and the input is
     /// drawn again around the line that is edited next.
     pub(crate) fn read(&mut self) -> anyhow::Result<Typed> {
+        self.hush(Signals::Typed);
+        let typed = self.read_input();
+        self.hush(Signals::Sent);
+        typed
+    }
+
+    fn hush(&self, signals: Signals) {
+        if let Some(quiet) = &self.quiet {
+            quiet.hush(signals);
+        }
+    }
+
+    fn read_input(&mut self) -> anyhow::Result<Typed> {
         if let Some(input) = self.queue.pop_front() {
             return Ok(Typed::Input(input));
         }

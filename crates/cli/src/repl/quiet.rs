@@ -2,6 +2,15 @@
 
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+/// What Ctrl-C is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signals {
+    /// A signal, which stops an evaluation.
+    Sent,
+    /// A key: between two lines of an input nobody would see the signal.
+    Typed,
+}
+
 /// Holds the terminal quiet; it is as before when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Quiet {
@@ -18,13 +27,16 @@ impl Quiet {
         }
         let before = tcgetattr(rustix::stdio::stdin()).ok()?;
         let quiet = Self { before };
-        quiet.hush();
+        quiet.hush(Signals::Sent);
         Some(quiet)
     }
 
-    /// Neither echo nor lines: keys arrive as the editor would get them. Signals stay, Ctrl-C has to stop something.
-    fn hush(&self) {
+    /// Neither echo nor lines: keys arrive as the editor would get them.
+    pub(crate) fn hush(&self, signals: Signals) {
         let mut quiet = self.before.clone();
+        if signals == Signals::Typed {
+            quiet.local_modes -= LocalModes::ISIG;
+        }
         quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
         quiet.input_modes -= InputModes::ICRNL;
         // Nothing that was typed is thrown away.
@@ -35,7 +47,7 @@ impl Quiet {
     pub(crate) fn lend(&self, use_it: &mut dyn FnMut()) {
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.before);
         use_it();
-        self.hush();
+        self.hush(Signals::Sent);
     }
 }
 

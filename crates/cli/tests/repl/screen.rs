@@ -88,6 +88,18 @@ impl Screen {
         self.tmux(&arguments);
     }
 
+    /// Press a key until the screen ends in this line: pressed too early it means something else.
+    #[track_caller]
+    pub(crate) fn press_until(&self, key: &str, line: &str) {
+        self.wait_until(line, |shown| {
+            let is_there = shown.lines().last() == Some(line.trim_end());
+            if !is_there {
+                self.keys(&[key]);
+            }
+            is_there
+        });
+    }
+
     /// Type a line.
     pub(crate) fn line(&self, text: &str) {
         self.text(text);
