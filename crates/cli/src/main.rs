@@ -10,6 +10,8 @@ mod config;
 mod exit;
 mod harmless;
 mod lock;
+mod markdown;
+mod pager;
 mod remotes;
 mod repl;
 mod site;

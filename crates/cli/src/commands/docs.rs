@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
-use std::process::{Command, Stdio};
 
 use beamtalk_project::nearest::nearest;
 use beamtalk_syntax::ast::{Class, Item, Method, Unit};
 
 use crate::exit::{Exit, Fault};
+use crate::repl::paint::Palette;
 use crate::terminal::Terminal;
+use crate::{markdown, pager};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -25,88 +26,36 @@ pub(crate) struct Arguments {
 }
 
 /// The user pages: topic, one line about it, text.
-const PAGES: &[(&str, &str, &str)] = &[
-    (
-        "tour",
-        "ten minutes through the language",
-        include_str!("../../../../docs/tour.md"),
-    ),
-    (
-        "language",
-        "messages, literals, classes, control flow",
-        include_str!("../../../../docs/language.md"),
-    ),
-    (
-        "actors",
-        "processes with state",
-        include_str!("../../../../docs/actors.md"),
-    ),
-    (
-        "errors",
-        "raising, handling, Result",
-        include_str!("../../../../docs/errors.md"),
-    ),
-    (
-        "testing",
-        "test classes, scripts and examples",
-        include_str!("../../../../docs/testing.md"),
-    ),
-    (
-        "packages",
-        "the manifest, building, dependencies",
-        include_str!("../../../../docs/packages.md"),
-    ),
-    (
-        "repl",
-        "the terminal session",
-        include_str!("../../../../docs/repl.md"),
-    ),
-    (
-        "workspace",
-        "the live image: life, commands, files",
-        include_str!("../../../../docs/workspace.md"),
-    ),
-    (
-        "live-edit",
-        "changing code while it runs, flush, conflicts",
-        include_str!("../../../../docs/live-edit.md"),
-    ),
-    (
-        "threat-model",
-        "who is trusted with what, the cookie, the operator's checklist",
-        include_str!("../../../../docs/security/threat-model.md"),
-    ),
-    (
-        "remote",
-        "reaching a workspace from elsewhere: ssh, tokens, TLS",
-        include_str!("../../../../docs/remote.md"),
-    ),
-    (
-        "config",
-        "config.toml and variables",
-        include_str!("../../../../docs/config.md"),
-    ),
-    (
-        "cli",
-        "commands, flags and exit codes",
-        include_str!("../../../../docs/cli.md"),
-    ),
-    (
-        "security",
-        "what Beamtalk protects and what it does not",
-        include_str!("../../../../docs/security.md"),
-    ),
-    (
-        "loop",
-        "watch files, supervise processes, run workflows",
-        include_str!("../../../../docs/loop.md"),
-    ),
-    (
-        "agents",
-        "sessions in tmux, everything as files",
-        include_str!("../../../../docs/agents.md"),
-    ),
-];
+macro_rules! pages {
+    ($($topic:literal $file:literal $summary:literal;)*) => {
+        const PAGES: &[(&str, &str, &str)] =
+            &[$(($topic, $summary, include_str!(concat!("../../../../docs/", $file))),)*];
+    };
+}
+
+pages! {
+    "tour" "tour.md" "ten minutes through the language";
+    "language" "language.md" "messages, literals, classes, control flow";
+    "values" "values.md" "data, constructors, look-ups and Result";
+    "actors" "actors.md" "processes with state";
+    "supervisors" "supervisors.md" "what happens when processes end";
+    "concurrency" "concurrency.md" "patterns: parallel work, queues, timers, announcements";
+    "errors" "errors.md" "raising, handling, Result";
+    "data" "data.md" "JSON and files";
+    "http" "http.md" "requests, downloads, options";
+    "testing" "testing.md" "test classes, scripts and examples";
+    "packages" "packages.md" "the manifest, building, dependencies";
+    "repl" "repl.md" "the terminal session";
+    "workspace" "workspace.md" "the live image: life, commands, files";
+    "live-edit" "live-edit.md" "changing code while it runs, flush, conflicts";
+    "loop" "loop.md" "watch files, supervise processes, run workflows";
+    "agents" "agents.md" "sessions in tmux, everything as files";
+    "config" "config.md" "config.toml and variables";
+    "cli" "cli.md" "commands, flags and exit codes";
+    "remote" "remote.md" "reaching a workspace from elsewhere: ssh, tokens, TLS";
+    "security" "security.md" "what Beamtalk protects and what it does not";
+    "threat-model" "security/threat-model.md" "who is trusted with what, the cookie, the operator's checklist";
+}
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(words) = &arguments.search {
@@ -308,31 +257,23 @@ fn unknown(topic: &str, selector: Option<&str>) -> Fault {
     Fault::failure("not_found", message).with_hint(hint)
 }
 
-/// Print a page, through the pager on a terminal.
-#[expect(clippy::disallowed_methods, reason = "the pager has the terminal")]
+/// Print a page: on a terminal laid out for it, through the pager if it is longer; elsewhere as it is.
 fn show(terminal: &mut Terminal, topic: &str, text: &str) -> anyhow::Result<Exit> {
     if terminal.is_json() {
         terminal.print(serde_json::json!({"topic": topic, "markdown": text}))?;
         return Ok(Exit::Success);
     }
-    let pager = std::env::var("PAGER")
-        .ok()
-        .filter(|pager| !pager.trim().is_empty());
-    if let (Some(pager), true) = (pager, std::io::stdout().is_terminal()) {
-        let child = Command::new("/bin/sh")
-            .args(["-c", &pager])
-            .stdin(Stdio::piped())
-            .spawn();
-        if let Ok(mut child) = child {
-            if let Some(mut input) = child.stdin.take() {
-                // A pager that is closed early has seen enough.
-                drop(input.write_all(text.as_bytes()));
-            }
-            child.wait()?;
-            return Ok(Exit::Success);
-        }
+    if !std::io::stdout().is_terminal() {
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        return Ok(Exit::Success);
     }
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    let (columns, rows) = pager::size();
+    let palette = if terminal.has_color {
+        Palette::Colored
+    } else {
+        Palette::Plain
+    };
+    pager::show(&markdown::render(text, columns, palette), rows)?;
     Ok(Exit::Success)
 }
 
