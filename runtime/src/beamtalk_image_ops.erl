@@ -47,6 +47,7 @@ operations() ->
       <<"actors">> => fun beamtalk_image_ops_actors:actors/1,
       <<"inspect">> => fun beamtalk_image_ops_actors:inspect/2,
       <<"pid-stats">> => fun beamtalk_image_ops_actors:pid_stats/1,
+      <<"top-actors">> => fun beamtalk_image_ops_actors:top_actors/1,
       <<"supervision-tree">> => fun beamtalk_image_ops_actors:supervision_tree/1,
       <<"kill">> => fun beamtalk_image_ops_actors:kill/1,
       <<"list-tests">> => fun beamtalk_image_ops_testing:list_tests/1,

@@ -1,7 +1,7 @@
 %% Requests about actors and the processes around them.
 -module(beamtalk_image_ops_actors).
 
--export([actors/1, inspect/2, pid_stats/1, supervision_tree/1, kill/1]).
+-export([actors/1, inspect/2, pid_stats/1, top_actors/1, supervision_tree/1, kill/1]).
 -export([stop/1, process/1]).
 
 -import(beamtalk_image_ops_fields, [fail/2, fail/3]).
@@ -9,6 +9,8 @@
 -type fields() :: beamtalk_image_ops_fields:fields().
 
 -define(WINDOW, 50).
+%% Rows and classes in one answer.
+-define(MOST, 200).
 
 -spec actors(fields()) -> map().
 actors(Fields) ->
@@ -40,6 +42,58 @@ seconds(Started) -> erlang:convert_time_unit(Started + erlang:time_offset(), nat
 registered_name(Pid) ->
     case process_info(Pid, registered_name) of
         {registered_name, Name} -> Name;
+        _ -> nil
+    end.
+
+%%% The busiest
+
+%% Which actors come first in an order. Only those are looked at closely: there may be many.
+-spec top_actors(fields()) -> map().
+top_actors(Fields) ->
+    Order = beamtalk_image_ops_fields:choice(Fields, <<"sort">>, [queue, memory, reductions, class, name], queue),
+    Limit = min(beamtalk_image_ops_fields:integer(Fields, <<"limit">>, 0, ?WINDOW), ?MOST),
+    All = [{Class, Pid} || {_, Class, _, Pid} <- beamtalk_actor_class:all(), is_pid(Pid)],
+    Counts = lists:foldl(fun({Class, _}, Done) -> maps:update_with(Class, fun(N) -> N + 1 end, 1, Done) end, #{}, All),
+    First = case Limit of
+        0 -> [];
+        _ -> lists:sublist(lists:sort([{key(Order, Class, Pid), Class, Pid} || {Class, Pid} <- All]), Limit)
+    end,
+    #{total => length(All),
+      classes => [#{class => Class, count => Count} || {Count, Class} <- by_count(Counts)],
+      actors => [Row || {_, Class, Pid} <- First, Row <- top_actor(Class, Pid)]}.
+
+by_count(Counts) ->
+    Largest = lists:sort([{-Count, Class} || {Class, Count} <- maps:to_list(Counts)]),
+    [{-Count, Class} || {Count, Class} <- lists:sublist(Largest, ?MOST)].
+
+key(class, Class, _) -> Class;
+key(name, _, Pid) ->
+    case registered_name(Pid) of
+        Name when Name =:= nil; Name =:= [] -> {1, nil};
+        Name -> {0, Name}
+    end;
+key(queue, _, Pid) -> {largest(Pid, message_queue_len), largest(Pid, reductions)};
+key(Order, _, Pid) -> largest(Pid, Order).
+
+largest(Pid, Item) ->
+    case process_info(Pid, Item) of
+        {_, Number} -> -Number;
+        undefined -> 0
+    end.
+
+%% One that ended meanwhile has no row.
+top_actor(Class, Pid) ->
+    case process_info(Pid, [message_queue_len, memory, reductions, status, current_stacktrace]) of
+        undefined -> [];
+        [{_, Length}, {_, Memory}, {_, Reductions}, _, {_, Stack}] ->
+            [#{pid => beamtalk_plain:pid(Pid), class => Class, name => registered_name(Pid), queue_len => Length,
+               memory => Memory, reductions => Reductions, message => message(Stack)}]
+    end.
+
+%% The method an actor is in: the outermost that its stack shows.
+message(Stack) ->
+    case lists:reverse(beamtalk_stack:frames(Stack)) of
+        [#{method := Method} | _] when is_atom(Method), Method =/= nil -> atom_to_binary(Method);
         _ -> nil
     end.
 
@@ -107,8 +161,36 @@ inspect(Fields, Session) ->
     Page = beamtalk_image_ops_fields:integer(Fields, <<"page">>, 1, 1),
     Found = follow(Path, Target),
     {Kind, EntryKind, Entries} = beamtalk_inspector:look(Found),
-    #{kind => Kind, class => beamtalk_plain:class(Found), total => length(Entries),
-      fields => [field(EntryKind, Name, Value) || {Name, Value} <- window(Entries, (Page - 1) * ?WINDOW)]}.
+    Seen = #{kind => Kind, class => beamtalk_plain:class(Found), total => length(Entries),
+             text => beamtalk_plain:text(Found),
+             fields => [field(EntryKind, Name, Value) || {Name, Value} <- window(Entries, (Page - 1) * ?WINDOW)]},
+    case beamtalk_image_ops_fields:boolean(Fields, <<"understands">>, false) of
+        true -> Seen#{understands => understood(Found)};
+        false -> Seen
+    end.
+
+%% The messages a value understands by the class they come from, its own first; each in one place only.
+understood(Value) ->
+    {Classes, _} = lists:mapfoldl(fun({Name, Behaviour}, Seen) ->
+                                          Own = [S || S <- beamtalk_reflect:own_selectors(Behaviour),
+                                                      not is_map_key(S, Seen)],
+                                          {#{class => Name, selectors => lists:sort(Own)},
+                                           maps:merge(Seen, maps:from_keys(Own, true))}
+                                  end, #{}, behaviours(Value)),
+    [Class || #{selectors := [_ | _]} = Class <- Classes].
+
+behaviours({beamtalk_object, _, _, Class}) when is_atom(Class) ->
+    [{<<(atom_to_binary(Name))/binary, " class">>, beamtalk_reflect:metaclass(Name)} || Name <- lineage(Class)]
+        ++ instance_side(lineage('Class'));
+behaviours(Value) -> instance_side(lineage(beamtalk_plain:class(Value))).
+
+instance_side(Classes) -> [{atom_to_binary(Name), beamtalk_class:named(Name)} || Name <- Classes].
+
+lineage(Class) ->
+    case beamtalk_dispatch:info(Class) of
+        #{ancestors := Ancestors} -> [Class | Ancestors];
+        _ -> []
+    end.
 
 binding(Name, Session) ->
     case beamtalk_image_ops_fields:existing(Name) of

@@ -6,21 +6,24 @@
 %% Text of a variable in a list of bindings.
 -define(BINDING_LIMIT, 1024).
 
-%% The answer of an evaluation: JSON form, text and class of its value.
+%% The answer of an evaluation: JSON form, text and class of its value. Whoever shows it on so many columns needs no
+%% JSON form.
 -spec shown(term(), map(), pos_integer()) -> map().
 shown(_, #{<<"is_cast">> := true}, _) ->
     #{<<"value">> => nil, <<"text">> => <<>>, <<"class">> => <<"UndefinedObject">>};
 shown(Value, #{<<"is_character">> := true}, _) when is_integer(Value) ->
     Text = beamtalk_dispatch:send_as('Character', Value, printString, []),
     #{<<"value">> => Text, <<"text">> => Text, <<"class">> => <<"Character">>};
+shown(Value, #{<<"width">> := Width}, Limit) when is_integer(Width) ->
+    {Text, IsCut} = beamtalk_bridge_value:cut(beamtalk_layout:text(Value, Width, Limit), Limit),
+    marked(IsCut, #{<<"text">> => Text, <<"class">> => class(Value)});
 shown(Value, _, Limit) ->
     {Text, IsCut} = beamtalk_bridge_value:cut(beamtalk_report:print(Value), Limit),
-    Shown = #{<<"value">> => beamtalk_bridge_value:json(Value, Text), <<"text">> => Text,
-              <<"class">> => class(Value)},
-    case IsCut of
-        true -> Shown#{<<"truncated">> => true};
-        false -> Shown
-    end.
+    marked(IsCut, #{<<"value">> => beamtalk_bridge_value:json(Value, Text), <<"text">> => Text,
+                    <<"class">> => class(Value)}).
+
+marked(true, Shown) -> Shown#{<<"truncated">> => true};
+marked(false, Shown) -> Shown.
 
 class(Value) -> atom_to_binary(beamtalk_dispatch:class_name(Value)).
 

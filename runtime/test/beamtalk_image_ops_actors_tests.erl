@@ -44,6 +44,44 @@ inspect_test() ->
      || Wrong <- [#{<<"page">> => 0}, #{<<"path">> => <<"on">>}, #{<<"path">> => [#{}]}]],
     beamtalk_support:stop_all([Lamp]).
 
+understands_test() ->
+    start(),
+    Lamp = lamp(),
+    #{understands := [#{class := Own, selectors := Selectors} | _] = All, text := Text} =
+        perform(<<"inspect">>, (?ACTOR(pid(Lamp)))#{<<"understands">> => true}),
+    ?assertEqual(<<"Lamp">>, Own),
+    ?assert(lists:member(toggle, Selectors)),
+    ?assertMatch(<<"Actor(Lamp, ", _/binary>>, Text),
+    Names = lists:append([S || #{selectors := S} <- All]),
+    ?assertEqual(length(Names), length(lists:usort(Names))),
+    ?assertNot(is_map_key(understands, perform(<<"inspect">>, ?ACTOR(pid(Lamp))))),
+    beamtalk_support:stop_all([Lamp]).
+
+top_actors_test() ->
+    start(),
+    {_, _, _, Busy} = Lamp = lamp(),
+    Others = [lamp() || _ <- lists:seq(1, 300)],
+    gen_server:cast(Busy, {cast, wait, []}),
+    [gen_server:cast(Busy, {cast, toggle, []}) || _ <- lists:seq(1, 5)],
+    Top = fun(Fields) -> perform(<<"top-actors">>, Fields) end,
+    #{total := Total, classes := Classes, actors := [First | _] = Rows} = Top(#{}),
+    ?assert(Total >= 301),
+    ?assertEqual([301], [Count || #{class := 'Lamp', count := Count} <- Classes]),
+    ?assertEqual(50, length(Rows)),
+    ?assertMatch(#{class := 'Lamp', queue_len := Length, memory := Memory, reductions := Reductions}
+                   when Length >= 4 andalso Memory > 0 andalso Reductions > 0, First),
+    ?assertEqual(pid(Lamp), maps:get(pid, First)),
+    ?assertMatch(#{actors := []}, Top(#{<<"limit">> => 0})),
+    #{actors := Most} = Top(#{<<"limit">> => 100000, <<"sort">> => <<"reductions">>}),
+    ?assertEqual(200, length(Most)),
+    Sorted = [R || #{reductions := R} <- Most],
+    ?assert(hd(Sorted) >= lists:last(Sorted)),
+    [?assertMatch(#{actors := [_]}, Top(#{<<"sort">> => Sort, <<"limit">> => 1}))
+     || Sort <- [<<"queue">>, <<"memory">>, <<"reductions">>, <<"class">>, <<"name">>]],
+    ?assertEqual(invalid_parameter, failure(<<"top-actors">>, #{<<"sort">> => <<"size">>})),
+    ?assertEqual(invalid_parameter, failure(<<"top-actors">>, #{<<"limit">> => -1})),
+    beamtalk_support:stop_all([Lamp | Others]).
+
 inspect_of_a_busy_actor_is_unavailable_test() ->
     start(),
     {_, _, _, Process} = Lamp = lamp(),

@@ -33,7 +33,8 @@ read_ops_run_no_user_code_test() ->
                 {<<"inspect">>, #{<<"actor">> => Pid, <<"path">> => [<<"on">>]}},
                 {<<"inspect">>, #{<<"actor">> => Pid, <<"path">> => [<<"on">>, <<"b">>]}},
                 {<<"inspect">>, #{<<"actor">> => Pid, <<"path">> => [<<"on">>, <<"b">>, <<"items">>, 1]}},
-                {<<"pid-stats">>, #{<<"actor">> => Pid}}, {<<"supervision-tree">>, #{}}, {<<"list-tests">>, #{}},
+                {<<"inspect">>, #{<<"binding">> => <<"trap">>, <<"understands">> => true}},
+                {<<"top-actors">>, #{<<"sort">> => <<"memory">>}}, {<<"pid-stats">>, #{<<"actor">> => Pid}}, {<<"supervision-tree">>, #{}}, {<<"list-tests">>, #{}},
                 {<<"get-traces">>, #{}}, {<<"actor-stats">>, #{}}, {<<"health">>, #{}}, {<<"work">>, #{}}],
     true = beamtalk_image_ops_fixture:is_quiet(),
     [begin

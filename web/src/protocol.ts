@@ -161,6 +161,8 @@ channels: Array<Channel>, };
  */
 export type CheckMode = "expression" | "method" | "class";
 
+export type ClassCount = { class: string, count: number, };
+
 export type ClassInfo = { found: boolean, symbol: string, 
 /**
  * `class`.
@@ -453,7 +455,12 @@ timeout_ms?: number,
 /**
  * What the code is called in locations.
  */
-file?: string, line?: number, };
+file?: string, line?: number, 
+/**
+ * Answer as `text` what a session shows on so many columns; 0 for everything in one line. The `printString`
+ * if absent.
+ */
+width?: number, };
 
 /**
  * The value of code.
@@ -589,7 +596,11 @@ node: string, uptime_s: number, connections: number, sessions: number, restarts:
 /**
  * While the node is up.
  */
-memory?: NodeMemory, processes?: number, run_queue?: number, };
+memory?: NodeMemory, processes?: number, run_queue?: number, 
+/**
+ * What is loaded of the project, if there is one.
+ */
+project?: LoadedProject, };
 
 /**
  * A change that is left out because a newer one of the same definition is pending.
@@ -629,9 +640,21 @@ path?: Array<Step>,
 /**
  * Of 50 elements, from 1.
  */
-page?: number, };
+page?: number, 
+/**
+ * Answer the messages it understands too.
+ */
+understands?: boolean, };
 
-export type InspectAnswer = { kind: string, class: string, fields: Array<InspectedField>, total: number, };
+export type InspectAnswer = { kind: string, class: string, fields: Array<InspectedField>, total: number, 
+/**
+ * The value itself, as tools print it.
+ */
+text?: string, 
+/**
+ * With `understands`: from its own class up.
+ */
+understands?: Array<Understood>, };
 
 export type InspectedField = { name: Step, label: string, text: string, class: string, 
 /**
@@ -723,6 +746,8 @@ export type LoadedModule = { name: string, class: string | null, source_file: st
  * Seconds since 1970.
  */
 load_time: number, };
+
+export type LoadedProject = { name: string, version: string, classes: number, };
 
 export type Location = { file: string, line: number, column?: number, end_line?: number, end_column?: number, };
 
@@ -1143,6 +1168,36 @@ duration: number, output: string, error?: TestFailure, reason?: string, };
 
 export type TestResults = { total: number, passed: number, failed: number, skipped: number, duration: number, seed: number, tests: Array<TestOutcome>, };
 
+export type TopActor = { pid: string, class: string, name: string | null, queue_len: number, memory: number, reductions: number, 
+/**
+ * What it works on; `null` when it waits.
+ */
+message: string | null, };
+
+/**
+ * The actors that come first in an order, and how many there are of each class.
+ */
+export type TopActors = { 
+/**
+ * `queue` if absent. Numbers: the largest first.
+ */
+sort?: TopOrder, 
+/**
+ * At most 200; 50 if absent.
+ */
+limit?: number, };
+
+export type TopActorsAnswer = { actors: Array<TopActor>, total: number, 
+/**
+ * The largest count first.
+ */
+classes: Array<ClassCount>, };
+
+/**
+ * By what actors are put in order.
+ */
+export type TopOrder = "queue" | "memory" | "reductions" | "class" | "name";
+
 export type Trace = { actor: string, class: string | null, selector: string, mode: string, outcome: string, duration_ns: number, timestamp_ns: number, };
 
 export type TraceStats = { actor: string, class: string | null, selector: string, calls: number, ok: number, errors: number, timeouts: number, total_duration_ns: number, avg_duration_ns: number, min_duration_ns: number, max_duration_ns: number, };
@@ -1166,6 +1221,11 @@ export type TryMethod = { class: string, selector: string, source: string, side?
  * Of the source that this one was made from.
  */
 base_sha256?: string, };
+
+/**
+ * Messages that come from one class.
+ */
+export type Understood = { class: string, selectors: Array<string>, };
 
 /**
  * Take a class out of the image.
@@ -1255,6 +1315,7 @@ export type Operations = {
   "actors": { request: Actors, answer: ActorsAnswer },
   "inspect": { request: Inspect, answer: InspectAnswer },
   "pid-stats": { request: PidStats, answer: PidStatsAnswer },
+  "top-actors": { request: TopActors, answer: TopActorsAnswer },
   "supervision-tree": { request: SupervisionTree, answer: SupervisionTreeAnswer },
   "kill": { request: Kill, answer: ValueAnswer },
   "list-tests": { request: ListTests, answer: ListTestsAnswer },

@@ -6,6 +6,7 @@
 
 mod answers;
 pub(crate) mod batch;
+mod browse;
 mod editor;
 pub(crate) mod greeting;
 pub(crate) mod history;
@@ -18,9 +19,13 @@ mod notices;
 pub(crate) mod paint;
 mod pending;
 mod perform;
+mod quiet;
 mod render;
 pub(crate) mod screen;
+#[cfg(test)]
+mod screens;
 mod session;
 mod table;
 #[cfg(test)]
 mod test_answers;
+mod top;

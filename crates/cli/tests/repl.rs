@@ -8,11 +8,17 @@
 
 #[path = "repl/batch.rs"]
 mod batch;
+#[path = "repl/commands.rs"]
+mod commands;
 #[path = "repl/faults.rs"]
 mod faults;
+#[path = "repl/pages.rs"]
+mod pages;
 #[path = "repl/screen.rs"]
 mod screen;
 #[path = "end_to_end/support.rs"]
 mod support;
 #[path = "repl/terminal.rs"]
 mod terminal;
+#[path = "repl/typing.rs"]
+mod typing;

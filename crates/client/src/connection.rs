@@ -177,6 +177,8 @@ pub struct Connection {
     pub resumed: bool,
     pub role: String,
     pub server: String,
+    /// Where it is: host and port.
+    pub address: String,
     outgoing: mpsc::Sender<String>,
     waiting: Waiting,
     weight: Weight,
@@ -296,6 +298,7 @@ impl Connection {
             resumed: started["resumed"] == true,
             role: text(&accepted, "role"),
             server: text(&accepted, "server"),
+            address: format!("{}:{}", endpoint.host, endpoint.port),
             outgoing,
             waiting,
             weight,

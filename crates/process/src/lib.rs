@@ -24,7 +24,7 @@ mod members;
 mod sentry;
 mod wire;
 
-pub use asked::asked;
+pub use asked::{asked, with_terminal};
 pub use child::{Child, Spec, Stdin, Stop, find_program, is_executable, spawn};
 pub use detached::{Detached, detached_with_mark, spawn_detached};
 pub use error::Error;

@@ -71,16 +71,7 @@ pub fn precedence(operator: &str) -> (u8, bool) {
 /// True while a bracket, string or block comment is open, after a trailing keyword, operator,
 /// `:=`, `;` or `^`, and for a protocol or a class without a method that no blank line ends yet.
 pub fn is_incomplete(source: &str) -> bool {
-    let lexed = lexer::lex(source);
-    if lexed.is_open {
-        return true;
-    }
-    let mut tokens = lexed
-        .tokens
-        .iter()
-        .rev()
-        .filter(|token| token.kind != TokenKind::Eof);
-    if tokens.next().is_some_and(|last| WANTS_MORE.contains(last.kind)) {
+    if is_open(source) {
         return true;
     }
     let ends_blank = source
@@ -94,6 +85,17 @@ pub fn is_incomplete(source: &str) -> bool {
         Some(Item::Protocol(_)) => true,
         _ => false,
     }
+}
+
+/// Does this text break off inside of something: a bracket, a string, a comment, after an operator or a keyword?
+pub fn is_open(source: &str) -> bool {
+    let lexed = lexer::lex(source);
+    let mut tokens = lexed
+        .tokens
+        .iter()
+        .rev()
+        .filter(|token| token.kind != TokenKind::Eof);
+    lexed.is_open || tokens.next().is_some_and(|last| WANTS_MORE.contains(last.kind))
 }
 
 /// Is the last thing of this input a class or a protocol, which further indented lines would belong to?

@@ -13,8 +13,8 @@ mod sessions;
 mod tests;
 
 pub use actors::{
-    Actor, ActorsAnswer, InspectAnswer, InspectedField, PidStats, PidStatsAnswer, SupervisedProcess,
-    SupervisionTreeAnswer,
+    Actor, ActorsAnswer, ClassCount, InspectAnswer, InspectedField, PidStats, PidStatsAnswer,
+    SupervisedProcess, SupervisionTreeAnswer, TopActor, TopActorsAnswer, Understood,
 };
 pub use changes::{
     ChangeSidesAnswer, ChangesAnswer, ClearChangesAnswer, Conflict, ConflictReason, DecideAnswer, DiffAnswer,
@@ -38,8 +38,8 @@ pub use loading::{
 };
 pub use observation::{
     ActorStatsAnswer, AuditState, Capabilities, ChannelsAnswer, DescribeAnswer, ExportTracesAnswer,
-    FileAccess, GetTracesAnswer, HealthAnswer, LimitsInForce, LogLevelAnswer, NodeMemory, OpDescription,
-    Trace, TraceStats, Versions,
+    FileAccess, GetTracesAnswer, HealthAnswer, LimitsInForce, LoadedProject, LogLevelAnswer, NodeMemory,
+    OpDescription, Trace, TraceStats, Versions,
 };
 pub use sessions::{BindingsAnswer, BoundValue, CloneAnswer, SessionInfo, SessionsAnswer};
 pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};

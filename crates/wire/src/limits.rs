@@ -31,6 +31,8 @@ pub const MAX_PROCESSES: u64 = 250_000;
 pub const READ_TIME: Duration = Duration::from_secs(45);
 pub const EVAL_OUTPUT: usize = 1024 * 1024;
 pub const EVAL_TEXT: usize = 64 * 1024;
+/// The same for whoever asks for everything in one line.
+pub const EVAL_WHOLE_TEXT: usize = 2 * 1024 * 1024;
 /// Time of an evaluation that an editor or an AI agent asked for.
 pub const AGENT_EVAL_TIME: Duration = Duration::from_secs(30);
 

@@ -12,7 +12,8 @@ use crate::answers::{
     HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer, ListTestsAnswer, LoadAnswer,
     LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer,
     PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, ValueAnswer,
+    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
+    ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
@@ -23,7 +24,7 @@ use crate::requests::{
     Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, Methods, Modules,
     NavQuery, NavSymbols, PidStats, PrecheckMethod, RecheckImage, Reload, ReloadFindings, RemoveClass,
     RemoveMethod, Restore, Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown,
-    Stdin, Subscribe, SupervisionTree, Take, Test, TestAll, TryMethod, Unload, Unsubscribe,
+    Stdin, Subscribe, SupervisionTree, Take, Test, TestAll, TopActors, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -192,6 +193,7 @@ operations! {
     Actors "actors" Read "-" ActorsAnswer;
     Inspect "inspect" Read "-" InspectAnswer;
     PidStats "pid-stats" Read "-" PidStatsAnswer;
+    TopActors "top-actors" Read "-" TopActorsAnswer;
     SupervisionTree "supervision-tree" Read "-" SupervisionTreeAnswer;
     Kill "kill" Execute "kill" ValueAnswer;
     // Tests.

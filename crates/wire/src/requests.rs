@@ -11,7 +11,9 @@ mod observation;
 mod sessions;
 mod tests;
 
-pub use actors::{ActorName, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree};
+pub use actors::{
+    ActorName, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree, TopActors, TopOrder,
+};
 pub use changes::{
     ChangeSides, Changes, ClearChanges, Diff, Dirty, Discard, Flush, From, Restore, Revert, Settle, Take,
     WantedKind,

@@ -278,6 +278,7 @@ async fn dispatch(
         | Request::Actors(_)
         | Request::Inspect(_)
         | Request::PidStats(_)
+        | Request::TopActors(_)
         | Request::Kill(_)
         | Request::ListTests(_)
         | Request::EnableTracing(_)

@@ -337,6 +337,7 @@ impl Workspace {
             memory: None,
             processes: None,
             run_queue: None,
+            project: None,
         }
     }
 }

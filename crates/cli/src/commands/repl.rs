@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use beamtalk_client::Greeting;
 use beamtalk_project::Network;
-use beamtalk_storage::SessionName;
 use beamtalk_workspace::StartOptions;
 
 use crate::commands::workspace::{defaults, flags_of_last_start, warn_without_effect};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::repl::batch::{self, Source};
-use crate::repl::greeting::{About, Arrival, Project};
+use crate::repl::greeting::{About, Arrival};
 use crate::repl::history::History;
 use crate::repl::interactive;
 use crate::repl::link::{Dial, Dialed, Life, Link};
@@ -155,18 +154,11 @@ fn at_terminal(terminal: &mut Terminal, link: Link, reached: &Reached) -> anyhow
     let about = About {
         workspace: place.id.to_string(),
         discovered_from: (!place.is_named).then(|| place.root.display().to_string()),
-        project: started
-            .and_then(|report| report.project.as_ref())
-            .and_then(Project::read),
         is_first: started.is_some_and(|report| report.is_first),
-        port: found.info.port,
     };
     let palette = palette(terminal);
-    let run = place
-        .state
-        .create_run_directory(&SessionName::parse(&found.info.session).map_err(refused)?)
-        .map_err(refused)?;
-    let history = History::open(Some(run.directory().clone())).map_err(refused)?;
+    let kept = place.state.create_workspace(&place.id).map_err(refused)?;
+    let history = History::open(Some(kept.directory().clone())).map_err(refused)?;
     interactive::run(terminal, palette, link, &about, reached.arrival(), history)
 }
 

@@ -1,6 +1,8 @@
 //! Answers to operations as text: classes, actors, sessions, tests. Changes are in `answers/changes.rs`.
 
+pub(crate) mod browse;
 pub(crate) mod changes;
+pub(crate) mod status;
 
 use beamtalk_wire::answers::{
     Actor, BindingsAnswer, Conflict, EvalAnswer, Finding, FindingsAnswer, LoadAnswer, ReloadAnswer,
@@ -17,7 +19,20 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
         _ if noun.ends_with('s') => "es",
         _ => "s",
     };
-    format!("{number} {noun}{ending}")
+    format!("{} {noun}{ending}", grouped(number))
+}
+
+/// `99950` as `99,950`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
 }
 
 pub(crate) fn bindings(answer: &BindingsAnswer, palette: Palette) -> Rendered {
@@ -42,8 +57,7 @@ pub(crate) fn pid(text: &str) -> String {
     }
 }
 
-/// Actors as the greeting and `:actors` list them.
-pub(crate) fn actor_lines(actors: &[Actor], limit: usize) -> Vec<String> {
+pub(crate) fn actors(actors: &[Actor]) -> Rendered {
     let line = |actor: &Actor| {
         let name = actor
             .name
@@ -51,15 +65,7 @@ pub(crate) fn actor_lines(actors: &[Actor], limit: usize) -> Vec<String> {
             .map_or_else(String::new, |name| format!(" {name}"));
         format!("  - {} ({}){name}", actor.class, pid(&actor.pid))
     };
-    let mut lines: Vec<String> = actors.iter().take(limit).map(line).collect();
-    if actors.len() > limit {
-        lines.push(format!("  … {} more", actors.len() - limit));
-    }
-    lines
-}
-
-pub(crate) fn actors(actors: &[Actor]) -> Rendered {
-    let lines = actor_lines(actors, usize::MAX);
+    let lines: Vec<String> = actors.iter().map(line).collect();
     if lines.is_empty() {
         return Rendered::out("No actors");
     }
@@ -126,7 +132,7 @@ pub(crate) fn reloaded(answer: &ReloadAnswer) -> Rendered {
 }
 
 /// Findings of a check after a change.
-fn findings(rendered: &mut Rendered, findings: &[Finding]) {
+pub(crate) fn findings(rendered: &mut Rendered, findings: &[Finding]) {
     for finding in findings {
         rendered.complaint(&format!("⚠ {}", render::finding(finding.diagnostic())));
     }

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beamtalk_wire::requests::Complete;
+use beamtalk_wire::Side;
+use beamtalk_wire::requests::{Complete, Methods, NavSymbols, SymbolScope};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::config::{BellStyle, Config};
 use rustyline::error::ReadlineError;
@@ -24,6 +26,7 @@ use super::link::Asker;
 use super::notices::{Notices, Printer};
 use super::paint::Palette;
 use super::pending::{Key, Pending, Step};
+use super::quiet::{Quiet, Signals};
 use super::session::{Ask, Line};
 use super::table::{self, Argument};
 
@@ -54,6 +57,9 @@ pub(crate) struct Console {
     keys: Shared,
     /// An input that was being typed when the session was woken, with the place of the cursor in its line.
     draft: Option<(Pending, usize)>,
+    /// Inputs that came at once and are still to be evaluated.
+    queue: VecDeque<String>,
+    quiet: Option<Quiet>,
 }
 
 /// What the session has to offer to the editor.
@@ -91,10 +97,8 @@ impl Console {
             .completion_type(CompletionType::List)
             .completion_show_all_if_ambiguous(true)
             .bell_style(BellStyle::None)
-            .color_mode(match palette {
-                Palette::Plain => ColorMode::Disabled,
-                Palette::Colored => ColorMode::Forced,
-            })
+            // What is painted is ours to decide, and so is what is drawn of several lines.
+            .color_mode(ColorMode::Forced)
             .build();
         let earlier = MemHistory::with_config(&config);
         let mut editor = Editor::with_history(config, earlier)?;
@@ -118,6 +122,8 @@ impl Console {
             notices: None,
             keys,
             draft: None,
+            queue: VecDeque::new(),
+            quiet: Quiet::begin(),
         })
     }
 
@@ -137,6 +143,23 @@ impl Console {
     /// Read one complete input. The editor edits one line; keys that lead out of it come back here, and the input is
     /// drawn again around the line that is edited next.
     pub(crate) fn read(&mut self) -> anyhow::Result<Typed> {
+        self.hush(Signals::Typed);
+        let typed = self.read_input();
+        self.hush(Signals::Sent);
+        typed
+    }
+
+    fn hush(&self, signals: Signals) {
+        if let Some(quiet) = &self.quiet {
+            quiet.hush(signals);
+        }
+    }
+
+    fn read_input(&mut self) -> anyhow::Result<Typed> {
+        if let Some(input) = self.queue.pop_front() {
+            return Ok(Typed::Input(input));
+        }
+        self.take_in_history()?;
         let (mut pending, mut column) = self.draft.take().unwrap_or_else(|| (Pending::new(""), 0));
         // Which of the earlier inputs is shown, and what was typed before it.
         let mut recalled = self.editor.history().len();
@@ -159,7 +182,7 @@ impl Console {
                 },
                 Typed::Woken => {
                     let (text, position) = lock(&self.keys).seen();
-                    if let Step::Edit(column) = pending.press(Key::Paste, &text, position, is_complete) {
+                    if let Step::Edit(column) = pending.press(Key::Paste, &text, position) {
                         self.draft = Some((pending, column));
                     }
                     return Ok(Typed::Woken);
@@ -167,27 +190,39 @@ impl Console {
                 Typed::End if pending.lines().len() == 1 => return Ok(Typed::End),
                 // What is there is taken as it is; the compiler says what is missing.
                 Typed::End => {
-                    let input = pending.text();
-                    self.record(&input)?;
-                    return Ok(Typed::Input(input));
+                    let (mut inputs, begun) = pending.split();
+                    inputs.extend(begun);
+                    return self.submit(inputs);
                 }
             };
-            let (edited, drawn) = (pending.at(), rows(prompt, &text));
-            let step = pending.press(key, &text, position, is_complete);
-            let is_same = |pending: &Pending| pending.lines().get(edited) == Some(&text);
+            let drawn = match key {
+                // Nothing of it was drawn yet.
+                Key::Paste => 1,
+                _ => rows(prompt, &text),
+            };
+            let edited = pending.at();
+            let step = pending.press(key, &text, position);
+            let is_same = |pending: &Pending| {
+                let line = pending.lines().get(edited);
+                line == Some(&text) || line.is_some_and(String::is_empty) && text.trim().is_empty()
+            };
             let next = match step {
-                Step::Submit if pending.text().trim().is_empty() => {
-                    (pending, column, above) = (Pending::new(""), 0, 0);
-                    continue;
-                }
                 Step::Submit => {
                     // Lines after the edited one were taken away with the cursor in it.
                     if edited + 1 < pending.lines().len() {
                         self.draw(above + drawn, pending.lines())?;
                     }
-                    let input = pending.text();
-                    self.record(&input)?;
-                    return Ok(Typed::Input(input));
+                    let (inputs, begun) = pending.split();
+                    if let Some(begun) = begun {
+                        let next = Pending::begun(&begun);
+                        let column = next.line().len();
+                        self.draft = Some((next, column));
+                    }
+                    if inputs.is_empty() {
+                        (pending, column, above) = (Pending::new(""), 0, 0);
+                        continue;
+                    }
+                    return self.submit(inputs);
                 }
                 Step::Edit(column) => column,
                 Step::Earlier | Step::Later => {
@@ -217,6 +252,20 @@ impl Console {
                 above = self.draw(above + drawn, pending.before())?;
             }
         }
+    }
+
+    /// Hand out the first of these inputs now and the others when they are asked for.
+    fn submit(&mut self, inputs: Vec<String>) -> anyhow::Result<Typed> {
+        for input in &inputs {
+            self.record(input)?;
+        }
+        self.queue.extend(inputs);
+        Ok(self.queue.pop_front().map_or(Typed::Woken, Typed::Input))
+    }
+
+    /// What came at once is stopped as a whole.
+    pub(crate) fn drop_queue(&mut self) {
+        self.queue.clear();
     }
 
     /// Whether something is being typed.
@@ -287,7 +336,17 @@ impl Console {
 
     fn record(&mut self, input: &str) -> anyhow::Result<()> {
         let entry = input.trim_end();
-        if self.history.add(entry)? {
+        let is_new = self.history.add(entry)?;
+        // What others recorded before it stands before it.
+        self.take_in_history()?;
+        if is_new {
+            self.editor.add_history_entry(entry)?;
+        }
+        Ok(())
+    }
+
+    fn take_in_history(&mut self) -> anyhow::Result<()> {
+        for entry in self.history.news()? {
             self.editor.add_history_entry(entry)?;
         }
         Ok(())
@@ -329,6 +388,20 @@ impl Ask for Console {
             Typed::Cancelled | Typed::Woken => Line::Cancelled,
         })
     }
+
+    fn lend_terminal(&mut self, use_it: &mut dyn FnMut()) -> anyhow::Result<()> {
+        if let Some(notices) = &self.notices {
+            notices.hold(true);
+        }
+        match &self.quiet {
+            Some(quiet) => quiet.lend(use_it),
+            None => use_it(),
+        }
+        if let Some(notices) = &self.notices {
+            notices.hold(false);
+        }
+        Ok(())
+    }
 }
 
 impl Assistant {
@@ -357,6 +430,60 @@ impl Assistant {
         }
     }
 
+    /// A class, then the word `class` or a method of the side that is named.
+    fn complete_method(&self, line: &str, from: usize, at: usize) -> (usize, Vec<Pair>) {
+        let typed = line.get(from..at).unwrap_or_default();
+        let words: Vec<&str> = typed.split(' ').filter(|word| !word.is_empty()).collect();
+        let is_new_word = typed.is_empty() || typed.ends_with(' ');
+        let prefix = if is_new_word {
+            ""
+        } else {
+            words.last().copied().unwrap_or_default()
+        };
+        let before = words
+            .get(..words.len() - usize::from(!is_new_word))
+            .unwrap_or_default();
+        let (class, side) = match *before {
+            [] => return self.complete_code(line, from, at),
+            [class] => (class, Side::Instance),
+            [class, "class"] => (class, Side::Class),
+            _ => return (at, Vec::new()),
+        };
+        let request = Methods {
+            class: class.to_owned(),
+        };
+        let asker = self.asker.borrow();
+        let answer = asker
+            .as_ref()
+            .and_then(|asker| asker.ask(&request, COMPLETION_TIME));
+        let methods = answer.map(|answer| answer.methods).unwrap_or_default();
+        let own = methods.iter().filter(|method| method.side == side);
+        let mut found: Vec<&str> = own.map(|method| method.selector.as_str()).collect();
+        if side == Side::Instance {
+            found.push("class");
+        }
+        (at - prefix.len(), begin_with(found, prefix))
+    }
+
+    fn complete_selector(&self, line: &str, from: usize, at: usize) -> (usize, Vec<Pair>) {
+        let prefix = line.get(from..at).unwrap_or_default().trim_start();
+        // Each and every selector is no help.
+        if prefix.is_empty() {
+            return (at, Vec::new());
+        }
+        let request = NavSymbols {
+            scope: Some(SymbolScope::All),
+        };
+        let asker = self.asker.borrow();
+        let answer = asker
+            .as_ref()
+            .and_then(|asker| asker.ask(&request, COMPLETION_TIME));
+        let classes = answer.map(|answer| answer.classes).unwrap_or_default();
+        let methods = classes.iter().flat_map(|class| &class.methods);
+        let found = methods.map(|method| method.selector.as_str()).collect();
+        (at - prefix.len(), begin_with(found, prefix))
+    }
+
     fn complete_command(&self, line: &str, at: usize) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..at).unwrap_or_default();
         let blanks = typed.len() - typed.trim_start().len();
@@ -375,8 +502,17 @@ impl Assistant {
             | Argument::Expression
             | Argument::Topic
             | Argument::Filter => Ok(self.complete_code(line, from, at)),
+            Argument::Method => Ok(self.complete_method(line, from, at)),
+            Argument::Selector => Ok(self.complete_selector(line, from, at)),
+            Argument::Word => {
+                let start = typed.rfind(char::is_whitespace).map_or(from, |blank| blank + 1);
+                let prefix = typed.get(start..).unwrap_or_default();
+                let words = table::words(entry.usage).into_iter();
+                let words = words.filter(|word| word.starts_with(prefix)).map(pair).collect();
+                Ok((start, words))
+            }
             Argument::Path => FilenameCompleter::new().complete_path(line, at),
-            Argument::None | Argument::Word => Ok((at, Vec::new())),
+            Argument::None => Ok((at, Vec::new())),
         }
     }
 }
@@ -409,11 +545,11 @@ fn rows_of(prompt: &str, text: &str, columns: usize) -> usize {
         .sum()
 }
 
-/// A command is complete in its first line, code when the compiler could take it.
-fn is_complete(input: &str) -> bool {
-    input.trim().is_empty()
-        || (input.trim_start().starts_with(':') && !input.contains('\n'))
-        || !beamtalk_syntax::is_incomplete(input)
+fn begin_with(mut words: Vec<&str>, prefix: &str) -> Vec<Pair> {
+    words.retain(|word| word.starts_with(prefix));
+    words.sort_unstable();
+    words.dedup();
+    words.into_iter().map(pair).collect()
 }
 
 fn pair(text: &str) -> Pair {
@@ -439,6 +575,10 @@ impl Completer for Assistant {
 
 impl Highlighter for Assistant {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        // Several lines are told apart and drawn then, once: what has left the screen cannot be drawn over.
+        if lock(&self.keys).is_pasted() {
+            return Cow::Borrowed("");
+        }
         if self.is_plain.get() || line.trim_start().starts_with(':') {
             return Cow::Borrowed(line);
         }
@@ -477,7 +617,7 @@ impl Helper for Assistant {}
 
 #[cfg(test)]
 mod tests {
-    use super::{is_complete, rows_of};
+    use super::rows_of;
 
     #[test]
     fn rows_are_counted_as_the_editor_draws_them() {
@@ -488,15 +628,5 @@ mod tests {
         assert_eq!(rows_of("> ", "日本語日本", 10), 2);
         assert_eq!(rows_of("> ", "\tx", 10), 1);
         assert_eq!(rows_of("> ", "a\nb\n12345678901", 10), 4);
-    }
-
-    #[test]
-    fn what_is_complete() {
-        for input in ["", "  ", ":load x [", "1 + 2", "[\n1\n]"] {
-            assert!(is_complete(input), "{input:?}");
-        }
-        for input in ["[", "1 +", "x := (\n1"] {
-            assert!(!is_complete(input), "{input:?}");
-        }
     }
 }

@@ -1,13 +1,12 @@
 //! What a session says when it starts.
 
-use beamtalk_wire::answers::ChangesAnswer;
-use serde_json::Value;
+use beamtalk_wire::answers::{ChangesAnswer, LoadedProject, TopActorsAnswer};
 
 use super::answers::changes::waiting_sentence;
-use super::answers::count;
+use super::answers::{count, grouped};
 
-/// Actors that are listed when attaching.
-pub(crate) const LISTED_ACTORS: usize = 20;
+/// Classes of actors that are named when attaching.
+const NAMED_CLASSES: usize = 5;
 
 /// How a session came to its workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,34 +22,8 @@ pub(crate) struct About {
     pub(crate) workspace: String,
     /// Where the workspace was found, when no name was given.
     pub(crate) discovered_from: Option<String>,
-    /// Name, version and number of classes.
-    pub(crate) project: Option<Project>,
     /// Never started before.
     pub(crate) is_first: bool,
-    pub(crate) port: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Project {
-    pub(crate) name: String,
-    pub(crate) version: String,
-    pub(crate) classes: u64,
-}
-
-impl Project {
-    /// As the daemon describes it.
-    pub(crate) fn read(value: &Value) -> Option<Self> {
-        let classes = &value["classes"];
-        Some(Self {
-            name: value["name"].as_str()?.to_owned(),
-            version: value["version"].as_str().unwrap_or_default().to_owned(),
-            classes: classes
-                .as_array()
-                .map(|classes| classes.len() as u64)
-                .or_else(|| classes.as_u64())
-                .unwrap_or(0),
-        })
-    }
 }
 
 /// Where image and disk are apart, from an answer of `changes`: one line each.
@@ -82,7 +55,12 @@ pub(crate) fn waits(state: Option<&ChangesAnswer>) -> bool {
     state.is_some_and(|state| !state.waiting.is_empty())
 }
 
-pub(crate) fn text(about: &About, session: &str, actors: &[String]) -> String {
+/// `project` and `running` are what the workspace says of itself when the session begins.
+pub(crate) fn text(
+    about: &About,
+    project: Option<&LoadedProject>,
+    running: Option<&TopActorsAnswer>,
+) -> String {
     let mut text = format!(
         "Beamtalk v{}\n`:help` lists the commands, `:exit` leaves.\n\n",
         env!("CARGO_PKG_VERSION")
@@ -92,12 +70,19 @@ pub(crate) fn text(about: &About, session: &str, actors: &[String]) -> String {
         .as_ref()
         .map_or_else(String::new, |path| format!(" (auto-discovered from {path})"));
     text.push_str(&format!("  Workspace: {}{origin}\n", about.workspace));
-    if let Some(project) = &about.project {
-        let classes = count(project.classes, "class");
+    if let Some(LoadedProject {
+        name,
+        version,
+        classes,
+    }) = project
+    {
         text.push_str(&format!(
-            "  Project:   {} v{}, {classes}\n",
-            project.name, project.version
+            "  Project:   {name} v{version}, {}\n",
+            count(*classes, "class")
         ));
+    }
+    if let Some(running) = running.filter(|running| running.total > 0) {
+        text.push_str(&format!("  Running:   {}\n", running_words(running)));
     }
     if about.is_first {
         text.push_str(
@@ -105,21 +90,27 @@ pub(crate) fn text(about: &About, session: &str, actors: &[String]) -> String {
              (beamtalk docs security)\n",
         );
     }
-    text.push_str(&format!(
-        "\nConnected to workspace on port {}.\n[beamtalk] session: {session}",
-        about.port
-    ));
-    for line in actors {
-        text.push('\n');
-        text.push_str(line);
-    }
     text
+}
+
+/// `3 actors (Lamp 2, Kettle 1)`
+fn running_words(running: &TopActorsAnswer) -> String {
+    let named = running.classes.iter().take(NAMED_CLASSES);
+    let mut classes: Vec<String> = named
+        .map(|found| format!("{} {}", found.class, grouped(found.count)))
+        .collect();
+    let others = running.classes.len().saturating_sub(NAMED_CLASSES) as u64;
+    if others > 0 {
+        classes.push(format!("… {} more", count(others, "class")));
+    }
+    format!("{} ({})", count(running.total, "actor"), classes.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::test_answers::answer;
     use super::*;
 
     #[test]
@@ -127,20 +118,30 @@ mod tests {
         let about = About {
             workspace: "d0dc08b498b6".to_owned(),
             discovered_from: Some("/home/ada/orbit".to_owned()),
-            project: Project::read(&json!({"name": "orbit", "version": "0.3.0", "classes": 7})),
             is_first: true,
-            port: 41873,
         };
-        insta::assert_snapshot!(text(&about, "s-7f2a", &[]));
+        let project = answer(json!({"name": "orbit", "version": "0.3.0", "classes": 7}));
+        insta::assert_snapshot!(text(&about, Some(&project), None));
     }
 
     #[test]
-    fn later_starts_list_the_actors() {
+    fn later_starts_count_the_actors() {
         let about = About {
             workspace: "orbit".to_owned(),
-            port: 41873,
             ..About::default()
         };
-        insta::assert_snapshot!(text(&about, "s-7f2a", &["  - Lamp (<0.187.0>)".to_owned()]));
+        let running = answer(json!({"actors": [], "total": 3, "classes": [
+            {"class": "Lamp", "count": 2}, {"class": "Kettle", "count": 1}]}));
+        insta::assert_snapshot!(text(&about, None, Some(&running)));
+        let names = ["A", "B", "C", "D", "E", "F", "G"];
+        let classes: Vec<_> = names
+            .iter()
+            .map(|name| json!({"class": name, "count": 20_000}))
+            .collect();
+        let many: TopActorsAnswer = answer(json!({"actors": [], "total": 140_000, "classes": classes}));
+        assert_eq!(
+            running_words(&many),
+            "140,000 actors (A 20,000, B 20,000, C 20,000, D 20,000, E 20,000, … 2 classes more)"
+        );
     }
 }

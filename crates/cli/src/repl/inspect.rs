@@ -3,8 +3,12 @@
 use beamtalk_wire::answers::{InspectAnswer, InspectedField};
 use beamtalk_wire::requests::{Inspect, Step as Name};
 
+use unicode_width::UnicodeWidthStr;
+
+use super::answers::count;
 use super::paint::Palette;
 use super::render::Rendered;
+use super::top::fitted;
 
 /// What the outermost value is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +62,7 @@ impl View {
             binding,
             path: Some(names.collect()).filter(|names: &Vec<Name>| !names.is_empty()),
             page: Some(self.page).filter(|page| *page > 1),
+            understands: Some(true),
         }
     }
 
@@ -73,13 +78,17 @@ impl View {
     }
 
     /// Take in the answer and show it.
-    pub(crate) fn show(&mut self, answer: &InspectAnswer, palette: Palette) -> Rendered {
+    pub(crate) fn show(&mut self, answer: &InspectAnswer, columns: usize, palette: Palette) -> Rendered {
         self.fields.clone_from(&answer.fields);
         let total = answer.total;
         let shown_before = (self.page - 1) * PAGE;
         self.has_more = total > shown_before + self.fields.len() as u64;
         let mut rendered = Rendered::default();
         rendered.line(&format!("{}{}", palette.code(&answer.class), self.trail()));
+        if let Some(text) = answer.text.as_deref().filter(|_| self.page == 1) {
+            let line = fitted(&text.replace('\n', "\\n"), columns.saturating_sub(2));
+            rendered.line(&format!("= {}", palette.value(&line, &answer.class)));
+        }
         let width = self
             .fields
             .iter()
@@ -98,7 +107,50 @@ impl View {
                 shown_before + self.fields.len() as u64
             ));
         }
+        if self.page == 1 {
+            understood(&mut rendered, answer, columns, palette);
+        }
         rendered
+    }
+}
+
+/// Lines of names that are shown of each class.
+const NAME_LINES: usize = 2;
+
+/// What a value understands: of each class how many messages, and as many of their names as fit.
+fn understood(rendered: &mut Rendered, answer: &InspectAnswer, columns: usize, palette: Palette) {
+    let classes = answer.understands.iter().flatten();
+    let total: usize = classes.clone().map(|class| class.selectors.len()).sum();
+    if total > 0 {
+        rendered.line(&format!("understands {}:", count(total as u64, "message")));
+    }
+    for class in classes {
+        let head = format!("  {} ({})", class.class, class.selectors.len());
+        let mut lines = vec![String::new()];
+        let mut room = columns.saturating_sub(head.width() + 1);
+        let mut is_cut = false;
+        for name in &class.selectors {
+            let line = lines.last().map_or(0, |line| line.width());
+            if line > 0 && line + 1 + name.width() + 2 > room {
+                if lines.len() == NAME_LINES {
+                    is_cut = true;
+                    break;
+                }
+                room = columns.saturating_sub(4);
+                lines.push(String::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(name);
+            }
+        }
+        if let Some(line) = lines.last_mut().filter(|_| is_cut) {
+            line.push_str(" …");
+        }
+        let names = lines.join("\n    ");
+        rendered.line(&format!("{head} {}", palette.aside(&names)));
     }
 }
 
@@ -189,23 +241,44 @@ mod tests {
     #[test]
     fn a_field_name_looks_inside_and_dots_come_back() {
         let mut view = View::new(Root::Actor("<0.9.0>".to_owned()));
-        let shown = view.show(&lamp(), Palette::Plain);
+        let shown = view.show(&lamp(), 80, Palette::Plain);
         assert_eq!(shown.out, "Lamp\n  on     false\n▸ bulbs  #(1, 2)\n");
         let Step::Look(inner) = step(Some(&view), "bulbs") else {
             panic!("bulbs can be looked into")
         };
         assert_eq!(
             json!(inner.request()),
-            json!({"actor": "<0.9.0>", "path": ["bulbs"]})
+            json!({"actor": "<0.9.0>", "path": ["bulbs"], "understands": true})
         );
         let Step::Look(outer) = step(Some(&inner), "..") else {
             panic!("there is an outer one")
         };
-        assert_eq!(json!(outer.request()), json!({"actor": "<0.9.0>"}));
+        assert_eq!(
+            json!(outer.request()),
+            json!({"actor": "<0.9.0>", "understands": true})
+        );
         assert!(matches!(step(Some(&outer), ".."), Step::Refused(_)));
         assert!(matches!(step(Some(&view), "on"), Step::Refused(_)));
         assert_eq!(step(Some(&view), "lamp2"), Step::Evaluate);
         assert_eq!(step(None, "bulbs"), Step::Evaluate);
+    }
+
+    #[test]
+    fn anything_shows_its_value_and_what_it_understands() {
+        let names: Vec<String> = (0..60).map(|number| format!("message{number}:")).collect();
+        let three: InspectAnswer = answer(
+            json!({"kind": "value", "class": "Integer", "total": 0, "fields": [],
+            "text": "3", "understands": [{"class": "Integer", "selectors": ["+", "abs", "isEven"]},
+                                         {"class": "Object", "selectors": names}]}),
+        );
+        for columns in [80, 120] {
+            let mut view = View::new(Root::Binding("inspected".to_owned()));
+            let shown = view.show(&three, columns, Palette::Plain).out;
+            assert!(shown.lines().all(|line| line.width() <= columns), "{shown}");
+            insta::assert_snapshot!(format!("inspected_on_{columns}_columns"), shown);
+        }
+        let mut view = View::new(Root::Binding("inspected".to_owned()));
+        insta::assert_snapshot!("inspected_in_colour", view.show(&three, 80, Palette::Colored).out);
     }
 
     #[test]
@@ -219,7 +292,7 @@ mod tests {
         let page = |fields: &[Value]| {
             answer(json!({"kind": "collection", "class": "List", "total": 70, "fields": fields}))
         };
-        let shown = view.show(&page(&fields), Palette::Plain);
+        let shown = view.show(&page(&fields), 80, Palette::Plain);
         assert!(
             shown.out.ends_with("… 1 to 50 of 70; `:i +` shows more\n"),
             "{}",
@@ -229,7 +302,7 @@ mod tests {
             panic!("there is a second page")
         };
         assert_eq!(next.request().page, Some(2));
-        next.show(&page(&fields[..20]), Palette::Plain);
+        next.show(&page(&fields[..20]), 80, Palette::Plain);
         assert!(matches!(step(Some(&next), "+"), Step::Refused(_)));
     }
 

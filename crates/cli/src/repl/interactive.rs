@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use beamtalk_wire::requests::Actors;
+use beamtalk_wire::requests::{Health, TopActors};
 
-use super::answers::actor_lines;
 use super::editor::{Console, Typed};
-use super::greeting::{self, About, Arrival, LISTED_ACTORS};
+use super::greeting::{self, About, Arrival};
 use super::history::History;
 use super::link::{self, Link};
 use super::notices::Notices;
@@ -27,15 +26,16 @@ pub(crate) fn run(
 ) -> anyhow::Result<Exit> {
     let mut console = Console::new(palette, history)?;
     let notices = Arc::new(Notices::start(console.printer())?);
-    let actors = if arrival == Arrival::Attached {
-        link.ask(&Actors::default())
-            .map(|answer| actor_lines(&answer.actors, LISTED_ACTORS))
-            .unwrap_or_default()
-    } else {
-        Vec::new()
+    let project = link.ask(&Health {}).and_then(|health| health.project);
+    let running = match arrival {
+        Arrival::Attached => link.ask(&TopActors {
+            limit: Some(0),
+            ..TopActors::default()
+        }),
+        Arrival::Started => None,
     };
     let state = link.ask(&link::state());
-    terminal.status(greeting::text(about, &link.session(), &actors));
+    terminal.status(greeting::text(about, project.as_ref(), running.as_ref()));
     if arrival == Arrival::Attached {
         greeting::state_lines(state.as_ref())
             .iter()
@@ -63,6 +63,7 @@ pub(crate) fn run(
                     // Told at the top.
                     Outcome::Leave(_) if session.is_down() => {}
                     Outcome::Leave(exit) => break exit,
+                    Outcome::Failed(Exit::Forced) => console.drop_queue(),
                     Outcome::Done | Outcome::Failed(_) => {}
                 }
             }

@@ -21,6 +21,8 @@ pub(crate) struct Keys {
     is_searching: bool,
     pressed: Option<(Key, usize)>,
     pasted: Option<(String, usize)>,
+    /// Blanks the line began with, as long as nothing was typed.
+    indented: usize,
     /// The line as it was last drawn, and the place of the cursor.
     seen: (String, usize),
 }
@@ -33,6 +35,12 @@ impl Keys {
             is_first,
             is_last,
             seen: (line.0.to_owned(), line.1),
+            // Steps of indentation are of two blanks; a single one was typed.
+            indented: if line.0.trim().is_empty() && line.0.len().is_multiple_of(2) {
+                line.0.len()
+            } else {
+                0
+            },
             ..Self::default()
         };
     }
@@ -45,6 +53,11 @@ impl Keys {
     /// What was pasted, if that is why the editor came back.
     pub(crate) fn take_pasted(&mut self) -> Option<(String, usize)> {
         self.pasted.take()
+    }
+
+    /// Whether the editor is about to come back with several lines.
+    pub(crate) fn is_pasted(&self) -> bool {
+        self.pasted.is_some()
     }
 
     /// The line as far as it was typed.
@@ -64,7 +77,32 @@ impl Keys {
         true
     }
 
+    /// Whoever types the blanks before a line means these and not those that were there.
+    fn press_blank(&mut self, line: &str, position: usize) -> Option<Cmd> {
+        let indented = std::mem::take(&mut self.indented);
+        let is_untouched = self.is_active && indented > 0 && line.len() == indented && line.trim().is_empty();
+        if !is_untouched {
+            return None;
+        }
+        self.pressed = Some((Key::Blank, position));
+        Some(Cmd::AcceptLine)
+    }
+
+    /// Before a line there is nothing to complete.
+    fn press_tab(&mut self, line: &str, position: usize) -> Option<Cmd> {
+        self.indented = 0;
+        let is_before = line
+            .get(..position)
+            .is_some_and(|before| before.trim().is_empty());
+        (self.is_active && !self.is_first && is_before).then(|| Cmd::Insert(1, "  ".to_owned()))
+    }
+
     fn press(&mut self, key: Key, line: &str, position: usize) -> Option<Cmd> {
+        let before = line.get(..position).unwrap_or_default();
+        if key == Key::Backspace && self.is_active && !self.is_first && is_blank(before) {
+            self.pressed = Some((Key::Outdent, position));
+            return Some(Cmd::AcceptLine);
+        }
         let is_out = match key {
             Key::Left | Key::Backspace => position == 0 && !self.is_first,
             Key::Right | Key::Delete => position == line.len() && !self.is_last,
@@ -78,26 +116,41 @@ impl Keys {
     }
 }
 
+fn is_blank(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte == b' ')
+}
+
 pub(crate) type Shared = Arc<Mutex<Keys>>;
 
 pub(crate) fn lock(keys: &Shared) -> MutexGuard<'_, Keys> {
     keys.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What is made of a key.
+#[derive(Clone, Copy)]
+enum Bound {
+    Key(Key),
+    Search,
+    Blank,
+    Tab,
+}
+
 struct Handler {
     keys: Shared,
-    key: Option<Key>,
+    bound: Bound,
 }
 
 impl ConditionalEventHandler for Handler {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext) -> Option<Cmd> {
         let mut keys = lock(&self.keys);
-        match self.key {
-            Some(key) => keys.press(key, context.line(), context.pos()),
-            None => {
+        match self.bound {
+            Bound::Key(key) => keys.press(key, context.line(), context.pos()),
+            Bound::Search => {
                 keys.is_searching = true;
                 None
             }
+            Bound::Blank => keys.press_blank(context.line(), context.pos()),
+            Bound::Tab => keys.press_tab(context.line(), context.pos()),
         }
     }
 }
@@ -106,26 +159,28 @@ impl ConditionalEventHandler for Handler {
 pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, keys: &Shared) {
     let plain = |code| KeyEvent(code, Modifiers::NONE);
     let bindings = [
-        (plain(KeyCode::Enter), Some(Key::Enter)),
-        (KeyEvent(KeyCode::Enter, Modifiers::ALT), Some(Key::Newline)),
-        (plain(KeyCode::Up), Some(Key::Up)),
-        (plain(KeyCode::Down), Some(Key::Down)),
-        (plain(KeyCode::Left), Some(Key::Left)),
-        (KeyEvent::ctrl('B'), Some(Key::Left)),
-        (plain(KeyCode::Right), Some(Key::Right)),
-        (KeyEvent::ctrl('F'), Some(Key::Right)),
-        (plain(KeyCode::Backspace), Some(Key::Backspace)),
-        (KeyEvent::ctrl('H'), Some(Key::Backspace)),
-        (plain(KeyCode::Delete), Some(Key::Delete)),
-        (KeyEvent::ctrl('P'), Some(Key::Earlier)),
-        (KeyEvent::ctrl('N'), Some(Key::Later)),
-        (KeyEvent::ctrl('R'), None),
-        (KeyEvent::ctrl('S'), None),
+        (plain(KeyCode::Enter), Bound::Key(Key::Enter)),
+        (KeyEvent(KeyCode::Enter, Modifiers::ALT), Bound::Key(Key::Newline)),
+        (plain(KeyCode::Up), Bound::Key(Key::Up)),
+        (plain(KeyCode::Down), Bound::Key(Key::Down)),
+        (plain(KeyCode::Left), Bound::Key(Key::Left)),
+        (KeyEvent::ctrl('B'), Bound::Key(Key::Left)),
+        (plain(KeyCode::Right), Bound::Key(Key::Right)),
+        (KeyEvent::ctrl('F'), Bound::Key(Key::Right)),
+        (plain(KeyCode::Backspace), Bound::Key(Key::Backspace)),
+        (KeyEvent::ctrl('H'), Bound::Key(Key::Backspace)),
+        (plain(KeyCode::Delete), Bound::Key(Key::Delete)),
+        (KeyEvent::ctrl('P'), Bound::Key(Key::Earlier)),
+        (KeyEvent::ctrl('N'), Bound::Key(Key::Later)),
+        (KeyEvent::ctrl('R'), Bound::Search),
+        (KeyEvent::ctrl('S'), Bound::Search),
+        (plain(KeyCode::Char(' ')), Bound::Blank),
+        (plain(KeyCode::Tab), Bound::Tab),
     ];
-    for (event, key) in bindings {
+    for (event, bound) in bindings {
         let handler = Handler {
             keys: keys.clone(),
-            key,
+            bound,
         };
         editor.bind_sequence(event, EventHandler::Conditional(Box::new(handler)));
     }
@@ -145,6 +200,22 @@ mod tests {
         assert_eq!(keys.press(Key::Right, "x", 1), Some(Cmd::AcceptLine));
         assert_eq!(keys.take_pressed(), Some((Key::Right, 1)));
         assert_eq!(keys.take_pressed(), None);
+    }
+
+    #[test]
+    fn blanks_before_a_line_are_those_that_are_typed() {
+        let mut keys = Keys::default();
+        keys.reset(false, true, ("    ", 4));
+        assert_eq!(keys.press(Key::Backspace, "    ", 4), Some(Cmd::AcceptLine));
+        assert_eq!(keys.take_pressed(), Some((Key::Outdent, 4)));
+        assert_eq!(keys.press(Key::Backspace, "  x", 3), None);
+        assert_eq!(keys.press_blank("    ", 4), Some(Cmd::AcceptLine));
+        assert_eq!(keys.take_pressed(), Some((Key::Blank, 4)));
+        assert_eq!(keys.press_blank(" ", 1), None, "only the first");
+        keys.reset(false, true, ("  ", 2));
+        assert_eq!(keys.press_blank("  x", 3), None);
+        assert_eq!(keys.press_tab("  ", 2), Some(Cmd::Insert(1, "  ".to_owned())));
+        assert_eq!(keys.press_tab("  x", 3), None);
     }
 
     #[test]

@@ -169,6 +169,14 @@ impl Link {
         }
     }
 
+    /// Where the workspace is.
+    pub(crate) fn address(&self) -> String {
+        match &*self.shared.state.borrow() {
+            State::Up(connection) => connection.address.clone(),
+            State::Retrying | State::Down => String::new(),
+        }
+    }
+
     /// Signals of the terminal from now on.
     pub(crate) fn interrupts(&self) -> std::io::Result<Signal> {
         self.executor.block_on(async { signal(SignalKind::interrupt()) })

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 
 use beamtalk_wire::answers::NotInstalled;
 use beamtalk_wire::{Event, TranscriptEvent, WorkspaceEvent};
@@ -16,20 +16,27 @@ pub(crate) type Printer = Box<dyn FnMut(String) + Send>;
 #[derive(Debug)]
 pub(crate) struct Notices {
     lines: mpsc::Sender<String>,
-    at_prompt: std::sync::Arc<AtomicBool>,
+    at_prompt: Arc<AtomicBool>,
     /// The editor was made to return.
     called: AtomicBool,
+    /// Something else has the terminal; lines wait.
+    held: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Notices {
     pub(crate) fn start(mut printer: Option<Printer>) -> std::io::Result<Self> {
         let (lines, received) = mpsc::channel::<String>();
-        let at_prompt = std::sync::Arc::new(AtomicBool::new(false));
+        let at_prompt = Arc::new(AtomicBool::new(false));
         let is_at_prompt = at_prompt.clone();
+        let held = Arc::new((Mutex::new(false), Condvar::new()));
+        let holding = held.clone();
         std::thread::Builder::new()
             .name("notices".to_owned())
             .spawn(move || {
                 for line in received {
+                    let (is_held, released) = &*holding;
+                    let is_held = is_held.lock().unwrap_or_else(PoisonError::into_inner);
+                    drop(released.wait_while(is_held, |is_held| *is_held));
                     match &mut printer {
                         Some(printer) if is_at_prompt.load(Ordering::SeqCst) => printer(line),
                         _ => drop(std::io::stderr().lock().write_all(line.as_bytes())),
@@ -40,6 +47,7 @@ impl Notices {
             lines,
             at_prompt,
             called: AtomicBool::new(false),
+            held,
         })
     }
 
@@ -51,6 +59,13 @@ impl Notices {
     /// Tell whether the editor has the terminal.
     pub(crate) fn set_at_prompt(&self, at_prompt: bool) {
         self.at_prompt.store(at_prompt, Ordering::SeqCst);
+    }
+
+    /// Let lines wait while something else has the terminal, or no longer.
+    pub(crate) fn hold(&self, hold: bool) {
+        let (is_held, released) = &*self.held;
+        *is_held.lock().unwrap_or_else(PoisonError::into_inner) = hold;
+        released.notify_all();
     }
 
     /// Whether the editor was made to return, and not by the user.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use beamtalk_wire::answers::{LoadAnswer, TestAnswer};
 use beamtalk_wire::requests::{
     Actors, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Docs, Eval, From, Interrupt, Kill, LoadFile,
-    LoadProject, LoadTests, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions, ShowCodegen,
-    Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
+    LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions,
+    ShowCodegen, Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
 };
 use beamtalk_wire::{Channel, EntryView, ErrorKind, Flag, Operation, Side};
 
@@ -17,6 +17,7 @@ use super::inspect::{self, Root, Step, View};
 use super::render::{self, Rendered};
 use super::session::{Ask, Line, Mode, Outcome, Session, Trouble};
 use super::table::{self, Command, split_word};
+use super::top::window;
 use crate::exit::Exit;
 
 /// How long an actor may take to stop by itself.
@@ -90,12 +91,20 @@ impl Session {
             },
             Command::Transcript => self.transcript(words, ask),
             Command::Error => self.error(),
+            Command::Source => self.source(words, ask),
+            Command::Senders => self.navigate(NavKind::Senders, words, ask),
+            Command::Implementors => self.navigate(NavKind::Implementors, words, ask),
+            Command::References => self.navigate(NavKind::References, words, ask),
+            Command::Edit => self.edit(words, ask),
+            Command::Top => self.top(ask),
+            Command::Status => self.status(ask),
+            Command::Print => self.print(words),
             Command::Reconnect => self.reconnect(),
         }
     }
 
     /// One operation whose answer is shown.
-    fn simple<O: Operation>(
+    pub(super) fn simple<O: Operation>(
         &mut self,
         ask: &mut dyn Ask,
         request: &O,
@@ -110,7 +119,8 @@ impl Session {
         let mut docs = Docs::default();
         match *words.as_slice() {
             [] => {
-                self.screen.show(&Rendered::out(table::overview()))?;
+                self.screen
+                    .show(&Rendered::out(table::overview(usize::from(window().0))))?;
                 return Ok(Outcome::Done);
             }
             ["Erlang", module, ref function @ ..] if function.len() < 2 => {
@@ -175,7 +185,8 @@ impl Session {
 
     fn look(&mut self, mut view: View, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let answer = self.call(&view.request(), ask)?;
-        let outcome = self.finish(answer, "", |answer, palette| view.show(answer, palette))?;
+        let columns = usize::from(window().0);
+        let outcome = self.finish(answer, "", |answer, palette| view.show(answer, columns, palette))?;
         if outcome == Outcome::Done {
             self.view = Some(view);
         }
@@ -264,6 +275,8 @@ impl Session {
     fn trace(&mut self, code: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         let traced = Eval {
             trace: Some(true),
+            // A line for each statement.
+            width: self.width().map(|_| 0),
             ..self.evaluation(code)
         };
         let answer = self.call(&traced, ask)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use beamtalk_client::{Answer, Error, Pending, Reply};
 use beamtalk_wire::answers::EvalAnswer;
 use beamtalk_wire::requests::{Eval, Interrupt, Stdin};
-use beamtalk_wire::{ErrorBody, ErrorKind, Head, Operation};
+use beamtalk_wire::{ErrorBody, ErrorKind, Flag, Head, Operation};
 use serde_json::json;
 use tokio::signal::unix::Signal;
 
@@ -16,6 +16,7 @@ use super::paint::Palette;
 use super::render::{self, Rendered};
 use super::screen::Screen;
 use super::table::{self, Parsed};
+use super::top::window;
 use crate::exit::{Exit, Fault};
 
 /// A second Ctrl-C within this time does not wait any longer.
@@ -34,6 +35,20 @@ pub(crate) enum Line {
 /// Whoever can be asked for a line: the editor, or the rest of standard input.
 pub(crate) trait Ask {
     fn ask(&mut self, prompt: &str) -> anyhow::Result<Line>;
+
+    /// Let something else have the terminal, as it was before the session: nothing is printed meanwhile.
+    fn lend_terminal(&mut self, _use_it: &mut dyn FnMut()) -> anyhow::Result<()> {
+        anyhow::bail!("there is no terminal")
+    }
+}
+
+/// How results are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Everything, in one line.
+    All,
+    /// For the columns there are, cut to what can be looked at.
+    Short,
 }
 
 /// What an input came to.
@@ -79,6 +94,7 @@ pub(crate) struct Session {
     pub(super) last_error: Option<ErrorBody>,
     pub(super) last_path: Option<String>,
     pub(super) view: Option<View>,
+    pub(super) layout: Layout,
     /// Changes that the user was asked about.
     pub(super) asked: BTreeSet<u64>,
     was_interrupted: bool,
@@ -94,6 +110,10 @@ impl Session {
             last_error: None,
             last_path: None,
             view: None,
+            layout: match mode {
+                Mode::Terminal => Layout::Short,
+                Mode::Batch => Layout::All,
+            },
             asked: BTreeSet::new(),
             was_interrupted: false,
         }
@@ -146,7 +166,17 @@ impl Session {
         Eval {
             code: code.to_owned(),
             timeout_ms: self.time_limit.map(milliseconds),
+            width: self.width(),
             ..Eval::default()
+        }
+    }
+
+    /// For how many columns a value is laid out. Programs get the `printString`.
+    pub(super) fn width(&self) -> Option<u64> {
+        match self.layout {
+            _ if self.screen.is_json => None,
+            Layout::All => Some(0),
+            Layout::Short => Some(u64::from(window().0)),
         }
     }
 
@@ -181,7 +211,14 @@ impl Session {
                     err: render::failure(error, input, self.screen.palette),
                     out: String::new(),
                 },
-                Ok(body) => render::warnings(&answer.head.warnings).and(&show(body, self.screen.palette)),
+                Ok(body) => {
+                    let mut rendered =
+                        render::warnings(&answer.head.warnings).and(&show(body, self.screen.palette));
+                    if answer.head.status.contains(&Flag::Truncated) {
+                        rendered.complaint("⚠ the value is longer than can be shown; it was cut");
+                    }
+                    rendered
+                }
             };
             self.screen.show(&rendered)?;
         }

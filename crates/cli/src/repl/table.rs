@@ -33,8 +33,11 @@ pub(crate) enum Argument {
     Path,
     Topic,
     Filter,
-    /// A word that is neither code nor a path.
+    /// A word that is neither code nor a path; those that stand small in the usage are offered.
     Word,
+    /// A class, then perhaps a method of it.
+    Method,
+    Selector,
 }
 
 #[derive(Debug)]
@@ -81,6 +84,14 @@ commands! {
     Recheck ["recheck"] Word "image" "check all classes of the image";
     Transcript ["transcript"] Word "on|off" "show the Transcript of other sessions";
     Error ["error"] None "" "the last error in full";
+    Source ["source", "src"] Method "Class [class] [selector]" "source as it runs, with file and line";
+    Senders ["senders"] Selector "selector" "methods that send it, as file:line Class>>selector";
+    Implementors ["implementors"] Selector "selector" "methods of that name";
+    References ["references"] Class "Class" "methods that name the class";
+    Edit ["edit", "e"] Method "Class [class] [selector]" "the source in $VISUAL or $EDITOR; saving patches it";
+    Top ["top"] None "" "live view of the actors; l m r c n sort, q leaves";
+    Status ["status"] None "" "workspace, address, session, node, memory, capabilities, limits";
+    Print ["print"] Word "all|short" "layout of results: everything, or cut to what can be looked at";
     Reconnect ["reconnect"] None "" "connect anew, to the same session if possible";
 }
 
@@ -142,13 +153,15 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// What `:help` prints.
-pub(crate) fn overview() -> String {
+/// What `:help` prints on so many columns.
+pub(crate) fn overview(columns: usize) -> String {
     let heads: Vec<String> = COMMANDS
         .iter()
         .map(|entry| format!(":{} {}", entry.name, entry.usage).trim_end().to_owned())
         .collect();
-    let width = heads.iter().map(String::len).max().unwrap_or(0);
+    // A long one has its line for itself.
+    let width = heads.iter().map(String::len).filter(|width| *width <= 28).max();
+    let width = width.unwrap_or(0);
     let lines = COMMANDS.iter().zip(&heads).map(|(entry, head)| {
         let shorts: Vec<String> = entry.shorts.iter().map(|short| format!(":{short}")).collect();
         let shorts = if shorts.is_empty() {
@@ -156,14 +169,46 @@ pub(crate) fn overview() -> String {
         } else {
             format!(" ({})", shorts.join(", "))
         };
-        format!("  {head:width$}  {}{shorts}\n", entry.about)
+        let margin = format!("\n{}", " ".repeat(width + 4));
+        let words = format!("{}{shorts}", entry.about);
+        let room = columns.saturating_sub(width + 4).max(20);
+        let about = wrapped(&words, room).join(&margin);
+        if head.len() > width {
+            format!("  {head}{margin}{about}\n")
+        } else {
+            format!("  {head:width$}  {about}\n")
+        }
     });
     let mut text = String::from("Type an expression and press Enter. Commands:\n");
     text.extend(lines);
-    text.push_str(
-        "Tab completes, the up arrow and Ctrl-R find earlier input, Ctrl-C drops or stops, Ctrl-D leaves.",
-    );
+    let keys =
+        "Tab completes, the up arrow and Ctrl-R find earlier input, Ctrl-C drops or stops, Ctrl-D leaves.";
+    text.push_str(&wrapped(keys, columns.max(20)).join("\n"));
     text
+}
+
+/// The words of a text in lines of so many columns.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.len() + 1 + word.len() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The words of a usage that are typed as they stand: `on` and `off` of `on|off`.
+pub(crate) fn words(usage: &str) -> Vec<&str> {
+    usage
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| word.starts_with(char::is_lowercase) && *word != "selector")
+        .collect()
 }
 
 /// For each command the first of its names that begins with this, for completion.
@@ -182,7 +227,7 @@ mod tests {
 
     #[test]
     fn every_command_is_offered_found_and_listed() {
-        let help = overview();
+        let help = overview(120);
         for entry in COMMANDS {
             for name in entry.names() {
                 let offered = completions(name);
@@ -197,6 +242,7 @@ mod tests {
                 );
                 assert!(
                     help.contains(&format!(":{name} "))
+                        || help.contains(&format!(":{name}\n"))
                         || help.contains(&format!(":{name},"))
                         || help.contains(&format!(":{name})")),
                     "{name} is listed"
@@ -251,6 +297,10 @@ mod tests {
 
     #[test]
     fn the_overview_is_readable() {
-        insta::assert_snapshot!(overview());
+        for columns in [80, 120] {
+            let text = overview(columns);
+            assert!(text.lines().all(|line| line.len() <= columns), "{text}");
+            insta::assert_snapshot!(format!("the_overview_on_{columns}_columns"), text);
+        }
     }
 }

@@ -72,9 +72,8 @@ fn an_input_given_without_a_connection_waits_for_the_next() {
     kill(&place, "pid");
     screen.wait_for_count("Connection lost, reconnecting…", 2);
     screen.line("8 * 8");
-    screen.keys(&["C-c"]);
-    screen.wait_for("> 8 * 8\n");
-    screen.wait_for_last(">");
+    screen.wait_for("> 8 * 8");
+    screen.press_until("C-c", ">");
     screen.evaluate("9 * 9", "\n81\n");
     assert!(!screen.shown().contains("\n64\n"), "{}", screen.shown());
     drop(screen);

@@ -1,4 +1,4 @@
-//! A terminal of 100 columns in a tmux server of its own, driven by keys and read back from its screen.
+//! A terminal, of 100 columns if nothing else is said, in a tmux server of its own, driven by keys and read back from its screen.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -16,6 +16,11 @@ pub(crate) struct Screen {
 impl Screen {
     /// A terminal in which the command runs; its exit code is shown when it ends.
     pub(crate) fn open(place: &Place, command: &str) -> Self {
+        Self::open_with(place, command, 100)
+    }
+
+    /// The same with so many columns.
+    pub(crate) fn open_with(place: &Place, command: &str, columns: u16) -> Self {
         // A server that is told to end may still hold its socket when the next one starts.
         static OPENED: AtomicU32 = AtomicU32::new(0);
         let name = format!("tmux{}", OPENED.fetch_add(1, Ordering::Relaxed));
@@ -26,7 +31,8 @@ impl Screen {
         let status = Command::new("tmux")
             .arg("-S")
             .arg(&screen.socket)
-            .args(["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50"])
+            .args(["-f", "/dev/null", "new-session", "-d", "-y", "50"])
+            .args(["-x", &columns.to_string()])
             .arg("sh")
             .args(["-c", &script])
             .current_dir(place.directory())
@@ -44,8 +50,12 @@ impl Screen {
 
     /// A session that has greeted.
     pub(crate) fn repl(place: &Place) -> Self {
-        let screen = Self::open(place, "NO_COLOR=1 beamtalk repl");
-        screen.wait_for("[beamtalk] session: ");
+        Self::repl_with(place, 100)
+    }
+
+    pub(crate) fn repl_with(place: &Place, columns: u16) -> Self {
+        let screen = Self::open_with(place, "NO_COLOR=1 beamtalk repl", columns);
+        screen.wait_for("`:exit` leaves.");
         screen.wait_for_last("> ");
         screen
     }
@@ -78,6 +88,18 @@ impl Screen {
         self.tmux(&arguments);
     }
 
+    /// Press a key until the screen ends in this line: pressed too early it means something else.
+    #[track_caller]
+    pub(crate) fn press_until(&self, key: &str, line: &str) {
+        self.wait_until(line, |shown| {
+            let is_there = shown.lines().last() == Some(line.trim_end());
+            if !is_there {
+                self.keys(&[key]);
+            }
+            is_there
+        });
+    }
+
     /// Type a line.
     pub(crate) fn line(&self, text: &str) {
         self.text(text);
@@ -90,6 +112,17 @@ impl Screen {
         self.line(input);
         self.wait_for(shown);
         self.wait_for_last("> ");
+    }
+
+    /// End the command of this terminal without a chance to say goodbye.
+    pub(crate) fn kill_command(&self) {
+        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        let status = Command::new("pkill")
+            .args(["-KILL", "-P", shell.trim()])
+            .status()
+            .unwrap();
+        assert!(status.success(), "the command is not a child of the shell");
+        self.wait_for("[exit 137]");
     }
 
     /// Everything shown so far, without the blanks at line ends.

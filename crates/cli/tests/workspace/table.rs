@@ -239,6 +239,13 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             "invalid_actor",
         ),
         row(
+            "top-actors",
+            json!({"sort": "memory", "limit": 5}),
+            vec!["actors", "total", "classes"],
+            Some(json!({"sort": "other"})),
+            "invalid_parameter",
+        ),
+        row(
             "supervision-tree",
             none(),
             vec!["nodes"],

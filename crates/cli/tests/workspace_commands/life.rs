@@ -313,7 +313,7 @@ fn a_workspace_is_idle_only_when_its_actors_are() {
     desk.run(&["workspace", "status"]).expect(0);
     desk.run(&["eval", "Workspace actors do: [:each | each stop]"])
         .expect(0);
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while desk
         .state()
         .join("workspaces")

@@ -33,11 +33,53 @@ answer! {
 }
 
 answer! {
+    /// Messages that come from one class.
+    Understood {
+        class: String,
+        selectors: Vec<String>,
+    }
+}
+
+answer! {
     InspectAnswer {
         kind: String,
         class: String,
         fields: Vec<InspectedField>,
         total: u64,
+        ;
+        /// The value itself, as tools print it.
+        text: String,
+        /// With `understands`: from its own class up.
+        understands: Vec<Understood>,
+    }
+}
+
+answer! {
+    ClassCount {
+        class: String,
+        count: u64,
+    }
+}
+
+answer! {
+    TopActor {
+        pid: String,
+        class: String,
+        name: Option<String>,
+        queue_len: u64,
+        memory: u64,
+        reductions: u64,
+        /// What it works on; `null` when it waits.
+        message: Option<String>,
+    }
+}
+
+answer! {
+    TopActorsAnswer {
+        actors: Vec<TopActor>,
+        total: u64,
+        /// The largest count first.
+        classes: Vec<ClassCount>,
     }
 }
 

@@ -156,6 +156,14 @@ answer! {
 }
 
 answer! {
+    LoadedProject {
+        name: String,
+        version: String,
+        classes: u64,
+    }
+}
+
+answer! {
     HealthAnswer {
         workspace_id: String,
         nonce: String,
@@ -174,5 +182,7 @@ answer! {
         memory: NodeMemory,
         processes: u64,
         run_queue: u64,
+        /// What is loaded of the project, if there is one.
+        project: LoadedProject,
     }
 }

@@ -36,6 +36,31 @@ request! {
         path: Vec<Step>,
         /// Of 50 elements, from 1.
         page: u64,
+        /// Answer the messages it understands too.
+        understands: bool,
+    }
+}
+
+words! {
+    /// By what actors are put in order.
+    TopOrder: "queue, memory, reductions, class or name" {
+        #[default]
+        Queue "queue",
+        Memory "memory",
+        Reductions "reductions",
+        Class "class",
+        Name "name",
+    }
+}
+
+request! {
+    /// The actors that come first in an order, and how many there are of each class.
+    TopActors {
+        ;
+        /// `queue` if absent. Numbers: the largest first.
+        sort: TopOrder,
+        /// At most 200; 50 if absent.
+        limit: u64,
     }
 }
 

@@ -15,6 +15,9 @@ request! {
         /// What the code is called in locations.
         file: String,
         line: u64,
+        /// Answer as `text` what a session shows on so many columns; 0 for everything in one line. The `printString`
+        /// if absent.
+        width: u64,
     }
 }
 

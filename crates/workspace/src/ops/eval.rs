@@ -61,7 +61,7 @@ pub(super) async fn eval(
         .await?;
     refuse_errors(&compiled)?;
     let time = time_limit(workspace, &session, deadline.left());
-    let arguments = arguments(workspace, &compiled, time);
+    let arguments = arguments(workspace, &compiled, time, request.width);
     let mut fields = run(workspace, &session, id, (arguments, time), sink).await?;
     let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
     let mut answer: EvalAnswer = terms::typed(fields)?;
@@ -116,7 +116,12 @@ pub(super) fn refuse_errors(compiled: &Compiled) -> Result<(), ErrorBody> {
 }
 
 /// What the node needs to load and run an input.
-pub(super) fn arguments(workspace: &Workspace, compiled: &Compiled, time: Option<Duration>) -> Term {
+pub(super) fn arguments(
+    workspace: &Workspace,
+    compiled: &Compiled,
+    time: Option<Duration>,
+    width: Option<u64>,
+) -> Term {
     let outcome = &compiled.outcome;
     let mut pairs = vec![
         (
@@ -133,8 +138,11 @@ pub(super) fn arguments(workspace: &Workspace, compiled: &Compiled, time: Option
             number(workspace.options.eval_max_heap_mb * 1024 * 1024 / 8),
         ),
         ("output_bytes", number(limits::EVAL_OUTPUT as u64)),
-        ("value_bytes", number(limits::EVAL_TEXT as u64)),
+        ("value_bytes", number(text_limit(width) as u64)),
     ];
+    if let Some(width) = width {
+        pairs.push(("width", number(width.min(MAX_WIDTH))));
+    }
     if let Some(time) = time {
         pairs.push((
             "time_ms",
@@ -152,6 +160,18 @@ pub(super) fn arguments(workspace: &Workspace, compiled: &Compiled, time: Option
         pairs.push(("steps", Term::list(steps)));
     }
     map(pairs)
+}
+
+/// Columns beyond these make no difference.
+const MAX_WIDTH: u64 = 10_000;
+
+/// Whoever asks for everything in one line gets more of it.
+fn text_limit(width: Option<u64>) -> usize {
+    if width == Some(0) {
+        limits::EVAL_WHOLE_TEXT
+    } else {
+        limits::EVAL_TEXT
+    }
 }
 
 fn expression(compiled: &Compiled, expression: Option<&Expression>) -> Vec<(&'static str, Term)> {

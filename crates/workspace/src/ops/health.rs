@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use beamtalk_etf::Term;
 use beamtalk_wire::ErrorBody;
-use beamtalk_wire::answers::{HealthAnswer, NodeMemory};
+use beamtalk_wire::answers::{HealthAnswer, LoadedProject, NodeMemory};
 use serde::Deserialize;
 
 use crate::terms;
@@ -24,6 +24,13 @@ struct Numbers {
 
 pub(crate) async fn health(workspace: &Rc<Workspace>) -> HealthAnswer {
     let mut health = workspace.health();
+    health.project = workspace.project.borrow().as_ref().and_then(|image| {
+        Some(LoadedProject {
+            name: image.name.clone()?,
+            version: image.version.clone(),
+            classes: image.modules.len() as u64,
+        })
+    });
     // The node's own numbers, if it is there to tell them.
     if let Ok(node) = numbers(workspace).await {
         health.memory = Some(node.memory);

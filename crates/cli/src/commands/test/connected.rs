@@ -171,6 +171,7 @@ async fn script_test(
             continue;
         }
         let eval = Eval {
+            width: None,
             code: input.text.clone(),
             timeout_ms: Some(timeout.as_millis() as u64),
             file: Some(unit.file.clone()),

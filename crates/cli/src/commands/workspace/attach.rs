@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use beamtalk_client::{Connection, Endpoint, Greeting, TlsTrust};
-use beamtalk_storage::{SessionName, StorageError, WorkspaceId, read_secret_file};
+use beamtalk_storage::{StorageError, WorkspaceId, read_secret_file};
 
 use crate::commands::repl::{palette, screen};
 use crate::exit::{Exit, Fault};
@@ -60,7 +60,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
             field: "cookie",
             secret: SecretSource::File(file),
         };
-        return session(terminal, dial, &format!("port {port}"), port);
+        return session(terminal, dial, &format!("port {port}"));
     }
     let target = arguments.target.clone();
     match find(terminal, &arguments)? {
@@ -86,7 +86,7 @@ pub(super) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
                 field: "token",
                 secret: SecretSource::new(remote.token_file)?,
             };
-            session(terminal, dial, &name, port)
+            session(terminal, dial, &name)
         }
     }
 }
@@ -159,25 +159,22 @@ fn find(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Target
 
 fn here(terminal: &mut Terminal, name: Option<&str>) -> anyhow::Result<Exit> {
     let place = Place::find(terminal, name)?;
-    let info = place
-        .running()?
-        .ok_or_else(|| not_running(format!("workspace '{}' is not running", place.id)))?;
-    let session = SessionName::parse(&info.session).map_err(refused)?;
-    let run = place.state.create_run_directory(&session).map_err(refused)?;
+    if place.running()?.is_none() {
+        return Err(not_running(format!("workspace '{}' is not running", place.id)).into());
+    }
+    let kept = place.require_directory()?;
     let about = About {
         workspace: place.id.to_string(),
         discovered_from: (!place.is_named).then(|| place.root.display().to_string()),
-        port: info.port,
         ..About::default()
     };
     let link = Link::open(Box::new(NearDial(place)))?;
-    at_terminal(terminal, link, &about, Some(run.directory().clone()))
+    at_terminal(terminal, link, &about, Some(kept.directory().clone()))
 }
 
-fn session(terminal: &mut Terminal, dial: FarDial, workspace: &str, port: u16) -> anyhow::Result<Exit> {
+fn session(terminal: &mut Terminal, dial: FarDial, workspace: &str) -> anyhow::Result<Exit> {
     let about = About {
         workspace: workspace.to_owned(),
-        port,
         ..About::default()
     };
     let link = Link::open(Box::new(dial))?;

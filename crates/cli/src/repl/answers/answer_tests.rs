@@ -22,15 +22,23 @@ fn bindings_are_sorted() {
 }
 
 #[test]
-fn actors_are_cut_at_the_limit() {
-    let some: Vec<Actor> = (0..25)
-        .map(|n| answer(json!({"pid": format!("0.{n}.0"), "class": "Lamp", "name": null})))
-        .collect();
-    let lines = actor_lines(&some, 20);
-    assert_eq!(lines.len(), 21);
-    assert_eq!(lines.first().map(String::as_str), Some("  - Lamp (<0.0.0>)"));
-    assert_eq!(lines.last().map(String::as_str), Some("  … 5 more"));
+fn actors_are_listed() {
+    let some: Vec<Actor> = answer(
+        json!([{"pid": "0.9.0", "class": "Lamp", "name": null}, {"pid": "0.10.0", "class": "Fan", "name": "cooler"}]),
+    );
+    assert_eq!(
+        actors(&some).out,
+        "  - Lamp (<0.9.0>)\n  - Fan (<0.10.0>) cooler\n"
+    );
     assert_eq!(actors(&[]).out, "No actors\n");
+}
+
+#[test]
+fn large_numbers_are_grouped() {
+    assert_eq!(
+        [0, 999, 1000, 99_950, 1_234_567].map(grouped),
+        ["0", "999", "1,000", "99,950", "1,234,567"]
+    );
 }
 
 #[test]
