@@ -28,10 +28,15 @@ pub(crate) fn excerpt(input: &str, fault: &Diagnostic) -> Option<String> {
     } else {
         0
     };
-    let shown: String = characters.iter().skip(from).take(WIDTH).map(plain).collect();
+    let shown: String = characters
+        .iter()
+        .skip(from)
+        .take(WIDTH)
+        .map(|character| plain(*character))
+        .collect();
     let columns = |part: &[char]| {
         part.iter()
-            .map(|character| plain(character).width().unwrap_or(0))
+            .map(|character| plain(*character).width().unwrap_or(0))
             .sum::<usize>()
     };
     let before = columns(characters.get(from..start).unwrap_or_default());
@@ -49,8 +54,8 @@ pub(crate) fn excerpt(input: &str, fault: &Diagnostic) -> Option<String> {
 }
 
 /// Control characters take one column and do nothing.
-fn plain(character: &char) -> char {
-    if character.is_control() { ' ' } else { *character }
+fn plain(character: char) -> char {
+    if character.is_control() { ' ' } else { character }
 }
 
 #[cfg(test)]
