@@ -210,8 +210,11 @@ perform(<<"eval">>, Id, _, State) ->
 perform(<<"interrupt">>, Id, Args, #state{running = Running} = State) ->
     case Running =/= none andalso maps:get(<<"for">>, Args, Running) =:= Running of
         true ->
+            %% The answer comes last: an evaluation may suspend its keeper at any moment, and one that does not answer
+            %% is replaced.
+            Killed = kill({interrupted, doing(State)}, State),
             beamtalk_bridge:respond(Id, #{<<"value">> => true}),
-            loop(kill({interrupted, doing(State)}, State));
+            loop(Killed);
         false ->
             beamtalk_bridge:respond(Id, #{<<"value">> => false}),
             loop(State)
