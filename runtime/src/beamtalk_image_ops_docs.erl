@@ -70,10 +70,14 @@ section(Title, Behaviour) ->
 summary(Behaviour, Selector) ->
     Info = beamtalk_reflect:method_info(Behaviour, Selector),
     ["- `", beamtalk_image_ops_browse:signature(Selector, Info), "`",
-     [[": ", First] || First <- first_line(beamtalk_reflect:method_doc(Behaviour, Selector))], "\n"].
+     [[": ", First] || First <- first_sentence(beamtalk_reflect:method_doc(Behaviour, Selector))], "\n"].
 
-first_line(Doc) when is_binary(Doc) -> [hd(binary:split(Doc, <<"\n">>))];
-first_line(_) -> [].
+%% The first sentence of the first paragraph, in one line.
+first_sentence(Doc) when is_binary(Doc) ->
+    Paragraph = hd(re:split(Doc, "\n\\s*\n|\n(?=```)")),
+    Line = re:replace(Paragraph, "\\s*\n\\s*", " ", [global, unicode, {return, binary}]),
+    [hd(re:split(Line, "(?<=[.!?])\\s+(?=\\p{Lu})", [unicode, {parts, 2}]))];
+first_sentence(_) -> [].
 
 %% One method, where the class or an ancestor defines it. A class stands for its instances, and for itself where these
 %% do not understand the message.

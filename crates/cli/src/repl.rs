@@ -9,6 +9,7 @@ pub(crate) mod batch;
 mod browse;
 mod editor;
 pub(crate) mod greeting;
+mod help;
 pub(crate) mod history;
 mod input;
 mod inspect;

@@ -112,7 +112,7 @@ fn search(terminal: &mut Terminal, words: &str) -> anyhow::Result<Exit> {
 }
 
 /// The text of a topic, as Markdown.
-fn page(topic: &str, selector: Option<&str>) -> Option<String> {
+pub(crate) fn page(topic: &str, selector: Option<&str>) -> Option<String> {
     if let Some((_, _, text)) = PAGES.iter().find(|(name, _, _)| *name == topic) {
         return Some((*text).to_owned());
     }
@@ -126,6 +126,16 @@ fn page(topic: &str, selector: Option<&str>) -> Option<String> {
         Some(selector) => method_page(topic, selector),
         None => Some(class_page(&unit, text)),
     }
+}
+
+/// Is it the code of a finding?
+pub(crate) fn is_code(word: &str) -> bool {
+    codes().any(|(code, _)| code.eq_ignore_ascii_case(word))
+}
+
+/// The pages of the guide, with one line about each.
+pub(crate) fn topics() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PAGES.iter().map(|(name, about, _)| (*name, *about))
 }
 
 /// Codes of what is found before or around compiling.

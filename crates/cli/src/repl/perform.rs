@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use beamtalk_wire::answers::{LoadAnswer, TestAnswer};
 use beamtalk_wire::requests::{
-    Actors, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Docs, Eval, From, Interrupt, Kill, LoadFile,
+    Actors, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Eval, From, Interrupt, Kill, LoadFile,
     LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions,
     ShowCodegen, Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
 };
@@ -16,7 +16,7 @@ use super::answers::changes::{self, Filter};
 use super::inspect::{self, Root, Step, View};
 use super::render::{self, Rendered};
 use super::session::{Ask, Line, Mode, Outcome, Session, Trouble};
-use super::table::{self, Command, split_word};
+use super::table::{Command, split_word};
 use super::top::window;
 use crate::exit::Exit;
 
@@ -112,33 +112,6 @@ impl Session {
     ) -> Result<Outcome, Trouble> {
         let answer = self.call(request, ask)?;
         self.finish(answer, "", show)
-    }
-
-    fn help(&mut self, topic: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
-        let words: Vec<&str> = topic.split_whitespace().collect();
-        let mut docs = Docs::default();
-        match *words.as_slice() {
-            [] => {
-                self.screen
-                    .show(&Rendered::out(table::overview(usize::from(window().0))))?;
-                return Ok(Outcome::Done);
-            }
-            ["Erlang", module, ref function @ ..] if function.len() < 2 => {
-                docs.erlang_module = Some(module.to_owned());
-                docs.selector = function.first().map(|function| (*function).to_owned());
-            }
-            [class, "class", ref selector @ ..] if selector.len() < 2 => {
-                docs.class = Some(class.to_owned());
-                docs.side = Some(Side::Class);
-                docs.selector = selector.first().map(|selector| (*selector).to_owned());
-            }
-            [class, ref selector @ ..] if selector.len() < 2 => {
-                docs.class = Some(class.to_owned());
-                docs.selector = selector.first().map(|selector| (*selector).to_owned());
-            }
-            _ => return self.refuse("usage", "Usage: :help [topic]"),
-        }
-        self.simple(ask, &docs, |answer, _| Rendered::out(answer.docs.as_str()))
     }
 
     /// The daemon stands in the project, the user perhaps somewhere else.

@@ -53,7 +53,7 @@ pub(crate) struct Entry {
 }
 
 commands! {
-    Help ["help", "h", "?"] Topic "[topic]" "commands; or Class, a type alias, Class selector, Class class [selector], pkg@Class, Erlang module [function]";
+    Help ["help", "h", "?"] Topic "[topic]" "commands; or a command, a page (supervisors, data, …), an error code, classes, ~PATTERN, Class, a type alias, Class selector, Class class [selector], pkg@Class, Erlang module [function]";
     Exit ["exit", "quit", "q"] None "" "leave";
     Load ["load", "l"] Path "PATH" "load a file or directory";
     Reload ["reload", "r"] OptionalClass "[Class]" "load a class again; without a name: the last loaded path";
@@ -188,7 +188,7 @@ pub(crate) fn overview(columns: usize) -> String {
 }
 
 /// The words of a text in lines of so many columns.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {

@@ -1,0 +1,278 @@
+//! `:help`: commands, pages of the guide, classes, methods, codes, and looking for them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use beamtalk_wire::Side;
+use beamtalk_wire::answers::{BrowseClassesAnswer, NavSymbolsAnswer};
+use beamtalk_wire::requests::{BrowseClasses, Docs, NavSymbols, SymbolScope};
+use regex::{Regex, RegexBuilder};
+
+use super::render::Rendered;
+use super::session::{Ask, Mode, Outcome, Session, Trouble};
+use super::table::{self, Entry};
+use super::top::window;
+use crate::commands::docs;
+use crate::{markdown, pager};
+
+/// Names that stand for one object each; their messages are those of its class.
+const SINGLETONS: &[(&str, &str)] = &[
+    ("Workspace", "WorkspaceInterface"),
+    ("Transcript", "TranscriptStream"),
+    ("Beamtalk", "BeamtalkInterface"),
+];
+/// Places that a search lists.
+const MOST_FOUND: usize = 200;
+
+/// What is asked about.
+#[derive(Debug)]
+enum Topic {
+    Overview,
+    Classes,
+    Search(Regex),
+    Command(&'static Entry),
+    /// A page of the guide or of a code, as Markdown.
+    Page(String),
+    Docs(Docs),
+    Wrong(String),
+}
+
+fn topic(text: &str) -> Topic {
+    if let Some(pattern) = text.strip_prefix('~') {
+        let pattern = pattern.trim();
+        return match RegexBuilder::new(pattern).case_insensitive(true).build() {
+            Ok(found) if !pattern.is_empty() => Topic::Search(found),
+            Ok(_) => Topic::Wrong("Usage: :help ~PATTERN".to_owned()),
+            Err(error) => {
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim();
+                Topic::Wrong(format!(
+                    "'{pattern}' is no pattern: {}",
+                    why.trim_start_matches("error: ")
+                ))
+            }
+        };
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let of_class = |name: &str, side, selector: Option<&&str>| {
+        let known = SINGLETONS.iter().find(|(singleton, _)| *singleton == name);
+        Topic::Docs(Docs {
+            class: Some(known.map_or(name, |(_, class)| class).to_owned()),
+            side,
+            selector: selector.map(|selector| (*selector).to_owned()),
+            ..Docs::default()
+        })
+    };
+    match *words.as_slice() {
+        [] => Topic::Overview,
+        ["classes"] => Topic::Classes,
+        [word] if table::find(word.trim_start_matches(':')).is_some() => {
+            table::find(word.trim_start_matches(':')).map_or(Topic::Overview, Topic::Command)
+        }
+        // Classes of the image are asked for there: it may have others than the library.
+        [word] if !word.starts_with(char::is_uppercase) || docs::is_code(word) => {
+            match docs::page(word, None) {
+                Some(text) => Topic::Page(text),
+                None => of_class(word, None, None),
+            }
+        }
+        ["Erlang", module, ref function @ ..] if function.len() < 2 => Topic::Docs(Docs {
+            erlang_module: Some(module.to_owned()),
+            selector: function.first().map(|function| (*function).to_owned()),
+            ..Docs::default()
+        }),
+        [class, "class", ref selector @ ..] if selector.len() < 2 => {
+            of_class(class, Some(Side::Class), selector.first())
+        }
+        [class, ref selector @ ..] if selector.len() < 2 => of_class(class, None, selector.first()),
+        _ => Topic::Wrong("Usage: :help [topic]".to_owned()),
+    }
+}
+
+impl Session {
+    pub(super) fn help(&mut self, text: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
+        match topic(text) {
+            Topic::Wrong(why) => self.refuse("usage", &why),
+            Topic::Overview => self.tell(table::overview(usize::from(window().0))),
+            Topic::Command(entry) => self.tell(about(entry)),
+            Topic::Page(page) => self.page(&page),
+            Topic::Classes => self.simple(ask, &BrowseClasses {}, |answer, _| {
+                Rendered::out(classes(answer, usize::from(window().0)))
+            }),
+            Topic::Search(pattern) => {
+                let request = NavSymbols {
+                    scope: Some(SymbolScope::All),
+                };
+                self.simple(ask, &request, |answer, _| Rendered::out(found(answer, &pattern)))
+            }
+            Topic::Docs(request) => {
+                let answer = self.call(&request, ask)?;
+                match &answer.body {
+                    Ok(body) if self.mode == Mode::Terminal && !self.screen.is_json => {
+                        let page = body.docs.clone();
+                        self.page(&page)
+                    }
+                    _ => self.finish(answer, "", |answer, _| Rendered::out(answer.docs.as_str())),
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, text: String) -> Result<Outcome, Trouble> {
+        self.screen.show(&Rendered::out(text))?;
+        Ok(Outcome::Done)
+    }
+
+    /// A page on the terminal is laid out for it, and paged when it is longer.
+    fn page(&mut self, text: &str) -> Result<Outcome, Trouble> {
+        if self.mode == Mode::Batch {
+            return self.tell(text.to_owned());
+        }
+        let (columns, rows) = pager::size();
+        pager::show(&markdown::render(text, columns, self.screen.palette), rows)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// One command.
+fn about(entry: &Entry) -> String {
+    let mut text = format!(":{} {}", entry.name, entry.usage).trim_end().to_owned();
+    let _ = write!(text, "\n  {}", entry.about);
+    if !entry.shorts.is_empty() {
+        let shorts: Vec<String> = entry.shorts.iter().map(|short| format!(":{short}")).collect();
+        let _ = write!(text, "\n  Short: {}", shorts.join(", "));
+    }
+    text
+}
+
+/// Names by package, the project's own first.
+fn classes(answer: &BrowseClassesAnswer, columns: usize) -> String {
+    let mut packages: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
+    for row in &answer.rows {
+        let package = row.category.as_deref().unwrap_or("typed here");
+        let is_library = matches!(package, "stdlib" | "beamtalk");
+        packages.entry((is_library, package)).or_default().push(&row.name);
+    }
+    let mut text = String::new();
+    for ((_, package), mut names) in packages {
+        names.sort_unstable();
+        let _ = writeln!(text, "{package}");
+        for line in table::wrapped(&names.join(", "), columns.saturating_sub(2).max(20)) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+/// Commands, pages, classes and methods whose name matches.
+fn found(answer: &NavSymbolsAnswer, pattern: &Regex) -> String {
+    let commands = table::COMMANDS
+        .iter()
+        .map(|entry| (format!(":{}", entry.name), entry.about));
+    let pages = docs::topics().map(|(name, about)| (name.to_owned(), about));
+    let mut lines: Vec<String> = commands
+        .chain(pages)
+        .filter(|(name, _)| pattern.is_match(name))
+        .map(|(name, about)| format!("{name}  {about}"))
+        .collect();
+    for class in &answer.classes {
+        if pattern.is_match(&class.name) {
+            lines.push(class.name.clone());
+        }
+        for method in class
+            .methods
+            .iter()
+            .filter(|method| pattern.is_match(&method.selector))
+        {
+            let side = if method.side == Side::Class { " class" } else { "" };
+            lines.push(format!("{}{side}>>{}", class.name, method.selector));
+        }
+    }
+    let more = lines.len().saturating_sub(MOST_FOUND);
+    lines.truncate(MOST_FOUND);
+    if lines.is_empty() {
+        return "Nothing has such a name.".to_owned();
+    }
+    if more > 0 {
+        lines.push(format!("… {more} more"));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::test_answers::answer;
+    use super::{Topic, about, classes, found, topic};
+
+    #[test]
+    fn a_topic_is_what_it_looks_like() {
+        assert!(matches!(topic(""), Topic::Overview));
+        assert!(matches!(topic("classes"), Topic::Classes));
+        assert!(matches!(topic(":flush"), Topic::Command(entry) if entry.name == "flush"));
+        assert!(matches!(topic("fl"), Topic::Docs(_)));
+        assert!(matches!(topic("i"), Topic::Command(entry) if entry.name == "inspect"));
+        assert!(matches!(topic("supervisors"), Topic::Page(text) if text.starts_with("# Supervisors")));
+        assert!(matches!(topic("E0201"), Topic::Page(text) if text.starts_with("# E0201")));
+        assert!(matches!(topic("~do$"), Topic::Search(_)));
+        assert!(matches!(topic("~("), Topic::Wrong(why) if why.starts_with("'(' is no pattern: ")));
+        assert!(matches!(topic("a b c d"), Topic::Wrong(_)));
+        for (text, class, selector) in [
+            ("Integer", "Integer", None),
+            ("Integer +", "Integer", Some("+")),
+            ("Workspace flush", "WorkspaceInterface", Some("flush")),
+            ("Transcript", "TranscriptStream", None),
+        ] {
+            let Topic::Docs(docs) = topic(text) else {
+                panic!("{text} is a class");
+            };
+            assert_eq!(
+                (docs.class.as_deref(), docs.selector.as_deref()),
+                (Some(class), selector)
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_tells_its_use() {
+        let Topic::Command(entry) = topic("take") else {
+            panic!("it is one");
+        };
+        assert!(
+            about(entry).starts_with(":take image|disk [Class [selector]]\n  "),
+            "{}",
+            about(entry)
+        );
+    }
+
+    #[test]
+    fn classes_are_listed_by_package_the_own_ones_first() {
+        let row = |name: &str, package: &str| {
+            json!({"name": name, "superclass": "Object", "category": package, "comment": null, "sealed": false,
+                "abstract": false, "internal": false, "source_file": null, "origin": "both", "is_test": false,
+                "is_protocol": false})
+        };
+        let rows = json!({"rows": [row("Integer", "stdlib"), row("Lamp", "orbit"), row("Kettle", "orbit")]});
+        assert_eq!(
+            classes(&answer(rows), 80),
+            "orbit\n  Kettle, Lamp\nstdlib\n  Integer\n"
+        );
+    }
+
+    #[test]
+    fn a_search_finds_names_of_every_kind() {
+        let symbols = json!({"classes": [{"name": "Flusher", "source_file": null, "line": null,
+            "methods": [{"selector": "flush:", "side": "class", "line": 3}, {"selector": "other", "side": "instance", "line": 4}]}]});
+        let Topic::Search(pattern) = topic("~flush") else {
+            panic!("it is one");
+        };
+        let found = found(&answer(symbols), &pattern);
+        let lines: Vec<&str> = found.lines().collect();
+        assert!(
+            lines.iter().any(|line| line.starts_with(":flush-destructive  ")),
+            "{found}"
+        );
+        assert!(lines.ends_with(&["Flusher", "Flusher class>>flush:"]), "{found}");
+    }
+}
