@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
+use serde_json::Value;
+
 /// What a terminal may be sent of such a text: a session that writes control
 /// sequences into a message or its output must not steer the terminal of who reads it.
 pub(crate) fn harmless(bytes: &[u8]) -> String {
@@ -24,6 +26,44 @@ pub(crate) fn harmless(bytes: &[u8]) -> String {
         }
     }
     shown
+}
+
+/// Does a text in this value steer the terminal, or turn the direction of what follows it?
+pub(crate) fn steers(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(steering),
+        Value::Array(items) => items.iter().any(steers),
+        Value::Object(fields) => fields.values().any(steers),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The value with such letters written out.
+pub(crate) fn value(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.contains(steering) => {
+            let letters = text.chars();
+            let shown = letters.map(|letter| {
+                if steering(letter) {
+                    format!("\\x{:02X}", u32::from(letter))
+                } else {
+                    letter.to_string()
+                }
+            });
+            Value::String(shown.collect())
+        }
+        Value::Array(items) => items.into_iter().map(self::value).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            Value::Object(fields.map(|(key, field)| (key, self::value(field))).collect())
+        }
+        other => other,
+    }
+}
+
+fn steering(letter: char) -> bool {
+    let is_direction = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_direction || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
 /// Standard output for bytes that come in pieces: as they are, or harmless where it is a terminal.

@@ -39,9 +39,20 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         ..Site::default()
     };
     library(&mut site, arguments.site);
+    let of_library = site.documented.len();
     let mut counts = Counts::default();
     for package in package.in_order() {
         add_package(terminal, &mut site, package, &mut counts)?;
+    }
+    // A directory without any class is somewhere else than one meant.
+    if site.documented.len() == of_library && counts.errors == 0 {
+        let root = package.project.root.display();
+        return Err(Fault::usage(
+            "no_classes",
+            format!("there are no classes to document in {root}"),
+        )
+        .with_hint("run it in a project, or name one: beamtalk doc PATH")
+        .into());
     }
     if arguments.site {
         site.guide = guide(&package.project.root)?;

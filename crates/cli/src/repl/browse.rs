@@ -264,7 +264,11 @@ impl Session {
             }
             // Some editors put another file in the place of this one.
             let mut after = String::new();
-            std::fs::File::open(file.path())?.read_to_string(&mut after)?;
+            let read = std::fs::File::open(file.path()).and_then(|mut file| file.read_to_string(&mut after));
+            if let Err(error) = read {
+                let why = format!("what the editor left cannot be read ({error}); nothing was changed");
+                return self.refuse("editor", &why);
+            }
             if after.trim_end() == before.trim_end() {
                 self.screen.show(&Rendered::out("Unchanged"))?;
                 return Ok(Outcome::Done);

@@ -140,6 +140,21 @@ impl Console {
         }
     }
 
+    /// Take a line as if it were typed at the prompt: an input, or the beginning of one.
+    pub(crate) fn accept(&mut self, line: &str) -> anyhow::Result<Option<String>> {
+        let mut pending = Pending::new("");
+        match pending.press(Key::Enter, line, line.len()) {
+            Step::Edit(column) => {
+                self.draft = Some((pending, column));
+                Ok(None)
+            }
+            _ => {
+                self.record(line)?;
+                Ok(Some(line.to_owned()))
+            }
+        }
+    }
+
     /// Read one complete input. The editor edits one line; keys that lead out of it come back here, and the input is
     /// drawn again around the line that is edited next.
     pub(crate) fn read(&mut self) -> anyhow::Result<Typed> {

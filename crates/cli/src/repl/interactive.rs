@@ -54,10 +54,19 @@ pub(crate) fn run(
             break Exit::NotRunning;
         }
         // Keys meant for an input that is being typed must not answer a question: it waits for an empty line.
-        if !console.has_draft() {
-            session.ask_about_waiting(&mut console)?;
-        }
-        match console.read()? {
+        let ahead = if console.has_draft() {
+            None
+        } else {
+            session.ask_about_waiting(&mut console)?
+        };
+        let typed = match ahead {
+            Some(line) => match console.accept(&line)? {
+                Some(input) => Typed::Input(input),
+                None => continue,
+            },
+            None => console.read()?,
+        };
+        match typed {
             Typed::Input(input) => {
                 match session.handle(&input, &mut console)? {
                     // Told at the top.

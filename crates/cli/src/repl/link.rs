@@ -103,6 +103,8 @@ struct Shared {
     /// The session is a new one: there may be something to ask the user.
     is_new: AtomicBool,
     wants_transcript: AtomicBool,
+    /// The end of the connection is wanted.
+    is_leaving: AtomicBool,
 }
 
 /// The connection as the session uses it.
@@ -128,6 +130,7 @@ impl Link {
                 again: Notify::new(),
                 is_new: AtomicBool::new(true),
                 wants_transcript: AtomicBool::new(false),
+                is_leaving: AtomicBool::new(false),
             }),
             kept: Some((dial, events)),
         })
@@ -279,6 +282,7 @@ impl Link {
 
     /// End the session without grace, and let the farewell reach the workspace.
     pub(crate) fn close(self) {
+        self.shared.is_leaving.store(true, Ordering::SeqCst);
         let Ok(pending) = self.send(&Close {}) else {
             return;
         };
@@ -317,6 +321,9 @@ async fn keep(shared: &Shared, dial: &dyn Dial, mut events: Events, notices: &No
                 () = shared.again.notified() => break true,
             }
         };
+        if shared.is_leaving.load(Ordering::SeqCst) {
+            return;
+        }
         if !is_asked {
             notices.say("Connection lost, reconnecting…");
         }

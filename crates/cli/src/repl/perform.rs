@@ -401,14 +401,15 @@ impl Session {
     }
 
     /// Changes of an earlier run wait: ask once what to do about them.
-    pub(super) fn decide_about_waiting(&mut self, ask: &mut dyn Ask) -> Result<(), Trouble> {
+    /// Answers a line that was meant for the prompt: somebody typed ahead.
+    pub(super) fn decide_about_waiting(&mut self, ask: &mut dyn Ask) -> Result<Option<String>, Trouble> {
         let Ok(mut answer) = self.call(&Changes::default(), ask)?.body else {
-            return Ok(());
+            return Ok(None);
         };
         let is_new = |view: &EntryView| !self.asked.contains(&view.entry.seq);
         answer.waiting.retain(is_new);
         if answer.waiting.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let mut rendered = Rendered::default();
         for view in &answer.waiting {
@@ -417,30 +418,29 @@ impl Session {
         let waiting: Vec<u64> = answer.waiting.iter().map(|view| view.entry.seq).collect();
         self.asked.extend(&waiting);
         self.screen.show(&rendered)?;
-        loop {
-            let line = ask.ask("install, later, discard? ")?;
-            self.screen.line_was_ended();
-            let words = match &line {
-                Line::Text(text) => text.trim(),
-                Line::End | Line::Cancelled => "",
-            };
-            return match words {
-                "" | "later" | "l" => Ok(()),
-                "install" | "i" => {
-                    // Should they ever wait again, that is another question.
-                    self.asked.retain(|seq| !waiting.contains(seq));
-                    self.restore("all", ask).map(drop)
+        let line = ask.ask("install, later, discard? ")?;
+        self.screen.line_was_ended();
+        let text = match &line {
+            Line::Text(text) => text.as_str(),
+            Line::End | Line::Cancelled => "",
+        };
+        // Whole words only: `i` and `d` may be variables, and what is no answer was not meant as one.
+        match text.trim() {
+            "" | "later" => Ok(None),
+            "install" => {
+                // Should they ever wait again, that is another question.
+                self.asked.retain(|seq| !waiting.contains(seq));
+                self.restore("all", ask).map(|_| None)
+            }
+            // One by one: what is pending by now is not meant.
+            "discard" => {
+                for seq in waiting {
+                    let discard = changes::discard(&seq.to_string());
+                    self.simple(ask, &discard, |answer, _| changes::discarded(answer))?;
                 }
-                // One by one: what is pending by now is not meant.
-                "discard" | "d" => {
-                    for seq in waiting {
-                        let discard = changes::discard(&seq.to_string());
-                        self.simple(ask, &discard, |answer, _| changes::discarded(answer))?;
-                    }
-                    Ok(())
-                }
-                _ => continue,
-            };
+                Ok(None)
+            }
+            _ => Ok(Some(text.to_owned())),
         }
     }
 

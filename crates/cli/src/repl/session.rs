@@ -1,12 +1,14 @@
 //! One session: inputs in, evaluations and commands out.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use beamtalk_client::{Answer, Error, Pending, Reply};
 use beamtalk_wire::answers::EvalAnswer;
 use beamtalk_wire::requests::{Eval, Interrupt, Stdin};
 use beamtalk_wire::{ErrorBody, ErrorKind, Flag, Head, Operation};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::signal::unix::Signal;
 
@@ -18,6 +20,7 @@ use super::screen::Screen;
 use super::table::{self, Parsed};
 use super::top::window;
 use crate::exit::{Exit, Fault};
+use crate::harmless;
 
 /// A second Ctrl-C within this time does not wait any longer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -196,12 +199,13 @@ impl Session {
     }
 
     /// Show an answer, or its error, and judge it. `input` is the code that may have the error.
-    pub(super) fn finish<A>(
+    pub(super) fn finish<A: DeserializeOwned>(
         &mut self,
         answer: Answer<A>,
         input: &str,
         show: impl FnOnce(&A, Palette) -> Rendered,
     ) -> Result<Outcome, Trouble> {
+        let answer = self.for_eyes(answer);
         let exit = answer.body.as_ref().err().map(exit_of);
         if self.screen.is_json {
             self.screen.object(answer.message, exit.map(Exit::code))?;
@@ -226,6 +230,22 @@ impl Session {
             self.last_error = Some(error);
         }
         Ok(exit.map_or(Outcome::Done, Outcome::Failed))
+    }
+
+    /// What is shown on a terminal does nothing to it, whatever values and messages contain.
+    fn for_eyes<A: DeserializeOwned>(&self, answer: Answer<A>) -> Answer<A> {
+        let is_seen =
+            !self.screen.is_json && (self.mode == Mode::Terminal || std::io::stdout().is_terminal());
+        if is_seen && answer.message.values().any(harmless::steers) {
+            let message = answer.message.into_iter();
+            Answer::read(
+                message
+                    .map(|(key, value)| (key, harmless::value(value)))
+                    .collect(),
+            )
+        } else {
+            answer
+        }
     }
 
     /// Send a request and wait for its answer, passing on what happens meanwhile.
@@ -345,14 +365,15 @@ impl Session {
         Ok(matches!(line, Line::Text(text) if matches!(text.trim(), "y" | "Y" | "yes")))
     }
 
-    /// In a session that is new, ask what to do about changes that wait.
-    pub(crate) fn ask_about_waiting(&mut self, ask: &mut dyn Ask) -> anyhow::Result<()> {
+    /// In a session that is new, ask what to do about changes that wait. Answers a line that was meant for the prompt.
+    pub(crate) fn ask_about_waiting(&mut self, ask: &mut dyn Ask) -> anyhow::Result<Option<String>> {
         if !self.link.take_news() {
-            return Ok(());
+            return Ok(None);
         }
         match self.decide_about_waiting(ask) {
             // The keeper tells of a lost connection, and comes back with news.
-            Ok(()) | Err(Trouble::Lost | Trouble::Abandoned | Trouble::Refused(_)) => Ok(()),
+            Ok(line) => Ok(line),
+            Err(Trouble::Lost | Trouble::Abandoned | Trouble::Refused(_)) => Ok(None),
             Err(Trouble::Other(error)) => Err(error),
         }
     }

@@ -56,3 +56,19 @@ fn a_broken_file_fails_after_the_others_are_written() {
     assert!(place.directory().join("docs/api/Whole.html").is_file());
     place.run(&["doc", "nowhere"]).expect_code(2);
 }
+
+#[test]
+fn outside_a_project_nothing_is_written() {
+    let place = Place::with_project();
+    let empty = tempfile::tempdir().unwrap();
+    let path = empty.path().to_str().unwrap();
+    for arguments in [&["doc", path][..], &["doc", path, "--site"]] {
+        let done = place.run(arguments).expect_code(2);
+        assert!(
+            done.stderr.contains("there are no classes to document in "),
+            "{}",
+            done.stderr
+        );
+    }
+    assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 0);
+}

@@ -253,3 +253,47 @@ fn results_are_laid_out_and_cut() {
     );
     place.stop();
 }
+
+#[test]
+fn what_an_editor_leaves_unreadable_changes_nothing() {
+    let place = place();
+    let command = editor(
+        &place,
+        &[
+            "rm -f \"$file\"",
+            "printf '\\377\\376' > \"$file\"",
+            "rm -f \"$file\"; mkdir \"$file\"",
+        ],
+    );
+    let screen = Screen::open(&place, &command);
+    screen.wait_for_last("> ");
+    for number in 1..=3 {
+        screen.line(":e Lamp toggle");
+        screen.wait_for_count("what the editor left cannot be read", number);
+        screen.wait_for_last("> ");
+    }
+    screen.evaluate("(Lamp spawn) toggle", "\ntrue\n");
+    drop(screen);
+    place.stop();
+}
+
+/// Values, errors and what is said about them are text, whatever letters they have.
+#[test]
+fn nothing_that_is_shown_steers_the_terminal() {
+    let place = place();
+    let screen = Screen::repl(&place);
+    screen.evaluate("e := (Character value: 27) asString", "\n\"\\x1B\"\n");
+    screen.evaluate(
+        "e ++ \"]0;evil\" ++ (Character value: 7) asString",
+        "\n\"\\x1B]0;evil\\x07\"\n",
+    );
+    screen.evaluate("Error signal: e ++ \"[31mred\"", "\nError: \\x1B[31mred\n");
+    screen.evaluate(
+        "\"a\" ++ (Character value: 13) asString ++ \"b\"",
+        "\n\"a\\x0Db\"\n",
+    );
+    screen.evaluate("(Character value: 8238) asString", "\\x202E");
+    screen.evaluate(":bindings", "e = \"\\x1B\"");
+    drop(screen);
+    place.stop();
+}
