@@ -8,7 +8,7 @@ BUILD := _build/runtime
 export CARGO_INCREMENTAL ?= 0
 BEAMTALK = $(CARGO) run --quiet --release --package beamtalk-cli --
 # The binary the Rust tests have just driven; a release build would only make the checks longer.
-CHECKED = $(CARGO) run --quiet --package beamtalk-cli --
+CHECKED = $(or $(CARGO_TARGET_DIR),target)/debug/beamtalk
 
 # Tests wait for processes more than they compute: twice as many at a time as there are cores.
 JOBS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || sysctl -n hw.ncpu))
@@ -84,6 +84,7 @@ test-runtime:
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
 test-language: setup
+	@$(CARGO) test --workspace --no-run --quiet
 	$(CHECKED) fmt --check lib bench/lang/beamtalk/src
 	$(CHECKED) test --quiet lib
 	$(CHECKED) test --quiet tests/lang
