@@ -117,7 +117,7 @@ fn editor(place: &Place, steps: &[&str]) -> String {
     let script = place.directory().join("ed.sh");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     format!(
-        "NO_COLOR=1 VISUAL= EDITOR='sh {}' beamtalk repl",
+        "TMPDIR='{here}' NO_COLOR=1 VISUAL= EDITOR='sh {}' beamtalk repl",
         script.display()
     )
 }
