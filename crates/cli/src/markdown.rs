@@ -121,7 +121,7 @@ impl Page {
                 self.quotes += 1;
             }
             Tag::List(first) => {
-                self.end_item_text();
+                self.wrap_inline();
                 self.lists.push(first);
             }
             Tag::Item => {
@@ -136,7 +136,7 @@ impl Page {
                 self.marker = Some(format!("{}{mark}", "  ".repeat(depth)));
             }
             Tag::CodeBlock(kind) => {
-                self.end_item_text();
+                self.wrap_inline();
                 let is_ours = matches!(&kind, CodeBlockKind::Fenced(language) if &**language == "beamtalk");
                 self.code = Some((String::new(), is_ours));
             }
@@ -169,7 +169,9 @@ impl Page {
                 self.end_paragraph();
                 self.quotes = self.quotes.saturating_sub(1);
             }
-            TagEnd::Item => self.end_item_text(),
+            TagEnd::Item => {
+                self.wrap_inline();
+            }
             TagEnd::List(_) => {
                 self.lists.pop();
                 if self.lists.is_empty() {
@@ -227,10 +229,6 @@ impl Page {
     }
 
     /// Items follow each other without blank lines; paragraphs do not.
-    fn end_item_text(&mut self) {
-        self.wrap_inline();
-    }
-
     fn end_paragraph(&mut self) {
         if self.wrap_inline() && self.lists.is_empty() {
             self.blank();

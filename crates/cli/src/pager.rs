@@ -4,20 +4,17 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Columns and rows of the terminal; a usual size where it does not tell.
-pub(crate) fn size() -> (usize, usize) {
+pub(crate) fn window() -> (u16, u16) {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok();
-    let (columns, rows) = size.map_or((0, 0), |size| {
-        (usize::from(size.ws_col), usize::from(size.ws_row))
-    });
-    let or = |number: usize, usual| if number == 0 { usual } else { number };
-    (or(columns, 80), or(rows, 24))
+    let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    size.map_or((80, 24), |size| (size.ws_col, size.ws_row))
 }
 
 /// Print a text; one that is longer than the screen through `$PAGER`, or `less` where there is none.
 #[expect(clippy::disallowed_methods, reason = "the pager has the terminal")]
-pub(crate) fn show(text: &str, rows: usize) -> std::io::Result<()> {
+pub(crate) fn show(text: &str, rows: u16) -> std::io::Result<()> {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
-    let is_long = text.lines().count() >= rows;
+    let is_long = text.lines().count() >= usize::from(rows);
     if is_long && !pager.trim().is_empty() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &pager]).stdin(Stdio::piped());

@@ -277,13 +277,13 @@ fn show(terminal: &mut Terminal, topic: &str, text: &str) -> anyhow::Result<Exit
         std::io::stdout().lock().write_all(text.as_bytes())?;
         return Ok(Exit::Success);
     }
-    let (columns, rows) = pager::size();
+    let (columns, rows) = pager::window();
     let palette = if terminal.has_color {
         Palette::Colored
     } else {
         Palette::Plain
     };
-    pager::show(&markdown::render(text, columns, palette), rows)?;
+    pager::show(&markdown::render(text, usize::from(columns), palette), rows)?;
     Ok(Exit::Success)
 }
 

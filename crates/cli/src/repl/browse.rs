@@ -15,6 +15,7 @@ use super::answers::status::{self, Here};
 use super::render::{self, Rendered};
 use super::session::{Ask, Layout, Line, Mode, Outcome, Session, Trouble};
 use super::top::{self, Press, Taken};
+use crate::pager;
 
 /// The text of a subject with its place; or what came of asking for it.
 struct Found {
@@ -203,9 +204,9 @@ impl Session {
     /// At a terminal a view that lives until a key leaves it; elsewhere its first table.
     pub(super) fn top(&mut self, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
         if self.mode == Mode::Batch {
-            let request = top::request(TopOrder::Queue, top::window().1);
+            let request = top::request(TopOrder::Queue, pager::window().1);
             return self.simple(ask, &request, |answer, palette| {
-                let lines = top::table(answer, TopOrder::Queue, usize::from(top::window().0), palette);
+                let lines = top::table(answer, TopOrder::Queue, usize::from(pager::window().0), palette);
                 Rendered::out(lines.join("\n"))
             });
         }
@@ -219,7 +220,7 @@ impl Session {
         let mut order = TopOrder::Queue;
         let taken = Taken::take()?;
         loop {
-            let (columns, rows) = top::window();
+            let (columns, rows) = pager::window();
             let started = Instant::now();
             let answer = self.call(&top::request(order, rows), ask)?;
             let Ok(body) = &answer.body else {

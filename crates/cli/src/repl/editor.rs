@@ -29,6 +29,7 @@ use super::pending::{Key, Pending, Step};
 use super::quiet::{Quiet, Signals};
 use super::session::{Ask, Line};
 use super::table::{self, Argument};
+use crate::pager::window;
 
 const PROMPT: &str = "> ";
 const CONTINUATION: &str = "..> ";
@@ -538,12 +539,7 @@ fn prompt(line: usize) -> &'static str {
 
 /// How many rows of the screen a text takes after its prompt.
 fn rows(prompt: &str, text: &str) -> usize {
-    let columns = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
-        .unwrap_or(80);
-    rows_of(prompt, text, columns)
+    rows_of(prompt, text, usize::from(window().0))
 }
 
 fn rows_of(prompt: &str, text: &str, columns: usize) -> usize {

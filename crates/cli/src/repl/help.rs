@@ -11,9 +11,9 @@ use regex::{Regex, RegexBuilder};
 use super::render::Rendered;
 use super::session::{Ask, Mode, Outcome, Session, Trouble};
 use super::table::{self, Entry};
-use super::top::window;
 use crate::commands::docs;
-use crate::{markdown, pager};
+use crate::markdown;
+use crate::pager::{self, window};
 
 /// Names that stand for one object each; their messages are those of its class.
 const SINGLETONS: &[(&str, &str)] = &[
@@ -128,8 +128,11 @@ impl Session {
         if self.mode == Mode::Batch {
             return self.tell(text.to_owned());
         }
-        let (columns, rows) = pager::size();
-        pager::show(&markdown::render(text, columns, self.screen.palette), rows)?;
+        let (columns, rows) = window();
+        pager::show(
+            &markdown::render(text, usize::from(columns), self.screen.palette),
+            rows,
+        )?;
         Ok(Outcome::Done)
     }
 }

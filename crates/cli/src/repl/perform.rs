@@ -17,8 +17,8 @@ use super::inspect::{self, Root, Step, View};
 use super::render::{self, Rendered};
 use super::session::{Ask, Line, Mode, Outcome, Session, Trouble};
 use super::table::{Command, split_word};
-use super::top::window;
 use crate::exit::Exit;
+use crate::pager::window;
 
 /// How long an actor may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(5);

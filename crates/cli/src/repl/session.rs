@@ -18,9 +18,9 @@ use super::paint::Palette;
 use super::render::{self, Rendered};
 use super::screen::Screen;
 use super::table::{self, Parsed};
-use super::top::window;
 use crate::exit::{Exit, Fault};
 use crate::harmless;
+use crate::pager::window;
 
 /// A second Ctrl-C within this time does not wait any longer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use beamtalk_wire::answers::{TopActor, TopActorsAnswer};
 use beamtalk_wire::requests::{TopActors, TopOrder};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::answers::status::size;
@@ -229,13 +229,6 @@ fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
-}
-
-/// Columns and rows of the terminal.
-pub(crate) fn window() -> (u16, u16) {
-    let size = tcgetwinsize(rustix::stdio::stdout()).ok();
-    let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    size.map_or((80, 24), |size| (size.ws_col, size.ws_row))
 }
 
 #[cfg(test)]
