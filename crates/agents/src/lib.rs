@@ -55,5 +55,5 @@ pub use sandbox::{Kernel, closed_switches, run_session};
 pub use session::State;
 pub use tap::{tap, tick};
 pub use text::{check_directory, clean, clean_path, split_words};
-pub use tmux::{TMUX_MINIMUM, is_new_enough as is_tmux_new_enough, version as tmux_version};
+pub use tmux::{TMUX_MINIMUM, end_servers, is_new_enough as is_tmux_new_enough, version as tmux_version};
 pub use tree::{Grant, Provider};

@@ -1,12 +1,16 @@
 //! Driving the private tmux server. Nothing here is passed through a shell, targets are window
 //! ids, and every call has a time limit.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use beamtalk_process::{Detached, Stop, asked, detached_with_words};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+
+use crate::places::Places;
 
 /// The oldest version that works.
 pub const TMUX_MINIMUM: &str = "3.2";
@@ -73,6 +77,25 @@ pub fn is_new_enough(found: &str) -> bool {
         .map(|part| part.parse::<u32>().unwrap_or(0));
     let (major, minor) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     (major, minor) >= (3, 2)
+}
+
+/// Every server that was started for a socket, reachable or not.
+fn servers_of(socket: &Path) -> Vec<Detached> {
+    detached_with_words("tmux: server", &[b"-S", socket.as_os_str().as_bytes()])
+}
+
+/// End the private tmux server of these places and all it runs; resolves when nothing of it is left.
+pub async fn end_servers(places: &Places) {
+    let socket = places.tmux_socket();
+    // Where there is no `/proc` this is all that can be done; no server is no fault.
+    let mut asked = asked("tmux");
+    asked.arg("-S").arg(&socket).arg("kill-server");
+    asked.stderr(Stdio::null()).status().ok();
+    for server in servers_of(&socket) {
+        server.stop(Stop::default()).await;
+    }
+    // tmux leaves it behind; there is none where it never ran.
+    std::fs::remove_file(socket).ok();
 }
 
 impl Tmux {
@@ -180,7 +203,23 @@ impl Tmux {
             "window-unlinked",
             &unlinked,
         ]);
-        self.call(&words).await.map(drop)
+        self.call(&words).await?;
+        self.end_strays().await;
+        Ok(())
+    }
+
+    /// A server whose socket another one has taken is out of everybody's reach, and what it runs
+    /// would go on beside the sessions that replaced it.
+    async fn end_strays(&self) {
+        let Ok(Some(reached)) = self.server_pid().await else {
+            return;
+        };
+        for stray in servers_of(&self.socket) {
+            if i32::try_from(stray.id()) != Ok(reached) {
+                tracing::warn!(pid = stray.id(), "a tmux server that nobody reaches is ended");
+                stray.stop(Stop::default()).await;
+            }
+        }
     }
 
     /// Make a window for a session that runs `agents run <id>`; its window id.

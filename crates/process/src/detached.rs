@@ -136,13 +136,29 @@ pub(crate) fn become_detached(mut arguments: impl Iterator<Item = std::ffi::OsSt
 /// The living whose environment holds `variable=value`, except this process.
 pub fn detached_with_mark(variable: &str, value: &str) -> Vec<Detached> {
     let mark = format!("{variable}={value}");
+    living(|id| words_of(id, "environ").iter().any(|word| word == mark.as_bytes()))
+}
+
+/// The living that call themselves `name` and were started with these words in a row.
+pub fn detached_with_words(name: &str, words: &[&[u8]]) -> Vec<Detached> {
+    living(|id| {
+        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|text| text.trim_end() == name)
+            && words_of(id, "cmdline")
+                .windows(words.len())
+                .any(|row| row == words)
+    })
+}
+
+/// The words of a file of `/proc/ID`, each ended by a zero byte.
+fn words_of(id: u32, file: &str) -> Vec<Vec<u8>> {
+    let bytes = std::fs::read(format!("/proc/{id}/{file}")).unwrap_or_default();
+    bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+fn living(is_wanted: impl Fn(u32) -> bool) -> Vec<Detached> {
     whole_table()
         .into_iter()
-        .filter(|(id, entry)| !entry.is_zombie && *id != std::process::id())
-        .filter(|(id, _)| {
-            std::fs::read(format!("/proc/{id}/environ"))
-                .is_ok_and(|bytes| bytes.split(|&byte| byte == 0).any(|one| one == mark.as_bytes()))
-        })
+        .filter(|(id, entry)| !entry.is_zombie && *id != std::process::id() && is_wanted(*id))
         .map(|(id, entry)| Detached {
             id,
             started: entry.started,

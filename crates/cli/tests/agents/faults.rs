@@ -200,6 +200,30 @@ fn a_client_none_of_us_wrote_drives_a_session() {
     );
 }
 
+/// A start cut short by a kill can leave two servers of one socket, of which one is reached.
+#[test]
+fn a_tmux_server_that_nobody_reaches_is_ended() {
+    let lost = "rm $NAMESPACE/tmux.sock";
+    let world = World::started();
+    let servers = || {
+        let all = world.processes();
+        all.iter().filter(|line| line.starts_with("tmux ")).count()
+    };
+    world.value("beamtalk agents new echo /tmp --alias demo --wait");
+    // The next server that is needed takes the place of the one that cannot be reached, and ends it.
+    world.check(lost, "");
+    world.value("beamtalk agents new echo /tmp --alias other --wait");
+    assert_eq!(servers(), 1);
+    // A stop ends both.
+    world.check(
+        &format!("{lost}; tmux -S $NAMESPACE/tmux.sock -f /dev/null new-session -d"),
+        "",
+    );
+    assert_eq!(servers(), 2);
+    world.run("beamtalk agents stop --kill-sessions");
+    assert_eq!(world.processes(), Vec::<String>::new());
+}
+
 #[test]
 fn kills_at_random_lose_nothing_that_was_answered() {
     let world = World::started();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use beamtalk_agents::{
     AuthMode, DaemonOptions, Fatal, Instance, Kernel, NAME, Places, connect, drive as run_driver,
-    probe_instance, run_session as become_session, start_logging,
+    end_servers, probe_instance, run_session as become_session, start_logging,
 };
 use beamtalk_project::manifest::FILE_NAME as PROJECT_FILE;
 use beamtalk_storage::{StateDirectory, WorkspaceId};
@@ -274,32 +274,12 @@ pub(super) fn stop(client: &Client, kill_sessions: bool) -> Result<Exit, Failure
     })?;
     if kill_sessions {
         // Without sessions the private tmux server has nothing left to hold.
-        let tmux = |words: &[&str]| {
-            beamtalk_process::asked("tmux")
-                .arg("-S")
-                .arg(Places::of(&namespace).tmux_socket())
-                .args(words)
-                .stderr(Stdio::null())
-                .output()
-        };
-        let server = tmux(&["display-message", "-p", "#{pid}"])?.stdout;
-        tmux(&["kill-server"])?;
-        // It answers before it ends.
-        let server = String::from_utf8_lossy(&server).trim().to_owned();
-        let limit = Instant::now() + STOP_LIMIT;
-        while !server.is_empty() && runs(&server) && Instant::now() < limit {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // tmux leaves it behind.
-        std::fs::remove_file(Places::of(&namespace).tmux_socket()).ok();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        runtime.block_on(end_servers(&Places::of(&namespace)));
     }
     client.done()
-}
-
-/// Whether a process runs; one that only waits to be collected does not.
-fn runs(pid: &str) -> bool {
-    let entry = pid.parse().ok().and_then(beamtalk_process::entry_of);
-    entry.is_some_and(|entry| !entry.is_zombie)
 }
 
 /// Stop the daemon without a word, if it runs.
