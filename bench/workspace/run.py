@@ -122,6 +122,8 @@ LOOPS = [
      "(1 to: 1000000) inject: 0 into: [:a :b | a + b]"),
     ("whileTrue:, 1,000,000 turns", "[k := N. [k < 1000000] whileTrue: [k := k + 1]. k] value",
      "k := 0. [k < 1000000] whileTrue: [k := k + 1]. k"),
+    ("whileTrue: over a variable of the session", "k := N. [k < 1000000] whileTrue: [k := k + 1]. k",
+     "k := 0. [k < 1000000] whileTrue: [k := k + 1]. k"),
     ("1 to: 1000000 do:", "[sum := N. 1 to: 1000000 do: [:k | sum := sum + k]. sum] value",
      "sum := 0. 1 to: 1000000 do: [:k | sum := sum + k]. sum"),
     ("1000000 timesRepeat:", "[sum := N. 1000000 timesRepeat: [sum := sum + 3]. sum] value",

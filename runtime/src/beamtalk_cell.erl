@@ -20,7 +20,7 @@
 
 -export([new/1, read/1, read/2, write/2, write/3, cell/2, session/1, block/2]).
 -export([freeze/1, has_live/0, end_message/2, end_evaluation/0]).
--export([start_session/1, session_names/0, session_value/1, set_session/2, forget_session/1]).
+-export([start_session/1, session_names/0, session_value/1, set_session/2, integers/1, forget_session/1]).
 
 -type cell() :: {'$bt_cell', term(), map()}.
 -type environment() :: {'$bt_env', fun(), tuple()}.
@@ -120,6 +120,18 @@ session_value(Name) ->
 set_session(Name, Value) ->
     put({'$bt_session', Name}, {value, Value}),
     ok.
+
+%% The values of session variables, if all of them are integers.
+-spec integers(tuple()) -> tuple() | none.
+integers(Names) ->
+    Values = [case get({'$bt_session', Name}) of
+                  {value, Value} when is_integer(Value) -> Value;
+                  _ -> none
+              end || Name <- tuple_to_list(Names)],
+    case lists:member(none, Values) of
+        true -> none;
+        false -> list_to_tuple(Values)
+    end.
 
 -spec forget_session(atom()) -> ok.
 forget_session(Name) ->

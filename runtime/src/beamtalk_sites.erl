@@ -126,7 +126,29 @@ site({Kind, Line, Name, Clauses, Args}, Loops, #rewriting{last = Last} = State) 
         _ -> Loops
     end,
     {NewClauses, Done} = rewrite_all(Clauses, Inside, State#rewriting{last = Index}),
-    emit({Kind, Line, Name, NewClauses, Args}, Index, Free, Done).
+    emit({Kind, Line, Name, counted(Clauses, NewClauses, Done), Args}, Index, Free, Done).
+
+%% Where all it computes with are integers the VM need not look at each operation, so that is a clause of its own.
+counted([{clause, _, _, [], Body}], [{clause, Line, Patterns, [], NewBody} = Clause], #rewriting{target = compiled}) ->
+    case operands(Body, ordsets:new()) of
+        [] -> [Clause];
+        Operands ->
+            Given = ordsets:union(free([Clause]), ordsets:from_list([Name || {var, _, Name} <- Patterns])),
+            Tests = [{call, Line, {atom, Line, is_integer}, [{var, Line, Name}]}
+                     || Name <- ordsets:intersection(Operands, Given)],
+            [{clause, Line, Patterns, [Tests], NewBody} || Tests =/= []] ++ [Clause]
+    end;
+counted(_, Clauses, _) -> Clauses.
+
+%% The variables an arithmetic operation is done with, outside the sites inside.
+operands({'fun', _, _}, Found) -> Found;
+operands({named_fun, _, _, _}, Found) -> Found;
+operands({op, _, Operator, Left, Right}, Found)
+  when Operator =:= '+'; Operator =:= '-'; Operator =:= '*'; Operator =:= 'div'; Operator =:= 'rem' ->
+    operands([Left, Right], lists:foldl(fun ordsets:add_element/2, Found, [Name || {var, _, Name} <- [Left, Right]]));
+operands(Form, Found) when is_tuple(Form) -> operands(tuple_to_list(Form), Found);
+operands([First | Rest], Found) -> operands(Rest, operands(First, Found));
+operands(_, Found) -> Found.
 
 %%% Sites as data
 

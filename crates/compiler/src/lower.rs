@@ -12,6 +12,7 @@ mod literal;
 mod loops;
 mod pattern;
 mod send;
+mod session_loops;
 
 use beamtalk_syntax::span::{LineIndex, Span};
 use ecow::{EcoString, eco_format};
@@ -72,6 +73,8 @@ pub(crate) struct Lowerer<'a> {
     target: &'a Target<'a>,
     variables: &'a [Variable],
     places: FxHashMap<VariableId, Place>,
+    /// Variables of the session that are Erlang variables for now.
+    held: FxHashSet<VariableId>,
     facts: FxHashMap<EcoString, Fact>,
     out: Vec<Erl>,
     next: u32,
@@ -255,6 +258,7 @@ impl<'a> Lowerer<'a> {
             target,
             variables,
             places: FxHashMap::default(),
+            held: FxHashSet::default(),
             facts: FxHashMap::default(),
             out: Vec::new(),
             next: 0,
@@ -423,7 +427,7 @@ impl<'a> Lowerer<'a> {
                 let arguments = vec![Erl::var(line, name.clone()), Erl::integer(line, *index)];
                 Erl::call(line, "beamtalk_cell", "read", arguments)
             }
-            Some(Place::Session(_)) | None => match self.variable(id).storage {
+            Some(Place::Session(_)) | None => match self.storage(id) {
                 Storage::Session => {
                     let cell = self.cell(id, line);
                     Erl::call(line, "beamtalk_cell", "read", vec![cell])
@@ -448,7 +452,7 @@ impl<'a> Lowerer<'a> {
                 let name = Erl::atom(line, name.clone());
                 Erl::call(line, "beamtalk_cell", "session", vec![name])
             }
-            Some(Place::Plain(_)) | None if self.variable(id).storage == Storage::Session => {
+            Some(Place::Plain(_)) | None if self.storage(id) == Storage::Session => {
                 let name = Erl::atom(line, self.variable(id).name.clone());
                 Erl::call(line, "beamtalk_cell", "session", vec![name])
             }
@@ -465,7 +469,7 @@ impl<'a> Lowerer<'a> {
 
     /// Bind a variable for the first time in its scope.
     fn declare(&mut self, id: VariableId, value: Value, line: u32) {
-        match self.variable(id).storage {
+        match self.storage(id) {
             Storage::Plain => {
                 let named = self.name_as(value, id, line);
                 self.places.insert(id, Place::Plain(named));
@@ -518,7 +522,7 @@ impl<'a> Lowerer<'a> {
     fn assign(&mut self, id: VariableId, value_node: &Node, line: u32) -> Value {
         let captures_itself =
             matches!(&value_node.kind, NodeKind::Closure(closure) if closure.captures.contains(&id));
-        if captures_itself && !self.places.contains_key(&id) && self.variable(id).storage == Storage::Cell {
+        if captures_itself && !self.places.contains_key(&id) && self.storage(id) == Storage::Cell {
             let nil = Value {
                 erl: Erl::atom(line, "nil"),
                 fact: Fact::Unknown,
@@ -532,7 +536,7 @@ impl<'a> Lowerer<'a> {
     fn assign_value(&mut self, id: VariableId, value: Value, line: u32) -> Value {
         let fact = value.fact;
         let is_new = !self.places.contains_key(&id);
-        match self.variable(id).storage {
+        match self.storage(id) {
             Storage::Plain => {
                 let named = self.name_as(value, id, line);
                 self.places.insert(id, Place::Plain(named.clone()));

@@ -378,8 +378,7 @@ impl Lowerer<'_> {
         assigned.sort_unstable();
         assigned.dedup();
         assigned.retain(|id| {
-            self.variable(*id).storage == Storage::Plain
-                && matches!(self.places.get(id), Some(Place::Plain(_)))
+            self.storage(*id) == Storage::Plain && matches!(self.places.get(id), Some(Place::Plain(_)))
         });
         assigned
     }

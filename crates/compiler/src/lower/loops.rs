@@ -9,6 +9,16 @@ use crate::ir::{Node, VariableId};
 
 impl Lowerer<'_> {
     pub(super) fn while_loop(&mut self, condition: &[Node], body: &[Node], until: bool, line: u32) -> Value {
+        self.over_session(&[condition, body], None, line, |lowerer| {
+            lowerer.while_turns(condition, body, until, line);
+        });
+        Value {
+            erl: Erl::atom(line, "nil"),
+            fact: Fact::Unknown,
+        }
+    }
+
+    fn while_turns(&mut self, condition: &[Node], body: &[Node], until: bool, line: u32) {
         let variables = self.assigned_outside(condition.iter().chain(body));
         self.looped(&variables, None, line, |lowerer, _, again| {
             let value = lowerer.sequence(condition, line);
@@ -40,10 +50,6 @@ impl Lowerer<'_> {
             }
             lowerer.out.push(Erl::case(line, value.erl, clauses));
         });
-        Value {
-            erl: Erl::atom(line, "nil"),
-            fact: Fact::Unknown,
-        }
     }
 
     pub(super) fn repeat_loop(&mut self, body: &[Node], line: u32) -> Value {
@@ -62,13 +68,20 @@ impl Lowerer<'_> {
         let count = self.node(count);
         let count = self.name(count, line);
         self.require_integers(std::slice::from_ref(&count), "timesRepeat:", 0, line);
-        let variables = self.assigned_outside(body);
-        self.looped(&variables, Some(count), line, |lowerer, counter, again| {
-            let going = Erl::operator(line, ">", counter.clone(), Erl::integer(line, 0));
-            let next = Erl::operator(line, "-", counter.clone(), Erl::integer(line, 1));
-            lowerer.counted(going, next, &variables, line, again, |lowerer| {
-                body.iter().for_each(|node| lowerer.effect(node));
-            });
+        self.over_session(&[body], None, line, |lowerer| {
+            let variables = lowerer.assigned_outside(body);
+            lowerer.looped(
+                &variables,
+                Some(count.clone()),
+                line,
+                |lowerer, counter, again| {
+                    let going = Erl::operator(line, ">", counter.clone(), Erl::integer(line, 0));
+                    let next = Erl::operator(line, "-", counter.clone(), Erl::integer(line, 1));
+                    lowerer.counted(going, next, &variables, line, again, |lowerer| {
+                        body.iter().for_each(|node| lowerer.effect(node));
+                    });
+                },
+            );
         });
         Value {
             erl: Erl::atom(line, "nil"),
@@ -93,20 +106,19 @@ impl Lowerer<'_> {
             unreachable!("both bounds were lowered");
         };
         let step = named.next().unwrap_or_else(|| Erl::integer(line, 1));
-        let variables = self.assigned_outside(body);
-        self.looped(&variables, Some(from), line, |lowerer, counter, again| {
-            let going = range_test(counter, &to, &step, line);
-            let next = Erl::operator(line, "+", counter.clone(), step.clone());
-            lowerer.counted(going, next, &variables, line, again, |lowerer| {
-                lowerer.declare(
-                    variable,
-                    Value {
+        self.over_session(&[body], Some(variable), line, |lowerer| {
+            let variables = lowerer.assigned_outside(body);
+            lowerer.looped(&variables, Some(from.clone()), line, |lowerer, counter, again| {
+                let going = range_test(counter, &to, &step, line);
+                let next = Erl::operator(line, "+", counter.clone(), step.clone());
+                lowerer.counted(going, next, &variables, line, again, |lowerer| {
+                    let value = Value {
                         erl: counter.clone(),
                         fact: Fact::Number,
-                    },
-                    line,
-                );
-                body.iter().for_each(|node| lowerer.effect(node));
+                    };
+                    lowerer.declare(variable, value, line);
+                    body.iter().for_each(|node| lowerer.effect(node));
+                });
             });
         });
         Value {
