@@ -6,7 +6,7 @@
 -module(beamtalk_argument).
 
 -export([block/4, boolean/3, integer/3, non_negative/3, positive/3, number/3, string/3, is_string/1, binary/3,
-         list/3, list_of/4, symbol/3, dictionary/3, tuple/3, milliseconds/3, timeout/3, refuse/4,
+         list/3, list_of/4, symbol/3, dictionary/3, tuple/3, milliseconds/3, timeout/3, refuse/4, out_of_bounds/4,
          fail/3, fail/4]).
 
 -type class() :: atom().
@@ -131,6 +131,12 @@ timeout(Value, Class, Selector) ->
 refuse(Value, Class, Selector, Hint) ->
     Exception = beamtalk_error:new(type_error, Class, Selector, undefined, Hint, #{}),
     erlang:error(Exception#{got => Value}).
+
+%% An index of a collection of so many elements, which does not have it.
+-spec out_of_bounds(integer(), non_neg_integer(), class(), selector()) -> no_return().
+out_of_bounds(Index, Size, Class, Selector) ->
+    Exception = beamtalk_error:new(index_out_of_bounds, Class, Selector, undefined, nil, #{}),
+    erlang:error(Exception#{got => {Index, Size}}).
 
 -spec fail(class(), selector(), binary()) -> no_return().
 fail(Class, Selector, Hint) ->

@@ -39,7 +39,7 @@ isEmpty(#{data := Data}) ->
     case Data of
         #{Index := _} when is_integer(Index) -> Self#{data := Data#{Index := Value}};
         _ when is_integer(Index) ->
-            beamtalk_error:raise(index_out_of_bounds, 'Array', 'at:put:');
+            beamtalk_argument:out_of_bounds(Index, map_size(Data), 'Array', 'at:put:');
         _ -> beamtalk_argument:integer(Index, 'Array', 'at:put:')
     end.
 
@@ -90,7 +90,7 @@ data_to_list(Index, Data, Acc) -> data_to_list(Index - 1, Data, [map_get(Index, 
 -spec bad_index(map(), term(), atom()) -> no_return().
 bad_index(Data, Index, Selector) when is_integer(Index), Index >= 1, map_size(Data) =:= 0 ->
     beamtalk_error:raise(empty_collection, 'Array', Selector);
-bad_index(_, Index, Selector) when is_integer(Index) ->
-    beamtalk_error:raise(index_out_of_bounds, 'Array', Selector);
+bad_index(Data, Index, Selector) when is_integer(Index) ->
+    beamtalk_argument:out_of_bounds(Index, map_size(Data), 'Array', Selector);
 bad_index(_, Index, Selector) ->
     beamtalk_argument:integer(Index, 'Array', Selector).

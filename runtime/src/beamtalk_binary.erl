@@ -115,8 +115,8 @@ size(Self) ->
     binary:at(Self, Index - 1);
 'at:'(<<>>, Index) when is_integer(Index), Index >= 1 ->
     beamtalk_error:raise(empty_collection, 'Binary', 'at:');
-'at:'(_, Index) when is_integer(Index) ->
-    beamtalk_error:raise(index_out_of_bounds, 'Binary', 'at:');
+'at:'(Self, Index) when is_integer(Index) ->
+    beamtalk_argument:out_of_bounds(Index, byte_size(Self), 'Binary', 'at:');
 'at:'(_, Index) ->
     beamtalk_argument:integer(Index, 'Binary', 'at:').
 

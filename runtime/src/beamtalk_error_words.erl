@@ -20,10 +20,26 @@ told(Exception) ->
     catch _:_ -> {Message, Hint}
     end.
 
-words(does_not_understand, Exception, Message, <<"Check the spelling", _/binary>> = Hint) ->
-    case nearest(beamtalk_error:field(Exception, selector), understood(beamtalk_error:field(Exception, errorClass))) of
-        none -> {Message, Hint};
-        Nearest -> {<<Message/binary, ". Did you mean '", (atom_to_binary(Nearest))/binary, "'?">>, nil}
+words(does_not_understand, Exception, Message, Hint) ->
+    unknown(beamtalk_error:field(Exception, errorClass), beamtalk_error:field(Exception, selector), Message, Hint);
+words(class_not_found, Exception, Message, nil) ->
+    Known = beamtalk_class:all(),
+    {meant(nearest(beamtalk_error:field(Exception, errorClass), Known), Message), nil};
+words(undefined_variable, Exception, Message, nil) ->
+    Name = beamtalk_error:field(Exception, selector),
+    case nearest(Name, beamtalk_cell:session_names()) of
+        none -> {Message, <<"Give it a value first: ", (atom_to_binary(Name))/binary, " := 42">>};
+        Nearest -> {meant(Nearest, Message), nil}
+    end;
+words(index_out_of_bounds, #{got := {Index, Size}} = Exception, _, nil) ->
+    {iolist_to_binary(io_lib:format("'~ts' on ~ts: there is no index ~b, the size is ~b",
+                                    [beamtalk_error:field(Exception, selector), beamtalk_error:field(Exception, errorClass),
+                                     Index, Size])), nil};
+words(block_context, Exception, Message, nil) ->
+    case beamtalk_error:field(Exception, selector) of
+        session -> {<<"'^' has nowhere to return to: the input that made this block is over">>,
+                    <<"A block answers its last expression: leave out the '^'">>};
+        _ -> {Message, nil}
     end;
 words(instantiation_error, Exception, Message, nil) ->
     {Message, instead(beamtalk_error:field(Exception, errorClass))};
@@ -36,6 +52,26 @@ words(type_error, #{stacktrace := [{erlang, Operator, [_ | _] = Operands, _} | _
     end;
 words(_, _, Message, Hint) ->
     {Message, Hint}.
+
+%%% Messages nobody understands
+
+unknown(Class, Selector, Message, Hint) ->
+    case {is_asked_of_blocks(Selector), literal(Class), Hint} of
+        {true, _, _} ->
+            {Message, <<"Blocks understand '", (atom_to_binary(Selector))/binary, "': where one is wanted, write it in brackets">>};
+        {_, Literal, _} when Selector =:= new, Literal =/= none -> {Message, instead(Class)};
+        {_, _, <<"Check the spelling", _/binary>>} ->
+            case nearest(Selector, understood(Class)) of
+                none -> {Message, Hint};
+                Nearest -> {meant(Nearest, Message), nil}
+            end;
+        _ -> {Message, Hint}
+    end.
+
+is_asked_of_blocks(Selector) -> lists:member(Selector, [value, 'value:', 'value:value:', 'value:value:value:']).
+
+meant(none, Message) -> Message;
+meant(Nearest, Message) -> <<Message/binary, ". Did you mean '", (atom_to_binary(Nearest))/binary, "'?">>.
 
 %%% Classes without `new'
 
@@ -124,9 +160,17 @@ understood(Class) ->
 
 selectors(Class) -> maps:keys(maps:remove('$info', persistent_term:get(Class, #{}))).
 
-%% Short selectors must be nearer: `foo' does not mean `do:'.
+%% A selector that begins with this one, the shortest first: its other arguments are missing.
 nearest(Selector, Known) ->
     Text = atom_to_list(Selector),
+    case lists:sort([{length(Name), Name} || lists:suffix(":", Text), Candidate <- Known,
+                                             Name <- [atom_to_list(Candidate)], lists:prefix(Text, Name)]) of
+        [{_, Longer} | _] -> list_to_existing_atom(Longer);
+        [] -> similar(Text, Known)
+    end.
+
+%% Short selectors must be nearer: `foo' does not mean `do:'.
+similar(Text, Known) ->
     Limit = min(?FARTHEST, (length(Text) - parameters(Text)) div 2),
     Near = [{Distance, parameters(Name) =/= parameters(Text), Name}
             || Candidate <- Known, Name <- [atom_to_list(Candidate)], abs(length(Name) - length(Text)) =< Limit,

@@ -36,7 +36,7 @@ visit(Value, Left, Step, Block) ->
 'at:'(#{from := From, step := Step} = Self, Index) when is_integer(Index) ->
     case Index >= 1 andalso Index =< size(Self) of
         true -> From + (Index - 1) * Step;
-        false -> beamtalk_error:raise(index_out_of_bounds, 'Interval', 'at:')
+        false -> beamtalk_argument:out_of_bounds(Index, size(Self), 'Interval', 'at:')
     end;
 'at:'(_, Index) ->
     beamtalk_argument:integer(Index, 'Interval', 'at:').

@@ -36,9 +36,9 @@ rest([]) -> [].
 'at:'(Self, Index) when is_integer(Index) ->
     case Index >= 1 andalso nth_tail(Index - 1, Self) of
         [Element | _] -> Element;
-        false -> out_of_bounds('at:');
+        false -> beamtalk_argument:out_of_bounds(Index, length(Self), 'List', 'at:');
         [] when Self =:= [] -> empty('at:');
-        [] -> out_of_bounds('at:')
+        [] -> beamtalk_argument:out_of_bounds(Index, length(Self), 'List', 'at:')
     end;
 'at:'(_, Index) ->
     beamtalk_argument:integer(Index, 'List', 'at:').
@@ -154,7 +154,7 @@ unique(Self) ->
     beamtalk_argument:integer(From, 'List', 'from:to:'),
     beamtalk_argument:integer(To, 'List', 'from:to:'),
     if
-        From < 1 -> out_of_bounds('from:to:');
+        From < 1 -> beamtalk_argument:out_of_bounds(From, length(Self), 'List', 'from:to:');
         To < From -> [];
         true -> lists:sublist(nth_tail(From - 1, Self), To - From + 1)
     end.
@@ -231,6 +231,3 @@ predicate(Block, Selector) ->
 empty(Selector) ->
     beamtalk_error:raise(empty_collection, 'List', Selector).
 
--spec out_of_bounds(atom()) -> no_return().
-out_of_bounds(Selector) ->
-    beamtalk_error:raise(index_out_of_bounds, 'List', Selector).

@@ -75,12 +75,12 @@ size(Self) ->
 'at:'(Self, Index) when is_integer(Index), Index >= 1 ->
     case slice(Self, Index - 1, 1) of
         <<>> when Self =:= <<>> -> beamtalk_error:raise(empty_collection, 'String', 'at:');
-        <<>> -> beamtalk_error:raise(index_out_of_bounds, 'String', 'at:');
+        <<>> -> beamtalk_argument:out_of_bounds(Index, size(Self), 'String', 'at:');
         Grapheme -> Grapheme
     end;
-'at:'(_, Index) ->
+'at:'(Self, Index) ->
     beamtalk_argument:integer(Index, 'String', 'at:'),
-    beamtalk_error:raise(index_out_of_bounds, 'String', 'at:').
+    beamtalk_argument:out_of_bounds(Index, size(Self), 'String', 'at:').
 
 -spec first(binary()) -> binary().
 first(<<>>) -> beamtalk_error:raise(empty_collection, 'String', first);

@@ -25,8 +25,8 @@ size(Self) ->
     element(Index, Self);
 'at:'({}, Index) when is_integer(Index), Index >= 1 ->
     beamtalk_error:raise(empty_collection, 'Tuple', 'at:');
-'at:'(_, Index) when is_integer(Index) ->
-    beamtalk_error:raise(index_out_of_bounds, 'Tuple', 'at:');
+'at:'(Self, Index) when is_integer(Index) ->
+    beamtalk_argument:out_of_bounds(Index, tuple_size(Self), 'Tuple', 'at:');
 'at:'(_, Index) ->
     beamtalk_argument:integer(Index, 'Tuple', 'at:').
 

@@ -14,7 +14,8 @@ words_test_() ->
      fun() ->
              beamtalk_support:start(),
              beamtalk_support:define(#{name => 'Lantern', superclass => 'Object', kind => object,
-                                       class_methods => [{toggleAll, 0, "fun(_) -> nil end"}]})
+                                       class_methods => [{toggleAll, 0, "fun(_) -> nil end"},
+                                                         {'light:for:', 2, "fun(_, _, _) -> nil end"}]})
      end,
      fun(_) -> ok end,
      [{Name, fun() -> ?assertEqual(Expected, told(Fun)) end} || {Name, Expected, Fun} <- cases()]}.
@@ -42,4 +43,17 @@ cases() ->
       fun() -> beamtalk_dispatch:send_list(beamtalk_class:named('Lantern'), togleAll, []) end},
      {"short selectors are not guessed", {<<"Integer does not understand 'fo'">>,
                                           <<"Check the spelling, or ask: Integer respondsTo: #fo">>},
-      Send(3, fo, [])}].
+      Send(3, fo, [])},
+     {"arguments that are missing", {<<"Lantern class does not understand 'light:'. Did you mean 'light:for:'?">>, nil},
+      fun() -> beamtalk_dispatch:send_list(beamtalk_class:named('Lantern'), 'light:', [2]) end},
+     {"no block", {<<"Integer does not understand 'value'">>,
+                   <<"Blocks understand 'value': where one is wanted, write it in brackets">>},
+      Send(3, value, [])},
+     {"what is written as it is", {<<"Integer does not understand 'new'">>, <<"An Integer is written as it is: 42">>},
+      Send(5, new, [])},
+     {"classes", {<<"Class 'Lanttern' not found. Did you mean 'Lantern'?">>, nil},
+      fun() -> beamtalk_class:named('Lanttern') end},
+     {"variables", {<<"Undefined variable: x2">>, <<"Give it a value first: x2 := 42">>},
+      fun() -> beamtalk_cell:read(beamtalk_cell:session(x2)) end},
+     {"indexes", {<<"'at:' on String: there is no index 10, the size is 3">>, nil}, fun() -> beamtalk_string:'at:'(<<"abc">>, 10) end},
+     {"indexes of lists", {<<"'at:' on List: there is no index 0, the size is 2">>, nil}, fun() -> beamtalk_list:'at:'([1, 2], 0) end}].
