@@ -4,15 +4,27 @@
 //! each page forbids every script but its own.
 
 mod class_page;
+mod highlight;
 mod html;
 mod index_page;
 mod markdown;
 mod model;
+mod navigation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::site::html::{Page, escape};
 pub(crate) use crate::site::model::{Entry, Kind, entries};
+
+/// What the standard library is called among the packages.
+const LIBRARY: &str = "Standard library";
+
+/// What a package has pages for.
+struct Package<'a> {
+    title: String,
+    is_library: bool,
+    entries: Vec<&'a Entry>,
+}
 
 /// What a site is made of.
 #[derive(Debug, Default)]
@@ -42,9 +54,11 @@ impl Site {
             pages.insert(format!("source/{path}.html"), source_page(self, path, text));
         }
         for (name, text) in self.guide.iter().filter(|(name, _)| *name != "index") {
-            let body = markdown::render(text, &|name| self.link(name, "../"));
-            let page = Page::new(self, name, 1).with_body(&body);
-            pages.insert(format!("guide/{name}.html"), page.to_string());
+            let body = markdown::page(text, &|name| self.link(name, "../"));
+            let path = format!("guide/{name}.html");
+            let title = self.guide_title(name);
+            let page = Page::new(self, &title, &path).with_body(&body).to_string();
+            pages.insert(path, page);
         }
         pages
     }
@@ -114,16 +128,13 @@ impl Site {
 /// A source text with a mark for each line.
 fn source_page(site: &Site, path: &str, text: &str) -> String {
     let mut body = format!("<h1>{}</h1>\n<pre class=\"source\">", escape(path));
-    for (at, line) in text.lines().enumerate() {
+    for (at, line) in highlight::render(text).lines().enumerate() {
         let number = at + 1;
-        body += &format!(
-            "<span id=\"L{number}\"><a href=\"#L{number}\">{number:>5}</a>  {}</span>\n",
-            escape(line)
-        );
+        body += &format!("<span id=\"L{number}\"><a href=\"#L{number}\">{number:>5}</a>  {line}</span>\n");
     }
     body += "</pre>";
-    let depth = path.matches('/').count() + 1;
-    Page::new(site, path, depth).with_body(&body).to_string()
+    let page = format!("source/{path}.html");
+    Page::new(site, path, &page).with_body(&body).to_string()
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn library(site: &mut Site, is_shown: bool) {
     for (name, text) in beamtalk_node::library_sources() {
         let path = format!("lib/{name}");
         let unit = beamtalk_syntax::parse_file(text).unit;
-        for entry in entries(&path, text, &unit) {
+        for entry in entries("", &path, text, &unit) {
             site.add(entry, is_shown);
         }
         if is_shown {
@@ -94,6 +94,7 @@ fn add_package(
     counts: &mut Counts,
 ) -> anyhow::Result<()> {
     let mut extensions = Vec::new();
+    let name = package.name().unwrap_or("Classes");
     for path in package.sources()? {
         let text = Text::read(&path, &package.project.root)?;
         let parsed = text.parse(package.name(), "", beamtalk_compiler::Origin::Package);
@@ -106,7 +107,7 @@ fn add_package(
             continue;
         }
         let file = parsed.file;
-        for entry in entries(&file.path, &file.text, &file.unit) {
+        for entry in entries(name, &file.path, &file.text, &file.unit) {
             match entry.kind {
                 Kind::Extensions if package.is_dependency => {}
                 Kind::Extensions => extensions.push(entry),

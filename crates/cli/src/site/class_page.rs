@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::html::{Page, address, escape};
 use super::index_page::{member_anchor, summary};
 use super::model::{Entry, Kind, Member};
-use super::{Site, markdown};
+use super::{Site, highlight, markdown};
 
 pub(super) fn render(site: &Site, entry: &Entry) -> String {
     let kind = match entry.kind {
@@ -16,7 +16,7 @@ pub(super) fn render(site: &Site, entry: &Entry) -> String {
     };
     let mut body = format!("<h1>{}{kind}</h1>\n", escape(&entry.name));
     if !entry.header.is_empty() {
-        body += &format!("<pre><code>{}</code></pre>\n", escape(&entry.header));
+        body += &format!("<pre><code>{}</code></pre>\n", highlight::render(&entry.header));
     }
     body += &lineage(site, entry);
     body += &text(site, &entry.doc);
@@ -38,7 +38,8 @@ pub(super) fn render(site: &Site, entry: &Entry) -> String {
         }
     }
     body += &inherited(site, entry);
-    Page::new(site, &entry.name, 0).with_body(&body).to_string()
+    let path = format!("{}.html", entry.name);
+    Page::new(site, &entry.name, &path).with_body(&body).to_string()
 }
 
 fn text(site: &Site, doc: &str) -> String {
@@ -94,7 +95,7 @@ fn slots(site: &Site, entry: &Entry) -> String {
         out += &format!(
             "<tr id=\"slot-{}\"><td><code>{}</code></td><td>{}</td></tr>\n",
             escape(&slot.name),
-            escape(&slot.text),
+            highlight::render(&slot.text),
             text(site, &slot.doc)
         );
     }
@@ -127,7 +128,7 @@ fn method(site: &Site, member: &Member) -> String {
     format!(
         "<div class=\"method\" id=\"{}\"><h3><code>{side}{}</code>{source}</h3>\n{}</div>\n",
         member_anchor(member.is_class, &member.selector),
-        escape(&member.signature),
+        highlight::render(&member.signature),
         text(site, &member.doc)
     )
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use super::Site;
+use super::{Site, navigation};
 
 /// Text that stands between tags or in an attribute in double quotes.
 pub(super) fn escape(text: &str) -> String {
@@ -55,18 +55,18 @@ pub(super) const SEARCH: &str = include_str!("search.js");
 pub(super) struct Page<'a> {
     site: &'a Site,
     title: &'a str,
-    depth: usize,
+    /// The address of the page below the first directory.
+    path: &'a str,
     body: &'a str,
     script: &'a str,
 }
 
 impl<'a> Page<'a> {
-    /// A page `depth` directories below the first.
-    pub(super) fn new(site: &'a Site, title: &'a str, depth: usize) -> Self {
+    pub(super) fn new(site: &'a Site, title: &'a str, path: &'a str) -> Self {
         Self {
             site,
             title,
-            depth,
+            path,
             body: "",
             script: "",
         }
@@ -94,7 +94,7 @@ impl fmt::Display for Page<'_> {
             "default-src 'none'; style-src {}; script-src {script}; img-src 'self' data:; base-uri 'none'",
             source_hash(STYLE)
         );
-        let up = "../".repeat(self.depth);
+        let up = "../".repeat(self.path.matches('/').count());
         let site = escape(&self.site.title);
         let title = escape(self.title);
         write!(
@@ -104,10 +104,13 @@ impl fmt::Display for Page<'_> {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n\
              <title>{title} · {site}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+             <a class=\"skip\" href=\"#content\">Skip to the text</a>\n\
              <header><a class=\"home\" href=\"{up}index.html\">{site}</a>\
              <form action=\"{up}index.html\" role=\"search\"><input type=\"search\" name=\"q\" id=\"q\" \
              placeholder=\"Search\" aria-label=\"Search classes and methods\"></form></header>\n\
-             <main>\n{}\n</main>\n",
+             <input type=\"checkbox\" id=\"menu\"><label for=\"menu\">Contents</label>\n\
+             {}<main id=\"content\">\n{}\n</main>\n",
+            navigation::render(self.site, self.path),
             self.body
         )?;
         if !self.script.is_empty() {

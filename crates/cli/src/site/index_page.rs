@@ -3,47 +3,35 @@
 use serde_json::json;
 
 use super::html::{Page, SEARCH, address, anchor, escape};
-use super::model::Kind;
+use super::model::{Entry, Kind};
 use super::{Site, markdown};
 
 pub(super) fn render(site: &Site) -> String {
     let mut body = match site.guide.get("index") {
-        Some(text) => markdown::render(text, &|name| site.link(name, "")),
+        Some(text) => markdown::page(text, &|name| site.link(name, "")),
         None => format!("<h1>{}</h1>\n", escape(&site.title)),
     };
     body += "<ul id=\"found\" hidden></ul>\n<div id=\"all\">\n";
-    let guide: Vec<&String> = site.guide.keys().filter(|name| *name != "index").collect();
-    if !guide.is_empty() {
-        body += "<h2>Guide</h2>\n<ul>\n";
-        for name in guide {
-            body += &format!(
-                "<li><a href=\"guide/{}.html\">{}</a></li>\n",
-                address(name),
-                escape(name)
-            );
+    for package in site.packages() {
+        if package.is_library {
+            body += &guide(site);
         }
-        body += "</ul>\n";
+        let note = if package.is_library {
+            ""
+        } else {
+            " <span class=\"note\">package</span>"
+        };
+        body += &format!("<h2>{}{note}</h2>\n", escape(&package.title));
+        for (title, kinds) in [
+            ("", &[Kind::Class, Kind::Extensions][..]),
+            ("Protocols", &[Kind::Protocol][..]),
+            ("Types", &[Kind::Alias][..]),
+        ] {
+            body += &listed(site, title, &package.entries, kinds);
+        }
     }
-    let sections = [
-        ("Classes", &[Kind::Class, Kind::Extensions][..]),
-        ("Protocols", &[Kind::Protocol][..]),
-        ("Types", &[Kind::Alias][..]),
-    ];
-    for (title, kinds) in sections {
-        let mut entries = site.shown();
-        entries.retain(|entry| kinds.contains(&entry.kind));
-        if entries.is_empty() {
-            continue;
-        }
-        body += &format!("<h2>{title}</h2>\n<table>\n");
-        for entry in entries {
-            body += &format!(
-                "<tr><td><a href=\"{0}.html\">{0}</a></td><td>{1}</td></tr>\n",
-                escape(&entry.name),
-                markdown::line(&summary(&entry.doc), &|name| site.link(name, ""))
-            );
-        }
-        body += "</table>\n";
+    if !site.packages().iter().any(|package| package.is_library) {
+        body += &guide(site);
     }
     body += "</div>\n";
     // Inside a script element only `<` could end it.
@@ -51,10 +39,50 @@ pub(super) fn render(site: &Site) -> String {
         .to_string()
         .replace('<', "\\u003c");
     body += &format!("<script type=\"application/json\" id=\"entries\">{data}</script>");
-    Page::new(site, "API", 0)
+    Page::new(site, "API", "index.html")
         .with_body(&body)
         .with_script(SEARCH)
         .to_string()
+}
+
+/// The pages of the guide, between the project's own packages and the library.
+fn guide(site: &Site) -> String {
+    let mut names = site.guide.keys().filter(|name| *name != "index").peekable();
+    if names.peek().is_none() {
+        return String::new();
+    }
+    let mut out = String::from("<h2>Guide</h2>\n<ul>\n");
+    for name in names {
+        out += &format!(
+            "<li><a href=\"guide/{}.html\">{}</a></li>\n",
+            address(name),
+            escape(&site.guide_title(name))
+        );
+    }
+    out + "</ul>\n"
+}
+
+fn listed(site: &Site, title: &str, entries: &[&Entry], kinds: &[Kind]) -> String {
+    let mut shown = entries
+        .iter()
+        .filter(|entry| kinds.contains(&entry.kind))
+        .peekable();
+    if shown.peek().is_none() {
+        return String::new();
+    }
+    let mut out = String::new();
+    if !title.is_empty() {
+        out += &format!("<h3>{title}</h3>\n");
+    }
+    out += "<table>\n";
+    for entry in shown {
+        out += &format!(
+            "<tr><td><a href=\"{0}.html\">{0}</a></td><td>{1}</td></tr>\n",
+            escape(&entry.name),
+            markdown::line(&summary(&entry.doc), &|name| site.link(name, ""))
+        );
+    }
+    out + "</table>\n"
 }
 
 fn search_entries(site: &Site) -> Vec<serde_json::Value> {

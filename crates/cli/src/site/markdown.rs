@@ -1,239 +1,199 @@
-//! The Markdown of documentation comments as HTML.
+//! The Markdown of documentation comments and guides as HTML.
 //!
-//! Headings, paragraphs, lists, tables, fenced code, quotes, `code`, **strong**, *emphasis* and links. Markup of the
-//! text itself is never taken over: every character is escaped, and a link leads only to `http`, `https` or a place
-//! beside the page.
+//! Markup of the text itself is never taken over: every character is escaped, and a link leads only to `http`, `https`
+//! or a place beside the page.
 
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
+
+use super::highlight;
 use super::html::{address, escape};
 
 /// Where the page of a class is, if it has one.
 pub(super) type Link<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
+/// A text below the title of its page.
 pub(super) fn render(text: &str, link: &Link<'_>) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut out = String::new();
-    let mut at = 0;
-    while let Some(line) = lines.get(at) {
-        let rest = &lines[at..];
-        at += if line.trim().is_empty() {
-            1
-        } else if line.trim_start().starts_with("```") {
-            fence(&mut out, rest)
-        } else if let Some((level, title)) = heading(line) {
-            // The page has its own title.
-            let level = (level + 1).min(6);
-            out += &format!("<h{level}>{}</h{level}>\n", inline(title, link));
-            1
-        } else if is_table(rest) {
-            table(&mut out, rest, link)
-        } else if marker(line).is_some() {
-            list(&mut out, rest, link)
-        } else if line.trim_start().starts_with('>') {
-            quote(&mut out, rest, link)
-        } else {
-            paragraph(&mut out, rest, link)
-        };
+    rendered(text, link, 1)
+}
+
+/// A text that is a page with a title of its own.
+pub(super) fn page(text: &str, link: &Link<'_>) -> String {
+    rendered(text, link, 0)
+}
+
+fn rendered(text: &str, link: &Link<'_>, lower: usize) -> String {
+    let mut writer = Writer {
+        lower,
+        out: String::new(),
+        link,
+        code: None,
+        links: Vec::new(),
+        is_head: false,
+    };
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        writer.take(event);
     }
-    out
+    writer.out
 }
 
 /// One line without blocks.
 pub(super) fn line(text: &str, link: &Link<'_>) -> String {
-    inline(text, link)
-}
-
-fn heading(line: &str) -> Option<(usize, &str)> {
-    let level = line.chars().take_while(|c| *c == '#').count();
-    let title = line.get(level..)?;
-    (1..=6)
-        .contains(&level)
-        .then(|| title.strip_prefix(' '))
-        .flatten()
-        .map(|title| (level, title.trim()))
-}
-
-fn fence(out: &mut String, lines: &[&str]) -> usize {
-    let body: Vec<&str> = lines
-        .iter()
-        .skip(1)
-        .take_while(|line| !line.trim_start().starts_with("```"))
-        .copied()
-        .collect();
-    *out += &format!("<pre><code>{}</code></pre>\n", escape(&body.join("\n")));
-    (body.len() + 2).min(lines.len())
-}
-
-/// The text behind `- `, `* ` or `1. `, and whether the list is numbered.
-fn marker(line: &str) -> Option<(bool, &str)> {
-    let line = line.trim_start();
-    if let Some(text) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
-        return Some((false, text));
+    let html = render(text, link);
+    let html = html.trim_end();
+    let inner = html
+        .strip_prefix("<p>")
+        .and_then(|html| html.strip_suffix("</p>"));
+    match inner {
+        Some(inner) if !inner.contains("<p>") => inner.to_owned(),
+        _ => escape(text),
     }
-    let digits = line.chars().take_while(char::is_ascii_digit).count();
-    let text = line.get(digits..)?.strip_prefix(". ")?;
-    (digits > 0).then_some((true, text))
 }
 
-fn list(out: &mut String, lines: &[&str], link: &Link<'_>) -> usize {
-    let is_numbered = lines
-        .first()
-        .and_then(|line| marker(line))
-        .is_some_and(|(is_numbered, _)| is_numbered);
-    let mut items: Vec<String> = Vec::new();
-    let mut used = 0;
-    for line in lines {
-        match (marker(line), items.last_mut()) {
-            (Some((numbered, text)), _) if numbered == is_numbered => items.push(text.to_owned()),
-            (None, Some(item)) if line.starts_with(' ') && !line.trim().is_empty() => {
-                item.push(' ');
-                item.push_str(line.trim());
+struct Writer<'a> {
+    out: String,
+    /// How many levels headings are lowered.
+    lower: usize,
+    link: &'a Link<'a>,
+    /// The code block being read: whether it is Beamtalk, and its text.
+    code: Option<(bool, String)>,
+    /// The links around, and whether each of them leads anywhere.
+    links: Vec<bool>,
+    is_head: bool,
+}
+
+impl Writer<'_> {
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(end) => self.end(end),
+            Event::Text(text) => match &mut self.code {
+                Some((_, code)) => code.push_str(&text),
+                None => self.out += &escape(&text),
+            },
+            Event::Code(text) => self.code_span(&text),
+            Event::Html(text) | Event::InlineHtml(text) => self.out += &escape(&text),
+            Event::SoftBreak => self.out.push('\n'),
+            Event::HardBreak => self.out += "<br>\n",
+            Event::Rule => self.out += "<hr>\n",
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
+                self.out += &escape(&text);
             }
-            _ => break,
-        }
-        used += 1;
-    }
-    let tag = if is_numbered { "ol" } else { "ul" };
-    *out += &format!("<{tag}>\n");
-    for item in &items {
-        *out += &format!("<li>{}</li>\n", inline(item, link));
-    }
-    *out += &format!("</{tag}>\n");
-    used.max(1)
-}
-
-fn quote(out: &mut String, lines: &[&str], link: &Link<'_>) -> usize {
-    let body: Vec<&str> = lines
-        .iter()
-        .map_while(|line| line.trim_start().strip_prefix('>'))
-        .map(str::trim)
-        .collect();
-    *out += &format!(
-        "<blockquote><p>{}</p></blockquote>\n",
-        inline(&body.join(" "), link)
-    );
-    body.len()
-}
-
-fn is_table(lines: &[&str]) -> bool {
-    let [head, rule, ..] = lines else { return false };
-    head.trim_start().starts_with('|')
-        && rule.trim_start().starts_with('|')
-        && rule.contains('-')
-        && rule.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
-}
-
-fn table(out: &mut String, lines: &[&str], link: &Link<'_>) -> usize {
-    let rows: Vec<&&str> = lines
-        .iter()
-        .take_while(|line| line.trim_start().starts_with('|'))
-        .collect();
-    *out += "<table>\n";
-    for (at, row) in rows.iter().enumerate().filter(|(at, _)| *at != 1) {
-        let tag = if at == 0 { "th" } else { "td" };
-        let cells: Vec<String> = cells(row)
-            .iter()
-            .map(|cell| format!("<{tag}>{}</{tag}>", inline(cell, link)))
-            .collect();
-        *out += &format!("<tr>{}</tr>\n", cells.concat());
-    }
-    *out += "</table>\n";
-    rows.len()
-}
-
-/// The cells of a row; `\|` is a bar inside one.
-fn cells(row: &str) -> Vec<String> {
-    let row = row.trim();
-    let row = row.strip_prefix('|').unwrap_or(row);
-    let row = row.strip_suffix('|').unwrap_or(row);
-    let mut cells = vec![String::new()];
-    let mut characters = row.chars().peekable();
-    while let Some(character) = characters.next() {
-        let cell = cells.last_mut().expect("there is always a cell");
-        match character {
-            '\\' if characters.next_if_eq(&'|').is_some() => cell.push('|'),
-            '|' => cells.push(String::new()),
-            _ => cell.push(character),
+            Event::TaskListMarker(is_done) => self.out += if is_done { "☑ " } else { "☐ " },
         }
     }
-    cells.iter().map(|cell| cell.trim().to_owned()).collect()
-}
 
-fn paragraph(out: &mut String, lines: &[&str], link: &Link<'_>) -> usize {
-    let starts_other = |line: &str| {
-        line.trim().is_empty()
-            || line.trim_start().starts_with("```")
-            || heading(line).is_some()
-            || marker(line).is_some()
-    };
-    let length = 1 + lines
-        .iter()
-        .skip(1)
-        .take_while(|line| !starts_other(line))
-        .count();
-    let text: Vec<&str> = lines.iter().take(length).map(|line| line.trim()).collect();
-    *out += &format!("<p>{}</p>\n", inline(&text.join("\n"), link));
-    length
-}
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::CodeBlock(kind) => self.code = Some((is_beamtalk(&kind), String::new())),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open_link(&dest_url),
+            Tag::List(Some(first)) if first != 1 => self.out += &format!("<ol start=\"{first}\">\n"),
+            Tag::TableHead => {
+                self.is_head = true;
+                self.out += "<tr>";
+            }
+            other => {
+                let tag = self.name(&other.to_end());
+                if let Some((name, is_block)) = tag {
+                    self.out += &format!("<{name}>{}", if is_block { "\n" } else { "" });
+                }
+            }
+        }
+    }
 
-/// Markup inside a line.
-fn inline(text: &str, link: &Link<'_>) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        if let Some((html, used)) = code(rest, link)
-            .or_else(|| linked(rest, link))
-            .or_else(|| emphasis(rest, "**", "strong", link))
-            .or_else(|| emphasis(rest, "*", "em", link))
-        {
-            out += &html;
-            rest = &rest[used..];
+    fn end(&mut self, end: TagEnd) {
+        match end {
+            TagEnd::CodeBlock => {
+                if let Some((is_beamtalk, code)) = self.code.take() {
+                    let code = code.trim_end();
+                    let html = if is_beamtalk {
+                        highlight::render(code)
+                    } else {
+                        escape(code)
+                    };
+                    self.out += &format!("<pre><code>{html}</code></pre>\n");
+                }
+            }
+            TagEnd::Link | TagEnd::Image => {
+                if self.links.pop() == Some(true) {
+                    self.out += "</a>";
+                }
+            }
+            TagEnd::TableHead => {
+                self.is_head = false;
+                self.out += "</tr>\n";
+            }
+            other => {
+                if let Some((name, _)) = self.name(&other) {
+                    let is_inline = matches!(name, "em" | "strong" | "del" | "td" | "th");
+                    self.out += &format!("</{name}>{}", if is_inline { "" } else { "\n" });
+                }
+            }
+        }
+    }
+
+    /// The element, and whether a new line follows its start.
+    fn name(&self, end: &TagEnd) -> Option<(&'static str, bool)> {
+        Some(match end {
+            TagEnd::Paragraph => ("p", false),
+            TagEnd::Heading(level) => {
+                let level = *level as usize + self.lower;
+                (
+                    ["h1", "h2", "h3", "h4", "h5"].get(level - 1).unwrap_or(&"h6"),
+                    false,
+                )
+            }
+            TagEnd::BlockQuote(_) => ("blockquote", true),
+            TagEnd::List(true) => ("ol", true),
+            TagEnd::List(false) => ("ul", true),
+            TagEnd::Item => ("li", false),
+            TagEnd::Table => ("table", true),
+            TagEnd::TableRow => ("tr", false),
+            TagEnd::TableCell if self.is_head => ("th", false),
+            TagEnd::TableCell => ("td", false),
+            TagEnd::Emphasis => ("em", false),
+            TagEnd::Strong => ("strong", false),
+            TagEnd::Strikethrough => ("del", false),
+            _ => return None,
+        })
+    }
+
+    /// The name of a class becomes a link; inside a link there is no other.
+    fn code_span(&mut self, text: &str) {
+        let html = format!("<code>{}</code>", escape(text));
+        let page = if self.links.contains(&true) {
+            None
         } else {
-            out += &escape(&rest[..first.len_utf8()]);
-            rest = &rest[first.len_utf8()..];
-        }
+            (self.link)(text)
+        };
+        self.out += &match page {
+            Some(page) => format!("<a href=\"{page}\">{html}</a>"),
+            None => html,
+        };
     }
-    out
+
+    fn open_link(&mut self, target: &str) {
+        let target = match self.links.contains(&true) {
+            true => None,
+            false => safe(target).or_else(|| (self.link)(target)),
+        };
+        if let Some(target) = &target {
+            self.out += &format!("<a href=\"{target}\">");
+        }
+        self.links.push(target.is_some());
+    }
 }
 
-/// `` `code` ``, also between two or more backquotes; the name of a class becomes a link.
-fn code(text: &str, link: &Link<'_>) -> Option<(String, usize)> {
-    let ticks = text.chars().take_while(|c| *c == '`').count();
-    if ticks == 0 {
-        return None;
-    }
-    let mark = &text[..ticks];
-    let length = text[ticks..].find(mark)?;
-    let inner = text[ticks..ticks + length].trim();
-    let html = format!("<code>{}</code>", escape(inner));
-    let html = match link(inner) {
-        Some(page) => format!("<a href=\"{page}\">{html}</a>"),
-        None => html,
-    };
-    Some((html, ticks + length + ticks))
-}
-
-/// `[text](address)`.
-fn linked(text: &str, link: &Link<'_>) -> Option<(String, usize)> {
-    let inner = text.strip_prefix('[')?;
-    let middle = inner.find("](")?;
-    let label = &inner[..middle];
-    let target = &inner[middle + 2..];
-    let end = target.find(')')?;
-    let target = &target[..end];
-    if label.contains('[') || target.contains(char::is_whitespace) {
-        return None;
-    }
-    let used = 1 + middle + 2 + end + 1;
-    // Inside a link there is no other.
-    let label = inline(label, &|_| None);
-    Some(match safe(target) {
-        Some(target) => (format!("<a href=\"{target}\">{label}</a>"), used),
-        None => {
-            let shown =
-                link(target).map_or_else(|| label.clone(), |page| format!("<a href=\"{page}\">{label}</a>"));
-            (shown, used)
+fn is_beamtalk(kind: &CodeBlockKind<'_>) -> bool {
+    match kind {
+        CodeBlockKind::Indented => true,
+        CodeBlockKind::Fenced(info) => {
+            let info: &CowStr<'_> = info;
+            matches!(
+                info.split_whitespace().next().unwrap_or_default(),
+                "" | "beamtalk" | "bt"
+            )
         }
-    })
+    }
 }
 
 /// An address that cannot run anything.
@@ -257,18 +217,4 @@ fn safe(target: &str) -> Option<String> {
         format!("#{}", address(fragment))
     };
     Some(format!("{}{fragment}", address(&path)))
-}
-
-fn emphasis(text: &str, mark: &str, tag: &str, link: &Link<'_>) -> Option<(String, usize)> {
-    let inner = text.strip_prefix(mark)?;
-    if inner.starts_with(char::is_whitespace) {
-        return None;
-    }
-    let length = inner.find(mark)?;
-    let content = &inner[..length];
-    if content.is_empty() || content.ends_with(char::is_whitespace) || content.contains('`') {
-        return None;
-    }
-    let html = format!("<{tag}>{}</{tag}>", inline(content, link));
-    Some((html, length + 2 * mark.len()))
 }

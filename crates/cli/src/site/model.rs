@@ -7,6 +7,8 @@ use beamtalk_syntax::span::LineIndex;
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
+    /// The package it is of; empty for the standard library.
+    pub(crate) package: String,
     pub(crate) kind: Kind,
     /// The declaration as written.
     pub(crate) header: String,
@@ -48,13 +50,19 @@ pub(crate) struct Member {
 }
 
 /// The declarations of a file; extensions come as entries of their own.
-pub(crate) fn entries(path: &str, text: &str, unit: &ast::Unit) -> Vec<Entry> {
+pub(crate) fn entries(package: &str, path: &str, text: &str, unit: &ast::Unit) -> Vec<Entry> {
     let lines = LineIndex::new(text);
-    let reader = Reader { path, text, lines };
+    let reader = Reader {
+        package,
+        path,
+        text,
+        lines,
+    };
     unit.items.iter().filter_map(|item| reader.item(item)).collect()
 }
 
 struct Reader<'a> {
+    package: &'a str,
     path: &'a str,
     text: &'a str,
     lines: LineIndex,
@@ -86,6 +94,7 @@ impl Reader<'_> {
     fn entry(&self, name: &ast::Name, kind: Kind, doc: Option<&str>) -> Entry {
         Entry {
             name: name.text.to_string(),
+            package: self.package.to_owned(),
             kind,
             header: String::new(),
             doc: doc.unwrap_or_default().to_owned(),

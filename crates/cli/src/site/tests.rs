@@ -9,7 +9,7 @@ fn site(files: &[(&str, &str)]) -> Site {
     };
     for (path, text) in files {
         site.sources.insert((*path).to_owned(), (*text).to_owned());
-        for entry in entries(path, text, &beamtalk_syntax::parse_file(text).unit) {
+        for entry in entries("demo", path, text, &beamtalk_syntax::parse_file(text).unit) {
             site.documented.insert(entry.name.clone());
             site.entries.insert(entry.name.clone(), entry);
         }
@@ -38,7 +38,7 @@ fn pages_of_a_class_show_its_protocol_and_what_it_inherits() {
     );
     let main = |page: &str| {
         let text = &pages[page];
-        let start = text.find("<main>").unwrap();
+        let start = text.find("<main ").unwrap();
         text[start..].to_owned()
     };
     insta::assert_snapshot!(format!("{}\n{}", main("Body.html"), main("Orbit.html")));

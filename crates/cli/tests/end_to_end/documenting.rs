@@ -44,6 +44,33 @@ fn a_site_has_library_and_guide() {
             .contains("source/lib/String.bt.html#L")
     );
     assert!(place.read("out/index.html").contains("guide/start.html"));
+    // The project's own package stands first, the library apart; every page shows both at its side.
+    place.write(
+        "src/Orbit.bt",
+        "/// A path.\n///\n/// ```beamtalk\n/// Orbit new: 5   // => 1\n/// ```\nValue subclass: Orbit\n",
+    );
+    place.run(&["doc", "--site", "--output", "out"]).expect_code(0);
+    for page in ["out/index.html", "out/guide/start.html", "out/String.html"] {
+        let text = place.read(page);
+        let own = text.find("Orbit.html\"").unwrap_or_else(|| panic!("{page}"));
+        let library = text
+            .find("<summary>Standard library")
+            .unwrap_or_else(|| panic!("{page}"));
+        assert!(own < library, "{page}");
+    }
+    let page = place.read("out/Orbit.html");
+    assert!(page.contains("Orbit.html\" aria-current=\"page\""), "{page}");
+    assert!(
+        page.contains("<span class=\"t\">Orbit</span> new: <span class=\"n\">5</span>"),
+        "{page}"
+    );
+    // The library is open where the reader is in it.
+    assert!(page.contains("<details><summary>Standard library"), "{page}");
+    assert!(
+        place
+            .read("out/String.html")
+            .contains("<details open><summary>Standard library")
+    );
 }
 
 #[test]
