@@ -92,7 +92,7 @@ impl Writer<'_> {
                 self.out += "<tr>";
             }
             other => {
-                let tag = self.name(&other.to_end());
+                let tag = self.name(other.to_end());
                 if let Some((name, is_block)) = tag {
                     self.out += &format!("<{name}>{}", if is_block { "\n" } else { "" });
                 }
@@ -123,7 +123,7 @@ impl Writer<'_> {
                 self.out += "</tr>\n";
             }
             other => {
-                if let Some((name, _)) = self.name(&other) {
+                if let Some((name, _)) = self.name(other) {
                     let is_inline = matches!(name, "em" | "strong" | "del" | "td" | "th");
                     self.out += &format!("</{name}>{}", if is_inline { "" } else { "\n" });
                 }
@@ -132,11 +132,11 @@ impl Writer<'_> {
     }
 
     /// The element, and whether a new line follows its start.
-    fn name(&self, end: &TagEnd) -> Option<(&'static str, bool)> {
+    fn name(&self, end: TagEnd) -> Option<(&'static str, bool)> {
         Some(match end {
             TagEnd::Paragraph => ("p", false),
             TagEnd::Heading(level) => {
-                let level = *level as usize + self.lower;
+                let level = level as usize + self.lower;
                 (
                     ["h1", "h2", "h3", "h4", "h5"].get(level - 1).unwrap_or(&"h6"),
                     false,
@@ -172,9 +172,10 @@ impl Writer<'_> {
     }
 
     fn open_link(&mut self, target: &str) {
-        let target = match self.links.contains(&true) {
-            true => None,
-            false => safe(target).or_else(|| (self.link)(target)),
+        let target = if self.links.contains(&true) {
+            None
+        } else {
+            safe(target).or_else(|| (self.link)(target))
         };
         if let Some(target) = &target {
             self.out += &format!("<a href=\"{target}\">");
