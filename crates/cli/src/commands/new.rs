@@ -21,19 +21,20 @@ pub(crate) struct Arguments {
 /// Path and content of the files of every project; `{name}` and `{class}` are replaced.
 const COMMON: &[(&str, &str)] = &[
     ("beamtalk.toml", include_str!("new/beamtalk.toml")),
-    ("README.md", include_str!("new/README.md")),
     ("AGENTS.md", include_str!("new/AGENTS.md")),
     (".gitignore", "/_build/\n"),
     (".mcp.json", include_str!("new/mcp.json")),
 ];
 
 const LIBRARY: &[(&str, &str)] = &[
+    ("README.md", include_str!("new/README.library.md")),
     ("Justfile", include_str!("new/Justfile")),
     ("src/{class}.bt", include_str!("new/Library.bt")),
     ("test/{class}Test.bt", include_str!("new/LibraryTest.bt")),
 ];
 
 const APPLICATION: &[(&str, &str)] = &[
+    ("README.md", include_str!("new/README.app.md")),
     ("Justfile", include_str!("new/Justfile.app")),
     ("src/Main.bt", include_str!("new/Main.bt")),
     ("src/{class}Supervisor.bt", include_str!("new/Supervisor.bt")),

@@ -46,6 +46,37 @@ fn a_new_application_runs() {
     inside(&["lint"]).expect_code(0);
 }
 
+/// Whatever the README of a new project says works, its session too.
+#[test]
+fn the_readme_of_a_new_project_is_true() {
+    let place = Place::new();
+    for arguments in [&["new", "orbit"][..], &["new", "clock", "--app"]] {
+        place.run(arguments).expect_code(0);
+        let directory = place.directory().join(arguments[1]);
+        let inside = |words: &[&str]| {
+            let mut command = place.command(words);
+            command.current_dir(&directory).stdin(std::process::Stdio::null());
+            command.stdout(std::process::Stdio::piped());
+            command.stderr(std::process::Stdio::piped());
+            crate::support::finish(command.spawn().unwrap()).expect_code(0);
+        };
+        let readme = fs::read_to_string(directory.join("README.md")).unwrap();
+        let commands: Vec<&str> = readme
+            .lines()
+            .filter_map(|line| line.strip_prefix("beamtalk "))
+            .filter_map(|line| line.split('#').next())
+            .collect();
+        assert!(commands.len() >= 5, "{readme}");
+        for command in commands {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            if words != ["repl"] {
+                inside(&words);
+            }
+        }
+        inside(&["test-docs", "README.md"]);
+    }
+}
+
 #[test]
 fn bad_names_and_existing_directories_are_refused() {
     let place = Place::new();
