@@ -15,8 +15,8 @@ enum Edit {
     Insert,
 }
 
-/// The change from one text to the other as a unified diff, empty when they are equal.
-pub fn unified(path: &str, old: &str, new: &str) -> String {
+/// The change from one text to the other, each with its name, as a unified diff; empty when they are equal.
+pub fn unified(names: [&str; 2], old: &str, new: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let edits = edits(&old, &new);
@@ -24,7 +24,8 @@ pub fn unified(path: &str, old: &str, new: &str) -> String {
     for hunk in hunks(&edits) {
         if out.is_empty() {
             // Writing to a String cannot fail.
-            let _ = writeln!(out, "--- {path}\n+++ {path}");
+            let [old, new] = names;
+            let _ = writeln!(out, "--- {old}\n+++ {new}");
         }
         write_hunk(&mut out, &edits, hunk, &old, &new);
     }
@@ -134,18 +135,21 @@ mod tests {
 
     #[test]
     fn equal_texts_have_no_diff() {
-        assert_eq!(unified("a", "x\n", "x\n"), "");
+        assert_eq!(unified(["a", "b"], "x\n", "x\n"), "");
     }
 
     #[test]
     fn changes_are_shown_with_context() {
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n";
         let new = "1\n2\nthree\n4\n5\n6\n7\n8\n9\n10\n11\n12";
-        insta::assert_snapshot!(unified("src/A.bt", old, new));
+        insta::assert_snapshot!(unified(["src/A.bt", "src/A.bt"], old, new));
     }
 
     #[test]
     fn texts_may_be_empty() {
-        assert_eq!(unified("a", "", "x\n"), "--- a\n+++ a\n@@ -1,0 +1,1 @@\n+x\n");
+        assert_eq!(
+            unified(["a", "b"], "", "x\n"),
+            "--- a\n+++ b\n@@ -1,0 +1,1 @@\n+x\n"
+        );
     }
 }

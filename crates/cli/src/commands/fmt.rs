@@ -64,7 +64,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             Outcome::Changed(formatted) => {
                 changed += 1;
                 if arguments.check {
-                    let difference = diff::unified(&text.shown, &text.content, &formatted);
+                    let difference = diff::unified([&text.shown, &text.shown], &text.content, &formatted);
                     if terminal.is_json() {
                         terminal.print(serde_json::json!({"file": text.shown, "diff": difference}))?;
                     } else {
@@ -193,7 +193,7 @@ fn format_input(terminal: &mut Terminal, is_check: bool) -> anyhow::Result<Exit>
         .map_err(|error| Fault::failure("bad_input", format!("standard input: {error}")))?;
     match beamtalk_syntax::format(&text) {
         Ok(formatted) if is_check => {
-            let difference = diff::unified("-", &text, &formatted);
+            let difference = diff::unified(["-", "-"], &text, &formatted);
             std::io::stdout().lock().write_all(difference.as_bytes())?;
             Ok(if difference.is_empty() {
                 Exit::Success

@@ -350,11 +350,9 @@ impl ChangeLog {
         let old = with_end(self.previous_source(entry)?);
         let new = with_end(self.source(entry)?);
         let title = entry.title();
-        Ok(diff::unified(
-            entry.source_file.as_ref().unwrap_or(&title),
-            &old,
-            &new,
-        ))
+        let name = entry.source_file.as_ref().unwrap_or(&title);
+        let names = [format!("{name}\tbefore"), format!("{name}\tafter")];
+        Ok(diff::unified([&names[0], &names[1]], &old, &new))
     }
 
     fn pending(&self) -> impl Iterator<Item = &Entry> {

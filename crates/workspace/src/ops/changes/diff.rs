@@ -51,7 +51,8 @@ pub(in crate::ops) fn diff(workspace: &Rc<Workspace>, request: &Diff) -> Result<
         _ => edit(&disk, Dialect::File, &edits).unwrap_or_else(|_| disk.clone()),
     };
     Ok(DiffAnswer {
-        diff: diff::unified(&file, &disk, &new),
+        // What stands behind a tab is no part of the name for programs that apply a difference.
+        diff: diff::unified([&format!("{file}\tdisk"), &format!("{file}\timage")], &disk, &new),
     })
 }
 
@@ -63,7 +64,9 @@ fn three_way(place: &Place) -> String {
     };
     let title = place.key.title();
     let (base, image, disk) = (part(&place.base), part(&place.image), part(&place.disk));
-    let image = diff::unified(&format!("{title} (image against base)"), &base, &image);
-    let disk = diff::unified(&format!("{title} (disk against base)"), &base, &disk);
+    let [named_base, named_image, named_disk] =
+        ["base", "image", "disk"].map(|side| format!("{title}\t{side}"));
+    let image = diff::unified([&named_base, &named_image], &base, &image);
+    let disk = diff::unified([&named_base, &named_disk], &base, &disk);
     format!("{image}{disk}")
 }
