@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The workspace against its figures, and against a Jupyter kernel in the same run.
 
-usage: run.py [BINARY] [--quick]
+usage: run.py [BINARY] [--quick] [--terminal]
+
+`--terminal` measures the rows of a person at a terminal alone.
 
 Starts workspaces of its own in a temporary state directory. The Jupyter rows need `ipykernel` (pip install
 ipykernel) for the python that runs this; without it they are left out.
@@ -9,6 +11,8 @@ ipykernel) for the python that runs this; without it they are left out.
 import glob
 import json
 import os
+import pty
+import select
 import shutil
 import statistics
 import subprocess
@@ -302,12 +306,109 @@ def commands(directory):
     shutil.rmtree(shared, ignore_errors=True)
 
 
+class Terminal:
+    """A session in a terminal of its own, as a person has it."""
+
+    def __init__(self, home, directory):
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            os.chdir(directory)
+            os.environ.update(BEAMTALK_HOME=home, TERM="xterm-256color", PAGER="cat", NO_COLOR="1")
+            os.execv(BINARY, [BINARY, "repl"])
+        self.seen = b""
+
+    def type(self, text):
+        self.seen = b""
+        os.write(self.file, text.encode())
+
+    def until(self, text, limit=60):
+        """Wait until the text is on the screen."""
+        end = time.perf_counter() + limit
+        while text.encode() not in self.seen:
+            left = end - time.perf_counter()
+            if left <= 0 or not select.select([self.file], [], [], left)[0]:
+                raise TimeoutError(f"never {text!r}: {self.seen[-300:]!r}")
+            self.seen += os.read(self.file, 65536)
+
+    def close(self):
+        os.write(self.file, b"\x03\x04")
+        os.waitpid(self.pid, 0)
+        os.close(self.file)
+
+
+def project_of(count):
+    directory = tempfile.mkdtemp(prefix="bt-project")
+    beamtalk("new", "parts", home=directory, directory=directory)
+    root = os.path.join(directory, "parts")
+    for n in range(count):
+        with open(f"{root}/src/Part{n:03}End.bt", "w") as file:
+            methods = "".join(f"  method{m}: x => x + {m}\n" for m in range(10))
+            file.write(f"/// Part {n}.\nObject subclass: Part{n:03}End\n{methods}")
+    return directory, root
+
+
+def terminal():
+    home = tempfile.mkdtemp(prefix="bt")
+    os.chmod(home, 0o700)
+    directory, root = project_of(50)
+    beamtalk("build", home=home, directory=root)
+
+    def cold():
+        start = time.perf_counter()
+        session = Terminal(home, root)
+        session.until("> ")
+        elapsed = time.perf_counter() - start
+        session.close()
+        beamtalk("workspace", "stop", "--force", home=home, directory=root)
+        return elapsed
+    cold()
+    ours = statistics.median(cold() for _ in range(3 if QUICK else 9))
+    row("`beamtalk repl` to its prompt, 50 classes built, nothing running", f"{ours:.2f} s", "0.6 s", ours <= 0.6)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory, root = project_of(300)
+    beamtalk("build", home=home, directory=root)
+    session = Terminal(home, root)
+    session.until("> ")
+    times = []
+    for n in range(20 if QUICK else 200):
+        session.type(f"Part{n:03}")
+        session.until(f"Part{n:03}")
+        start = time.perf_counter()
+        session.type("\t")
+        session.until("End")
+        times.append(time.perf_counter() - start)
+        session.type("\x03")
+        session.until("> ")
+    times.sort()
+    tail = times[int(len(times) * 0.99)]
+    row("Tab to its candidate, 300 classes", f"median {statistics.median(times) * 1e3:.1f} ms, p99 {tail * 1e3:.1f} ms",
+        "20 ms p99", tail <= 0.02)
+    times = []
+    for _ in range(5 if QUICK else 30):
+        start = time.perf_counter()
+        session.type(":help String\r")
+        session.until("grapheme")
+        times.append(time.perf_counter() - start)
+        session.until("> ")
+        time.sleep(0.1)
+    ours = statistics.median(times)
+    row("`:help String` to its first lines", f"{ours * 1e3:.1f} ms", "50 ms", ours <= 0.05)
+    session.close()
+    beamtalk("workspace", "stop", "--force", home=home, directory=root)
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.rmtree(home, ignore_errors=True)
+
+
 def main():
+    if "--terminal" in sys.argv:
+        terminal()
+        return 0 if all(is_kept for *_, is_kept in rows) else 1
     directory = tempfile.mkdtemp(prefix="bt-project")
     home = tempfile.mkdtemp(prefix="bt")
     os.chmod(home, 0o700)
     try:
         commands(directory)
+        terminal()
         beamtalk("workspace", "start", "--persistent", home=home, directory=directory)
         idle(home)
         client = Client(home)
