@@ -331,7 +331,7 @@ class Terminal:
             self.seen += os.read(self.file, 65536)
 
     def close(self):
-        os.write(self.file, b"\x03\x04")
+        self.type(":exit\r")
         os.waitpid(self.pid, 0)
         os.close(self.file)
 
