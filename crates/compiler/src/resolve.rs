@@ -93,12 +93,16 @@ impl<'a> Resolver<'a> {
         let (variables, unused) = self.scopes.finish();
         if report_unused {
             for (name, span, what) in unused {
+                // Whoever calls the method or the block gives the argument, wanted or not.
+                let hint = if what == "parameter" {
+                    eco_format!("Name it `_{name}` to say that it is not needed.")
+                } else {
+                    eco_format!("Remove it, or name it `_{name}` to say that it is not needed.")
+                };
                 self.diagnostics.push(
                     Diagnostic::warning(codes::UNUSED, span, eco_format!("Unused {what} `{name}`"))
                         .with_category(Category::Unused)
-                        .with_hint(eco_format!(
-                            "Remove it, or name it `_{name}` to say that it is not needed."
-                        )),
+                        .with_hint(hint),
                 );
             }
         }
