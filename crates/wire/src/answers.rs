@@ -41,7 +41,10 @@ pub use observation::{
     FileAccess, GetTracesAnswer, HealthAnswer, LimitsInForce, LoadedProject, LogLevelAnswer, NodeMemory,
     OpDescription, Trace, TraceStats, Versions,
 };
-pub use sessions::{BindingsAnswer, BoundValue, CloneAnswer, SessionInfo, SessionsAnswer};
+pub use sessions::{
+    BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer, SessionInfo,
+    SessionsAnswer,
+};
 pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};
 
 /// Declares a part of an answer: what it always has, then what it may have.

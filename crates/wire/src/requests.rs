@@ -36,5 +36,5 @@ pub use observation::{
     ActorStats, ClearTraces, Describe, DisableTracing, EnableTracing, ExportTraces, GetTraces, Health,
     LogLevel, Shutdown, Subscribe, Unsubscribe,
 };
-pub use sessions::{Bindings, Clear, Clone, Close, Sessions};
+pub use sessions::{Bindings, Clear, Clone, Close, HandleClose, HandleList, HandleOpen, Sessions};
 pub use tests::{ListTests, Test, TestAll};

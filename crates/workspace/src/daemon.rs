@@ -33,6 +33,7 @@ use crate::compile::{CompilerLimits, CompilerPool};
 use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
+use crate::handles::Handles;
 use crate::image::{Image, NodeSetup};
 use crate::options::StartOptions;
 use crate::sessions::{Sessions, now};
@@ -373,6 +374,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         compiler,
         image,
         sessions: Sessions::default(),
+        handles: Handles::default(),
         changes: RefCell::new(changes),
         gate: RefCell::new(Some(gate)),
         project: RefCell::new(None),

@@ -17,6 +17,7 @@ mod daemon;
 mod disk;
 mod exposure;
 pub mod gate;
+mod handles;
 mod image;
 mod narrow;
 mod ops;

@@ -43,3 +43,25 @@ answer! {
         session: String,
     }
 }
+
+answer! {
+    HandleOpenAnswer {
+        /// `ev_` and 22 letters that say nothing.
+        handle: String,
+    }
+}
+
+answer! {
+    HandleInfo {
+        handle: String,
+        busy: bool,
+        /// Seconds since it was last used.
+        idle_s: u64,
+    }
+}
+
+answer! {
+    HandleListAnswer {
+        handles: Vec<HandleInfo>,
+    }
+}
