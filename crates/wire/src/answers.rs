@@ -42,8 +42,8 @@ pub use observation::{
     OpDescription, Trace, TraceStats, Versions,
 };
 pub use sessions::{
-    BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer, SessionInfo,
-    SessionsAnswer,
+    BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer,
+    QuestionKeepAnswer, QuestionTakeAnswer, SessionInfo, SessionsAnswer,
 };
 pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};
 

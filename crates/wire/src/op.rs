@@ -11,9 +11,10 @@ use crate::answers::{
     ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer, FindingsAnswer, FlushAnswer, GetTracesAnswer,
     HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer,
     ListClassesAnswer, ListTestsAnswer, LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer,
-    NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, ReloadAnswer,
-    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
-    SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, ValueAnswer,
+    NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer,
+    QuestionTakeAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
+    ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
@@ -22,10 +23,10 @@ use crate::requests::{
     Close, Complete, Describe, Diagnostics, Diff, Dirty, DisableTracing, Discard, Docs, EnableTracing,
     ErlangComplete, Eval, ExportTraces, Fields, Flush, GetTraces, HandleClose, HandleList, HandleOpen,
     Health, Hover, Info, Inspect, Interrupt, Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource,
-    LoadTests, LogLevel, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, RecheckImage,
-    Reload, ReloadFindings, RemoveClass, RemoveMethod, Restore, Revert, RunEntry, SaveClass, SaveMethod,
-    Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test, TestAll,
-    TopActors, TryMethod, Unload, Unsubscribe,
+    LoadTests, LogLevel, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep,
+    QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Restore, Revert, RunEntry,
+    SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take,
+    Test, TestAll, TopActors, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -183,6 +184,8 @@ operations! {
     HandleOpen "handle-open" Execute "-" HandleOpenAnswer;
     HandleClose "handle-close" Execute "-" ValueAnswer;
     HandleList "handle-list" Read "-" HandleListAnswer;
+    QuestionKeep "question-keep" Execute "-" QuestionKeepAnswer;
+    QuestionTake "question-take" Execute "-" QuestionTakeAnswer;
     // Classes and navigation.
     ListClasses "list-classes" Read "-" ListClassesAnswer;
     Methods "methods" Read "-" MethodsAnswer;
@@ -355,6 +358,8 @@ mod tests {
                 "close",
                 "handle-open",
                 "handle-close",
+                "question-keep",
+                "question-take",
                 "enable-tracing",
                 "disable-tracing",
                 "clear-traces",

@@ -36,5 +36,7 @@ pub use observation::{
     ActorStats, ClearTraces, Describe, DisableTracing, EnableTracing, ExportTraces, GetTraces, Health,
     LogLevel, Shutdown, Subscribe, Unsubscribe,
 };
-pub use sessions::{Bindings, Clear, Clone, Close, HandleClose, HandleList, HandleOpen, Sessions};
+pub use sessions::{
+    Bindings, Clear, Clone, Close, HandleClose, HandleList, HandleOpen, QuestionKeep, QuestionTake, Sessions,
+};
 pub use tests::{ListTests, Test, TestAll};

@@ -36,6 +36,7 @@ use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Toke
 use crate::handles::Handles;
 use crate::image::{Image, NodeSetup};
 use crate::options::StartOptions;
+use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
 use crate::workspace::Workspace;
 use crate::{connection, control, project};
@@ -375,6 +376,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         image,
         sessions: Sessions::default(),
         handles: Handles::default(),
+        questions: Questions::default(),
         changes: RefCell::new(changes),
         gate: RefCell::new(Some(gate)),
         project: RefCell::new(None),

@@ -23,6 +23,7 @@ mod narrow;
 mod ops;
 mod options;
 mod project;
+mod questions;
 mod record;
 mod sessions;
 mod terms;

@@ -26,6 +26,7 @@ mod load_tests;
 mod native;
 mod precheck_method;
 mod put;
+mod questions;
 mod recheck_image;
 mod reload;
 mod remove_class;
@@ -213,6 +214,8 @@ async fn dispatch(
         Request::HandleOpen(_) => Reply::new(handles::open(workspace, caller).await?),
         Request::HandleClose(close) => Reply::new(handles::close(workspace, caller, close).await?),
         Request::HandleList(_) => Reply::new(handles::list(workspace, caller)),
+        Request::QuestionKeep(keep) => Reply::new(questions::keep(workspace, caller, keep)?),
+        Request::QuestionTake(take) => Reply::new(questions::take(workspace, caller, take)?),
         Request::SaveMethod(save) => {
             let base = save.base_sha256.as_deref();
             let saved = save_method::save_method(workspace, caller, save.into(), base, Intent::Durable);

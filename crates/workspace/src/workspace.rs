@@ -30,6 +30,7 @@ use crate::image::{Image, Phase};
 use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
+use crate::questions::Questions;
 use crate::sessions::{ConnectionId, Session, Sessions};
 use crate::{record, terms};
 
@@ -52,6 +53,7 @@ pub(crate) struct Workspace {
     pub image: Image,
     pub sessions: Sessions,
     pub(crate) handles: Handles,
+    pub(crate) questions: Questions,
     pub changes: RefCell<ChangeLog>,
     pub gate: RefCell<Option<Gate>>,
     pub project: RefCell<Option<ProjectImage>>,

@@ -65,3 +65,16 @@ answer! {
         handles: Vec<HandleInfo>,
     }
 }
+
+answer! {
+    QuestionKeepAnswer {
+        /// `rq_` and 22 letters that say nothing.
+        state: String,
+    }
+}
+
+answer! {
+    QuestionTakeAnswer {
+        text: String,
+    }
+}

@@ -48,3 +48,17 @@ request! {
     /// One's own handles.
     HandleList {}
 }
+
+request! {
+    /// Keep what a person is asked until the answer comes; it can be taken once, within ten minutes, by who kept it.
+    QuestionKeep {
+        text: String,
+    }
+}
+
+request! {
+    /// Take a question that was kept.
+    QuestionTake {
+        state: String,
+    }
+}

@@ -4,8 +4,9 @@ use beamtalk_wire::answers::{
     ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer,
     DecideAnswer, DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
     EvalAnswer, FindingsAnswer, FlushAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer,
-    LoadAnswer, Nothing, PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer,
-    SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer, ValueAnswer, Warning,
+    LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
+    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
+    TakeAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -125,6 +126,8 @@ answers!(
     Nothing,
     Passed,
     PrecheckMethodAnswer,
+    QuestionKeepAnswer,
+    QuestionTakeAnswer,
     SessionsAnswer,
     ShowCodegenAnswer,
     TakeAnswer,
