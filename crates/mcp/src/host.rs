@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use beamtalk_wire::answers::{Diagnostic, Warning};
+use beamtalk_wire::requests::McpCall;
 use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Operation};
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -54,6 +55,9 @@ pub trait Host: 'static {
 
     /// Listen to these channels too, from now on.
     fn watch(&self, channels: &[Channel]);
+
+    /// Write down that a tool was called; nobody waits for that.
+    fn record(&self, call: McpCall);
 
     /// What must never be sent.
     fn secrets(&self) -> Vec<String>;

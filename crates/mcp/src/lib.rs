@@ -14,6 +14,7 @@ mod host;
 mod lines;
 mod message;
 mod prompts;
+mod record;
 mod resources;
 #[cfg(feature = "schema")]
 pub mod schema;

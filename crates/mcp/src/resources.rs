@@ -47,6 +47,12 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
         "What a flush would write.",
     ),
     (
+        "transcript",
+        "Transcript",
+        "text/plain",
+        "The last lines that code wrote to the Transcript.",
+    ),
+    (
         "tests/last",
         "Last tests",
         JSON,
@@ -278,6 +284,10 @@ pub(crate) async fn content<H: Host>(
             Ok(seq) => live(DIFF, host.ask(&requests::Diff { seq }).await?.answer.diff),
             Err(_) => return Ok(None),
         },
+        ["transcript"] => {
+            let request = requests::Transcript { lines: Some(1_000) };
+            live("text/plain", host.ask(&request).await?.answer.text)
+        }
         ["tests", "last"] => {
             let last = session.last_tests.borrow().clone();
             encoded(last.unwrap_or(Value::Null))

@@ -14,6 +14,7 @@ use crate::dispatch;
 use crate::host::Host;
 use crate::lines::Line;
 use crate::message::{Bad, Fault, LINE_LIMIT, Message, VERSIONS, id_in_head};
+use crate::record::Reads;
 use crate::settings::Settings;
 use crate::watch::Watches;
 
@@ -85,6 +86,7 @@ pub struct Session<H> {
     next_question: Cell<u64>,
     pub(crate) watches: Watches,
     pub(crate) rate: RefCell<crate::dispatch::Rate>,
+    pub(crate) reads: Reads,
     /// The results of the last tests.
     pub(crate) last_tests: RefCell<Option<Value>>,
 }
@@ -113,6 +115,7 @@ impl<H: Host> Session<H> {
             next_question: Cell::new(1),
             watches: Watches::default(),
             rate: RefCell::default(),
+            reads: Reads::default(),
             last_tests: RefCell::new(None),
         })
     }
@@ -135,6 +138,14 @@ impl<H: Host> Session<H> {
             task.abort();
         }
         self.watches.end();
+        self.record_reads();
+    }
+
+    /// Write down the calls that were counted.
+    pub(crate) fn record_reads(&self) {
+        for call in self.reads.take() {
+            self.host.record(call);
+        }
     }
 
     /// Take a line.

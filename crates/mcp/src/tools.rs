@@ -212,6 +212,7 @@ tools! {
     "inspect" actors inspect Inspect Inspected;
     "supervision_tree" actors supervision_tree SupervisionTree Tree;
     "show_codegen" evaluation show_codegen ShowCodegen Code;
+    "read_transcript" evaluation read_transcript ReadTranscript TranscriptText;
     "describe" server describe Describe Description;
     "lint" server lint Lint Linted;
     "diagnostic_summary" server diagnostic_summary Lint Summary;

@@ -123,6 +123,9 @@ fn listen_for<H: Host>(host: &H, uris: &BTreeSet<String>) {
     if uris.iter().any(|uri| uri.starts_with("beamtalk://actor")) {
         channels.push(Channel::Actors);
     }
+    if uris.contains("beamtalk://transcript") {
+        channels.push(Channel::Transcript);
+    }
     host.watch(&channels);
 }
 

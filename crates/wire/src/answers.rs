@@ -39,7 +39,7 @@ pub use loading::{
 pub use observation::{
     ActorStatsAnswer, AuditState, Capabilities, ChannelsAnswer, DescribeAnswer, ExportTracesAnswer,
     FileAccess, GetTracesAnswer, HealthAnswer, LimitsInForce, LoadedProject, LogLevelAnswer, NodeMemory,
-    OpDescription, Trace, TraceStats, Versions,
+    OpDescription, Trace, TraceStats, TranscriptAnswer, Versions,
 };
 pub use sessions::{
     BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer,

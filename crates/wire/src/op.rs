@@ -14,7 +14,7 @@ use crate::answers::{
     NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer,
     QuestionTakeAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
     ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
-    ValueAnswer,
+    TranscriptAnswer, ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
@@ -23,10 +23,10 @@ use crate::requests::{
     Close, Complete, Describe, Diagnostics, Diff, Dirty, DisableTracing, Discard, Docs, EnableTracing,
     ErlangComplete, Eval, ExportTraces, Fields, Flush, GetTraces, HandleClose, HandleList, HandleOpen,
     Health, Hover, Info, Inspect, Interrupt, Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource,
-    LoadTests, LogLevel, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep,
-    QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Restore, Revert, RunEntry,
-    SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take,
-    Test, TestAll, TopActors, TryMethod, Unload, Unsubscribe,
+    LoadTests, LogLevel, McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod,
+    QuestionKeep, QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Restore,
+    Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe,
+    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -236,6 +236,8 @@ operations! {
     GetTraces "get-traces" Read "-" GetTracesAnswer;
     ActorStats "actor-stats" Read "-" ActorStatsAnswer;
     ExportTraces "export-traces" Execute "-" ExportTracesAnswer;
+    Transcript "transcript" Read "-" TranscriptAnswer;
+    McpCall "mcp-call" Execute "mcp" Nothing;
     LogLevel "log-level" Execute "-" LogLevelAnswer;
     Describe "describe" Read "-" DescribeAnswer;
     Health "health" Read "-" HealthAnswer;

@@ -216,6 +216,8 @@ async fn dispatch(
         Request::HandleList(_) => Reply::new(handles::list(workspace, caller)),
         Request::QuestionKeep(keep) => Reply::new(questions::keep(workspace, caller, keep)?),
         Request::QuestionTake(take) => Reply::new(questions::take(workspace, caller, take)?),
+        // Its record is all there is to it.
+        Request::McpCall(_) => Reply::new(Nothing {}),
         Request::SaveMethod(save) => {
             let base = save.base_sha256.as_deref();
             let saved = save_method::save_method(workspace, caller, save.into(), base, Intent::Durable);
@@ -298,6 +300,7 @@ async fn dispatch(
         | Request::GetTraces(_)
         | Request::ActorStats(_)
         | Request::ExportTraces(_)
+        | Request::Transcript(_)
         | Request::LogLevel(_) => in_node(workspace, session, request).await?,
     };
     Ok(reply)

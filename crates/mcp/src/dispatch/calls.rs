@@ -14,6 +14,7 @@ use crate::data::{escape, redact};
 use crate::fit::{RESULT_BYTES, fit};
 use crate::host::{Host, HostError, failure};
 use crate::message::Fault;
+use crate::record::Recording;
 use crate::session::{Call, Session};
 use crate::settings::NarrowedBy;
 use crate::tools::{self, Class, Context, Failure, TOOLS, Tool};
@@ -32,8 +33,15 @@ pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Resu
     let Some(tool) = Tool::find(name) else {
         return Err(unknown(name));
     };
-    let outcome = with_progress(session, call, run(session, call, tool, given)).await?;
-    Ok(match outcome {
+    let mut recording = Recording::begin(session, tool, call, &given);
+    let outcome = with_progress(session, call, run(session, call, tool, given)).await;
+    recording.end(match &outcome {
+        Ok(Outcome::Result(_) | Outcome::Question(_)) => None,
+        Ok(Outcome::Error(error)) => Some(error.kind.name()),
+        Err(_) => Some("invalid_request"),
+    });
+    drop(recording);
+    Ok(match outcome? {
         Outcome::Result(result) => finished(session, result),
         Outcome::Error(error) => failed(session, tool, &error),
         Outcome::Question(question) => question,

@@ -181,12 +181,34 @@ pub(crate) async fn method<H: Host>(
         selector: selector.to_owned(),
         side: Some(side),
     };
-    Ok(host.ask(&request).await?.answer)
+    let mut answer = host.ask(&request).await?.answer;
+    answer.source = answer
+        .source
+        .map(|source| commented(answer.doc.as_deref(), &source));
+    Ok(answer)
 }
 
 /// The head of a class with its comment and state.
 pub(crate) async fn head_source<H: Host>(host: &H, class: &str) -> Result<String, HostError> {
-    Ok(definition(host, class).await?.definition.trim_end().to_owned())
+    let found = definition(host, class).await?;
+    Ok(commented(found.comment.as_deref(), found.definition.trim_end()))
+}
+
+/// A source with the comment that belongs to it.
+fn commented(comment: Option<&str>, source: &str) -> String {
+    let comment = comment.map(str::trim).filter(|comment| !comment.is_empty());
+    match comment.filter(|_| !source.trim_start().starts_with("///")) {
+        None => source.to_owned(),
+        Some(comment) => {
+            let indent: String = source.chars().take_while(|letter| *letter == ' ').collect();
+            let mut text = String::new();
+            for line in comment.lines() {
+                text.push_str(format!("{indent}/// {line}").trim_end());
+                text.push('\n');
+            }
+            text + source
+        }
+    }
 }
 
 /// A class as it runs: its head, then its methods in the order of their lines.

@@ -381,3 +381,29 @@ pub(crate) async fn show_codegen<H: Host>(
         text: Data::new(text),
     })
 }
+
+input! {
+    ReadTranscript {
+        ;
+        /// How many of the last lines; 50 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        lines: u64,
+    }
+}
+
+output! {
+    TranscriptText {
+        text: Data,
+    }
+}
+
+pub(crate) async fn read_transcript<H: Host>(
+    context: &Context<'_, H>,
+    input: ReadTranscript,
+) -> Result<TranscriptText, Failure> {
+    let request = requests::Transcript { lines: input.lines };
+    let answer = context.ask(&request).await?.answer;
+    Ok(TranscriptText {
+        text: Data::new(answer.text),
+    })
+}

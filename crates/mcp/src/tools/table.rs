@@ -83,6 +83,8 @@ table! {
         "Supervisors and the processes they supervise, each with its parent. `scope: \"system\"` shows the runtime's own too.";
     "show_codegen" "Show generated code" Read "RdIo" Core false
         "The Erlang that the compiler makes of code, or of a class or method.";
+    "read_transcript" "Read the Transcript" Read "RdIo" Core false
+        "The last lines that code wrote to the Transcript.";
     "describe" "Describe this server" Read "RdIo" Core true
         "What holds here: policy and who narrowed it, toolsets (and how to get more), limits, versions, whether a workspace runs and how it does.";
     "lint" "Lint files" Read "RdIo" Core false

@@ -12,7 +12,7 @@ use beamtalk_loop::core::Operation as LoopOperation;
 use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand};
 use beamtalk_project::Network;
 use beamtalk_wire::answers::Diagnostic;
-use beamtalk_wire::requests::{Health, Interrupt, Subscribe};
+use beamtalk_wire::requests::{Health, Interrupt, McpCall, Subscribe};
 use beamtalk_wire::{Access, Channel, ErrorBody, ErrorKind, Event, Op, Operation, Push};
 use beamtalk_workspace::StartOptions;
 use serde_json::Value;
@@ -273,6 +273,14 @@ impl Host for Workspace {
             && let Some(connection) = connection.as_ref()
         {
             self.subscribe(connection);
+        }
+    }
+
+    fn record(&self, call: McpCall) {
+        if let Ok(connection) = self.connection.try_lock()
+            && let Some(connection) = connection.as_ref()
+        {
+            drop(connection.send(&call));
         }
     }
 
