@@ -56,8 +56,8 @@ pub trait Host: 'static {
     /// Listen to these channels too, from now on.
     fn watch(&self, channels: &[Channel]);
 
-    /// Write down that a tool was called; nobody waits for that.
-    fn record(&self, call: McpCall);
+    /// Write down that a tool was called, if there is a workspace.
+    fn record(&self, call: McpCall) -> impl Future<Output = ()>;
 
     /// What must never be sent.
     fn secrets(&self) -> Vec<String>;

@@ -108,7 +108,8 @@ impl<H: Host> Drop for Recording<H> {
         self.call.ms = Some(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX));
         let call = std::mem::take(&mut self.call);
         if self.tool.class != Class::Read || call.outcome != "ok" {
-            self.session.host.record(call);
+            let host = self.session.host.clone();
+            tokio::task::spawn_local(async move { host.record(call).await });
             return;
         }
         if self.session.reads.count(self.tool.name, call) {

@@ -144,7 +144,8 @@ impl<H: Host> Session<H> {
     /// Write down the calls that were counted.
     pub(crate) fn record_reads(&self) {
         for call in self.reads.take() {
-            self.host.record(call);
+            let host = self.host.clone();
+            tokio::task::spawn_local(async move { host.record(call).await });
         }
     }
 

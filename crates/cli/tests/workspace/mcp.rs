@@ -173,10 +173,6 @@ impl Mcp {
         (status.code(), text)
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn kill(mut self) {
         drop(self.child.kill());
         drop(self.child.wait());

@@ -96,6 +96,8 @@ output! {
         /// Its file has something else, or there is none.
         disk_differs: bool,
         ;
+        /// The comment of a method; it stays where it is when the method is saved.
+        doc: Data,
         signature: Data,
         file: String,
         line: u64,
@@ -113,6 +115,7 @@ pub(crate) async fn read_source<H: Host>(
             source: Data::new(class_source(context.host, &input.class).await?),
             origin: definition.origin,
             disk_differs: definition.disk_differs.unwrap_or(true),
+            doc: None,
             signature: None,
             file: places.file,
             line: places.line,
@@ -132,6 +135,7 @@ pub(crate) async fn read_source<H: Host>(
         source: Data::new(source),
         origin: found.origin,
         disk_differs: found.disk_differs.unwrap_or(true),
+        doc: found.doc.map(Data::new),
         signature: found.signature.map(Data::new),
         file: places.file,
         line: line.and_then(|method| method.line),
@@ -181,11 +185,7 @@ pub(crate) async fn method<H: Host>(
         selector: selector.to_owned(),
         side: Some(side),
     };
-    let mut answer = host.ask(&request).await?.answer;
-    answer.source = answer
-        .source
-        .map(|source| commented(answer.doc.as_deref(), &source));
-    Ok(answer)
+    Ok(host.ask(&request).await?.answer)
 }
 
 /// The head of a class with its comment and state.
@@ -220,7 +220,7 @@ pub(crate) async fn class_source<H: Host>(host: &H, class: &str) -> Result<Strin
         let found = method(host, class, &place.selector, place.side).await?;
         if let Some(source) = found.source {
             text.push_str("\n\n");
-            text.push_str(&indented(&source));
+            text.push_str(&commented(found.doc.as_deref(), &indented(&source)));
         }
     }
     text.push('\n');

@@ -107,7 +107,7 @@ table! {
     "try_method" "Try a method" Execute "rdIo" Edit false
         "Install a method in memory only; it is never written to a file. Living actors use it at their next message.";
     "save_method" "Save a method" Execute "rdIo" Edit true
-        "Add or replace a method in the live workspace. Living actors use it at their next message. It is pending until flush writes it to its file. `source` is the whole method: head, `=>` and body, with its `///` comment. `selector` as in `at:put:`. Revert with revert_change.";
+        "Add or replace a method in the live workspace. Living actors use it at their next message. It is pending until flush writes it to its file. `source` is the whole method: head, `=>` and body, without its `///` comment, which stays. `selector` as in `at:put:`. Revert with revert_change.";
     "save_class" "Define a class" Execute "rdio" Edit true
         "Define a new class from a whole class text. `path` is the file that flush will create, such as `src/Lamp.bt`; one that exists is refused (`target_exists`). For a class that exists use save_method.";
     "remove_method" "Remove a method" Execute "rdIo" Edit false

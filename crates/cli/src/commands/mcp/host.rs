@@ -16,7 +16,7 @@ use beamtalk_wire::requests::{Health, Interrupt, McpCall, Subscribe};
 use beamtalk_wire::{Access, Channel, ErrorBody, ErrorKind, Event, Op, Operation, Push};
 use beamtalk_workspace::StartOptions;
 use serde_json::Value;
-use tokio::sync::{Mutex, broadcast};
+use tokio::sync::{Mutex, Semaphore, broadcast};
 
 use super::docs;
 use super::paths::Paths;
@@ -44,6 +44,9 @@ pub(crate) struct Workspace {
     events: broadcast::Sender<Event>,
     channels: RefCell<BTreeSet<Channel>>,
     secrets: RefCell<Vec<String>>,
+    /// Places on the connection, which takes 64 requests: for questions, for records; the rest is for interrupts.
+    asks: Semaphore,
+    records: Semaphore,
 }
 
 fn error(kind: &str, message: impl Into<String>) -> HostError {
@@ -98,6 +101,8 @@ impl Workspace {
             events,
             channels: RefCell::default(),
             secrets: RefCell::default(),
+            asks: Semaphore::new(44),
+            records: Semaphore::new(8),
         }
     }
 
@@ -186,6 +191,7 @@ impl Workspace {
     }
 
     async fn try_ask<O: Operation>(&self, request: &O) -> Result<Asked<O::Answer>, HostError> {
+        let _place = self.asks.acquire().await;
         let connection = self.connection().await?;
         let mut pending = connection.send(request).map_err(of_client)?;
         let mut running = Running {
@@ -276,11 +282,13 @@ impl Host for Workspace {
         }
     }
 
-    fn record(&self, call: McpCall) {
-        if let Ok(connection) = self.connection.try_lock()
-            && let Some(connection) = connection.as_ref()
-        {
-            drop(connection.send(&call));
+    async fn record(&self, call: McpCall) {
+        if !self.is_connected() {
+            return;
+        }
+        let _place = self.records.acquire().await;
+        if let Ok(connection) = self.connection().await {
+            drop(connection.ask(&call).await);
         }
     }
 

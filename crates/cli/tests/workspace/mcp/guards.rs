@@ -321,3 +321,38 @@ fn the_check_tells_what_works() {
     assert_eq!(String::from_utf8_lossy(&tools.stdout).lines().count(), 20);
     assert_eq!(home.run(&["mcp", "--toolsets", "frob"]).status.code(), Some(2));
 }
+
+#[test]
+fn a_new_project_is_ready_for_clients() {
+    let home = Home::new("mcp-new");
+    assert!(home.run(&["new", "orbit"]).status.success());
+    let examples = home.run(&["test-docs", "orbit/AGENTS.md"]);
+    let told = String::from_utf8_lossy(&examples.stdout).into_owned();
+    assert!(examples.status.success() && told.contains("1 passed"), "{told}");
+    let settings: Value =
+        serde_json::from_str(&crate::project::read(&home, "orbit/.mcp.json")).expect("JSON");
+    let server = &settings["mcpServers"]["beamtalk"];
+    assert_eq!(
+        (&server["type"], &server["command"]),
+        (&json!("stdio"), &json!("beamtalk"))
+    );
+    let mut words: Vec<&str> = server["args"]
+        .as_array()
+        .expect("words")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(words.remove(0), "mcp");
+    words.extend(["--project", "orbit"]);
+    let mut mcp = Mcp::start(&home, &words);
+    assert_eq!(
+        mcp.good("evaluate", json!({"code": "Orbit greet: \"you\""}))["value"],
+        "Hello, you!"
+    );
+    let tested = mcp.good("test", json!({}));
+    assert_eq!(
+        (&tested["failed"], &tested["passed"]),
+        (&json!(0), &json!(1)),
+        "{tested}"
+    );
+}

@@ -80,7 +80,7 @@ fn replay(name: &str) {
         .filter_map(Value::as_str)
         .collect();
     let mut mcp = Mcp::start(&home, &flags);
-    let mut saved = BTreeMap::new();
+    let mut saved: BTreeMap<String, String> = BTreeMap::new();
     let mut calls = 0;
     for (number, line) in lines.enumerate() {
         let at = format!("{name}.jsonl:{}", number + 2);
