@@ -50,7 +50,7 @@ export type Bindings = {
 /**
  * With text and class; so if absent.
  */
-values?: boolean, };
+values?: boolean, handle?: string, };
 
 export type BindingsAnswer = { bindings: { [key in string]: BoundValue }, };
 
@@ -224,7 +224,7 @@ export type Complete = { code: string,
 /**
  * Byte offset; the end if absent.
  */
-cursor?: number, };
+cursor?: number, handle?: string, };
 
 export type CompleteAnswer = { completions: Array<Completion>, 
 /**
@@ -438,7 +438,7 @@ export type ErrorBody = { kind: ErrorKind, message: string, class?: string, sele
 /**
  * What went wrong: stable and machine-readable.
  */
-export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "cross_session_mutation_unsupported" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
+export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "session_expired" | "cross_session_mutation_unsupported" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
 
 /**
  * Run code in the session. Output comes before the answer.
@@ -460,7 +460,11 @@ file?: string, line?: number,
  * Answer as `text` what a session shows on so many columns; 0 for everything in one line. The `printString`
  * if absent.
  */
-width?: number, };
+width?: number, 
+/**
+ * In the variables of a handle; `once` for variables that are forgotten afterwards.
+ */
+handle?: string, };
 
 /**
  * The value of code.
@@ -571,6 +575,35 @@ limit?: number, };
 export type GetTracesAnswer = { traces: Array<Trace>, };
 
 /**
+ * Forget a handle and its variables.
+ */
+export type HandleClose = { handle: string, };
+
+export type HandleInfo = { handle: string, busy: boolean, 
+/**
+ * Seconds since it was last used.
+ */
+idle_s: number, };
+
+/**
+ * One's own handles.
+ */
+export type HandleList = Record<symbol, never>;
+
+export type HandleListAnswer = { handles: Array<HandleInfo>, };
+
+/**
+ * Make a handle: variables that belong to who asks and outlive the connection.
+ */
+export type HandleOpen = Record<symbol, never>;
+
+export type HandleOpenAnswer = { 
+/**
+ * `ev_` and 22 letters that say nothing.
+ */
+handle: string, };
+
+/**
  * What every message that belongs to a request may have; what an operation answers is beside it.
  */
 export type Head = { id?: string, session?: string, status?: Array<Flag>, 
@@ -644,7 +677,11 @@ page?: number,
 /**
  * Answer the messages it understands too.
  */
-understands?: boolean, };
+understands?: boolean, 
+/**
+ * Whose variable it is.
+ */
+handle?: string, };
 
 export type InspectAnswer = { kind: string, class: string, fields: Array<InspectedField>, total: number, 
 /**
@@ -671,7 +708,7 @@ export type Interrupt = {
 /**
  * The `id` of the evaluation, on whichever connection.
  */
-for?: string, };
+for?: string, handle?: string, };
 
 /**
  * End an actor.
@@ -809,6 +846,35 @@ is_extension: boolean, };
 
 export type LogsEvent = { "event": "entry", "data": { time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, } } | { "event": "dropped", "data": { count: number, } };
 
+/**
+ * Record that a tool was called through MCP. Texts of the call are not sent.
+ */
+export type McpCall = { tool: string, 
+/**
+ * `R`, `X` or `XD`.
+ */
+class: string, era: string, 
+/**
+ * `ok`, `error`, `denied`, `declined`, `cancelled` or `limit`.
+ */
+outcome: string, 
+/**
+ * The client's word for itself.
+ */
+client_info?: string, 
+/**
+ * Of the arguments.
+ */
+sha256?: string, bytes?: number, ms?: number, error_kind?: string, 
+/**
+ * How many alike this one stands for.
+ */
+count?: number, 
+/**
+ * The `traceparent` of the call.
+ */
+trace?: string, };
+
 export type MethodPlace = { selector: string, side: Side, line: number | null, };
 
 /**
@@ -917,6 +983,24 @@ export type ProtocolSelector = { selector: string, line: number | null,
  * `indexed`, `synthetic` or `runtime`.
  */
 source_status: string, origin: string, };
+
+/**
+ * Keep what a person is asked until the answer comes; it can be taken once, within ten minutes, by who kept it.
+ */
+export type QuestionKeep = { text: string, };
+
+export type QuestionKeepAnswer = { 
+/**
+ * `rq_` and 22 letters that say nothing.
+ */
+state: string, };
+
+/**
+ * Take a question that was kept.
+ */
+export type QuestionTake = { state: string, };
+
+export type QuestionTakeAnswer = { text: string, };
 
 /**
  * Check all classes again.
@@ -1207,6 +1291,17 @@ export type TraceStats = { actor: string, class: string | null, selector: string
  */
 export type TracedStep = { src: string, text: string, };
 
+/**
+ * The last lines of the Transcript.
+ */
+export type Transcript = { 
+/**
+ * 50 if absent.
+ */
+lines?: number, };
+
+export type TranscriptAnswer = { text: string, };
+
 export type TranscriptEvent = { "event": "text", "data": { text: string, 
 /**
  * The `id` of the evaluation of this connection that caused it.
@@ -1303,6 +1398,11 @@ export type Operations = {
   "clear": { request: Clear, answer: Nothing },
   "clone": { request: Clone, answer: CloneAnswer },
   "close": { request: Close, answer: Nothing },
+  "handle-open": { request: HandleOpen, answer: HandleOpenAnswer },
+  "handle-close": { request: HandleClose, answer: ValueAnswer },
+  "handle-list": { request: HandleList, answer: HandleListAnswer },
+  "question-keep": { request: QuestionKeep, answer: QuestionKeepAnswer },
+  "question-take": { request: QuestionTake, answer: QuestionTakeAnswer },
   "list-classes": { request: ListClasses, answer: ListClassesAnswer },
   "methods": { request: Methods, answer: MethodsAnswer },
   "browse-classes": { request: BrowseClasses, answer: BrowseClassesAnswer },
@@ -1348,6 +1448,8 @@ export type Operations = {
   "get-traces": { request: GetTraces, answer: GetTracesAnswer },
   "actor-stats": { request: ActorStats, answer: ActorStatsAnswer },
   "export-traces": { request: ExportTraces, answer: ExportTracesAnswer },
+  "transcript": { request: Transcript, answer: TranscriptAnswer },
+  "mcp-call": { request: McpCall, answer: Nothing },
   "log-level": { request: LogLevel, answer: LogLevelAnswer },
   "describe": { request: Describe, answer: DescribeAnswer },
   "health": { request: Health, answer: HealthAnswer },

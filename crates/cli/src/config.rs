@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use beamtalk_mcp::{LoopRight, Policy, Settings};
 use beamtalk_project::nearest::nearest;
 use beamtalk_storage::StateDirectory;
 use beamtalk_workspace::{NodeName, StartOptions, check_peer};
@@ -19,6 +20,21 @@ pub(crate) struct Config {
     pub(crate) start: StartOptions,
     /// `[repl] ephemeral`.
     pub(crate) is_ephemeral: bool,
+    pub(crate) mcp: McpConfig,
+}
+
+/// `[mcp]`: what AI clients may do, as far as the user says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct McpConfig {
+    pub(crate) policy: Option<String>,
+    pub(crate) max_policy: Option<String>,
+    pub(crate) toolsets: Option<String>,
+    pub(crate) loop_right: Option<String>,
+    pub(crate) deny_tools: Vec<String>,
+    pub(crate) deny_paths: Vec<String>,
+    pub(crate) starts: bool,
+    pub(crate) allows_outside: bool,
+    pub(crate) eval_ceiling_s: Option<u64>,
 }
 
 /// The keys of each table.
@@ -70,10 +86,21 @@ const TABLES: &[(&str, &[&str])] = &[
     ),
     ("audit", &["audit-text", "audit-required"]),
     ("repl", &["ephemeral"]),
-    ("mcp", &["policy", "start", "allow-outside-project"]),
+    (
+        "mcp",
+        &[
+            "policy",
+            "max-policy",
+            "toolsets",
+            "loop",
+            "deny-tools",
+            "deny-paths",
+            "start",
+            "allow-outside-project",
+            "eval-ceiling",
+        ],
+    ),
 ];
-
-const POLICIES: [&str; 3] = ["read-only", "edit", "full"];
 
 impl Config {
     /// The configuration of this user; without a file, what is built in.
@@ -262,11 +289,19 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
         "audit-text" => start.audit_text = value.boolean()?,
         "audit-required" => start.audit_required = value.boolean()?,
         "ephemeral" => config.is_ephemeral = value.boolean()?,
-        // Read by `beamtalk mcp`; checked here, so that a mistake shows at once.
-        "policy" => drop(value.one_of(&POLICIES)?),
-        "start" | "allow-outside-project" => {
-            value.boolean()?;
+        "policy" => config.mcp.policy = Some(value.one_of(Policy::WORDS)?),
+        "max-policy" => config.mcp.max_policy = Some(value.one_of(Policy::WORDS)?),
+        "toolsets" => {
+            let list = value.texts()?.join(",");
+            Settings::parse_toolsets(&list).map_err(|cause| value.wrong(&format!("toolsets: {cause}")))?;
+            config.mcp.toolsets = Some(list);
         }
+        "loop" => config.mcp.loop_right = Some(value.one_of(LoopRight::WORDS)?),
+        "deny-tools" => config.mcp.deny_tools = value.texts()?,
+        "deny-paths" => config.mcp.deny_paths = value.texts()?,
+        "start" => config.mcp.starts = value.boolean()?,
+        "allow-outside-project" => config.mcp.allows_outside = value.boolean()?,
+        "eval-ceiling" => config.mcp.eval_ceiling_s = Some(value.number()?),
         _ => {}
     }
     Ok(())

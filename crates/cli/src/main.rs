@@ -97,6 +97,8 @@ enum Command {
     Loop(commands::loop_command::Arguments),
     /// Run agents in tmux and serve them as files.
     Agents(commands::agents::Arguments),
+    /// Give an AI client the workspace, over the Model Context Protocol.
+    Mcp(commands::mcp::Arguments),
     /// Read and write files of a 9P server.
     #[command(name = "9p")]
     Ninep(commands::ninep::Arguments),
@@ -181,6 +183,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(arguments),
         Command::Agents(arguments) => commands::agents::run(arguments),
+        Command::Mcp(arguments) => commands::mcp::run(terminal, &arguments),
         Command::Ninep(arguments) => commands::ninep::run(&arguments),
         Command::Tls(arguments) => commands::tls::run(terminal, &arguments),
         Command::Completions(arguments) => commands::completions::run(terminal, &arguments),

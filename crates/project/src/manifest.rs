@@ -26,6 +26,7 @@ pub struct Manifest {
     pub supervisor: Option<String>,
     pub native_applications: Vec<String>,
     pub diagnostics: BTreeMap<String, Setting>,
+    pub mcp: McpRules,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +167,7 @@ const TABLES: &[&str] = &[
     "native",
     "diagnostics",
     "workspace",
+    "mcp",
 ];
 const DEPENDENCY_KEYS: &[&str] = &["path", "git", "tag", "branch", "rev"];
 const WORKSPACE_KEYS: &[&str] = &[
@@ -176,6 +178,21 @@ const WORKSPACE_KEYS: &[&str] = &[
     "eval-max-heap-mb",
     "eval-timeout",
 ];
+
+/// What a project says about AI clients; it can only narrow what the user allows.
+const MCP_KEYS: &[&str] = &["policy", "toolsets", "loop", "deny-tools", "deny-paths"];
+/// What only the user may say.
+const USERS_MCP_KEYS: &[&str] = &["max-policy", "allow-outside-project", "eval-ceiling", "start"];
+
+/// `[mcp]` of a manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct McpRules {
+    pub policy: Option<String>,
+    pub toolsets: Option<String>,
+    pub loop_right: Option<String>,
+    pub deny_tools: Vec<String>,
+    pub deny_paths: Vec<String>,
+}
 
 impl Manifest {
     pub fn read(path: &Path) -> Result<Self> {
@@ -273,7 +290,25 @@ impl Reader<'_> {
         if let Some(table) = self.table(root, "workspace")? {
             self.check_workspace(table)?;
         }
+        if let Some(table) = self.table(root, "mcp")? {
+            manifest.mcp = self.mcp(table)?;
+        }
         Ok(manifest)
+    }
+
+    fn mcp(&self, table: &dyn TableLike) -> Result<McpRules, Fault> {
+        if let Some((key, _)) = table.iter().find(|(key, _)| USERS_MCP_KEYS.contains(key)) {
+            let message = format!("'{key}' is for the user's config.toml, not for a project");
+            return Err(self.fault(key_span(table, key), message));
+        }
+        self.check_keys(table, MCP_KEYS, "key")?;
+        Ok(McpRules {
+            policy: self.string(table, "policy")?,
+            toolsets: self.string(table, "toolsets")?,
+            loop_right: self.string(table, "loop")?,
+            deny_tools: self.strings(table, "deny-tools")?,
+            deny_paths: self.strings(table, "deny-paths")?,
+        })
     }
 
     /// What a project may narrow. The daemon reads the values when it starts; here they are checked.

@@ -39,9 +39,12 @@ pub use loading::{
 pub use observation::{
     ActorStatsAnswer, AuditState, Capabilities, ChannelsAnswer, DescribeAnswer, ExportTracesAnswer,
     FileAccess, GetTracesAnswer, HealthAnswer, LimitsInForce, LoadedProject, LogLevelAnswer, NodeMemory,
-    OpDescription, Trace, TraceStats, Versions,
+    OpDescription, Trace, TraceStats, TranscriptAnswer, Versions,
 };
-pub use sessions::{BindingsAnswer, BoundValue, CloneAnswer, SessionInfo, SessionsAnswer};
+pub use sessions::{
+    BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer,
+    QuestionKeepAnswer, QuestionTakeAnswer, SessionInfo, SessionsAnswer,
+};
 pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};
 
 /// Declares a part of an answer: what it always has, then what it may have.

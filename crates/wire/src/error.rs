@@ -68,6 +68,7 @@ kinds! {
     ShuttingDown "shutting_down",
     AuditFailed "audit_failed",
     SessionNotFound "session_not_found",
+    SessionExpired "session_expired",
     CrossSessionMutationUnsupported "cross_session_mutation_unsupported",
     // Code.
     CompileFailed "compile_failed",

@@ -35,6 +35,19 @@ pub const EVAL_TEXT: usize = 64 * 1024;
 pub const EVAL_WHOLE_TEXT: usize = 2 * 1024 * 1024;
 /// Time of an evaluation that an editor or an AI agent asked for.
 pub const AGENT_EVAL_TIME: Duration = Duration::from_secs(30);
+/// The longest an AI agent may ask for.
+pub const AGENT_EVAL_CEILING: Duration = Duration::from_mins(10);
+
+/// Handles of a principal, of a workspace; ended ones that are remembered.
+pub const HANDLES: usize = 16;
+pub const ALL_HANDLES: usize = 64;
+pub const ENDED_HANDLES: usize = 256;
+pub const HANDLE_IDLE: Duration = Duration::from_mins(30);
+pub const HANDLE_AGE: Duration = Duration::from_hours(24);
+/// Questions that wait for a person, of a principal; their size and time.
+pub const QUESTIONS: usize = 4;
+pub const QUESTION_BYTES: usize = 16 * 1024;
+pub const QUESTION_TIME: Duration = Duration::from_mins(10);
 
 pub const COMPILER_MEMORY_MIB: u64 = 2048;
 pub const COMPILER_TIME: Duration = Duration::from_secs(30);

@@ -9,22 +9,24 @@ use crate::answers::{
     ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer,
     DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
     ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer, FindingsAnswer, FlushAnswer, GetTracesAnswer,
-    HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer, ListTestsAnswer, LoadAnswer,
-    LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer,
-    PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer,
+    ListClassesAnswer, ListTestsAnswer, LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer,
+    NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer,
+    QuestionTakeAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
     ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
-    ValueAnswer,
+    TranscriptAnswer, ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
     ActorStats, Actors, Bindings, BrowseClassDefinition, BrowseClasses, BrowseMethodSource,
     BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone,
     Close, Complete, Describe, Diagnostics, Diff, Dirty, DisableTracing, Discard, Docs, EnableTracing,
-    ErlangComplete, Eval, ExportTraces, Fields, Flush, GetTraces, Health, Hover, Info, Inspect, Interrupt,
-    Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, Methods, Modules,
-    NavQuery, NavSymbols, PidStats, PrecheckMethod, RecheckImage, Reload, ReloadFindings, RemoveClass,
-    RemoveMethod, Restore, Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown,
-    Stdin, Subscribe, SupervisionTree, Take, Test, TestAll, TopActors, TryMethod, Unload, Unsubscribe,
+    ErlangComplete, Eval, ExportTraces, Fields, Flush, GetTraces, HandleClose, HandleList, HandleOpen,
+    Health, Hover, Info, Inspect, Interrupt, Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource,
+    LoadTests, LogLevel, McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod,
+    QuestionKeep, QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Restore,
+    Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe,
+    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -179,6 +181,11 @@ operations! {
     Clear "clear" Execute "-" Nothing;
     Clone "clone" Execute "-" CloneAnswer;
     Close "close" Execute "-" Nothing;
+    HandleOpen "handle-open" Execute "-" HandleOpenAnswer;
+    HandleClose "handle-close" Execute "-" ValueAnswer;
+    HandleList "handle-list" Read "-" HandleListAnswer;
+    QuestionKeep "question-keep" Execute "-" QuestionKeepAnswer;
+    QuestionTake "question-take" Execute "-" QuestionTakeAnswer;
     // Classes and navigation.
     ListClasses "list-classes" Read "-" ListClassesAnswer;
     Methods "methods" Read "-" MethodsAnswer;
@@ -229,6 +236,8 @@ operations! {
     GetTraces "get-traces" Read "-" GetTracesAnswer;
     ActorStats "actor-stats" Read "-" ActorStatsAnswer;
     ExportTraces "export-traces" Execute "-" ExportTracesAnswer;
+    Transcript "transcript" Read "-" TranscriptAnswer;
+    McpCall "mcp-call" Execute "mcp" Nothing;
     LogLevel "log-level" Execute "-" LogLevelAnswer;
     Describe "describe" Read "-" DescribeAnswer;
     Health "health" Read "-" HealthAnswer;
@@ -250,6 +259,7 @@ impl Op {
             && !matches!(
                 self,
                 Self::Sessions
+                    | Self::HandleList
                     | Self::Changes
                     | Self::Dirty
                     | Self::Diff
@@ -271,6 +281,18 @@ impl Request {
             Self::SaveMethod(request) => Some(&request.source),
             Self::TryMethod(request) => Some(&request.source),
             Self::SaveClass(request) => Some(&request.source),
+            _ => None,
+        }
+    }
+
+    /// The handle whose variables a request uses, if it names one.
+    pub fn handle(&self) -> Option<&str> {
+        match self {
+            Self::Eval(request) => request.handle.as_deref(),
+            Self::Interrupt(request) => request.handle.as_deref(),
+            Self::Complete(request) => request.handle.as_deref(),
+            Self::Bindings(request) => request.handle.as_deref(),
+            Self::Inspect(request) => request.handle.as_deref(),
             _ => None,
         }
     }
@@ -336,6 +358,10 @@ mod tests {
                 "clear",
                 "clone",
                 "close",
+                "handle-open",
+                "handle-close",
+                "question-keep",
+                "question-take",
                 "enable-tracing",
                 "disable-tracing",
                 "clear-traces",

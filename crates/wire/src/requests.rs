@@ -34,7 +34,9 @@ pub(crate) use field::{Fields, Wanted};
 pub use loading::{LoadFile, LoadProject, LoadSource, LoadTests, Modules, Reload, Unload};
 pub use observation::{
     ActorStats, ClearTraces, Describe, DisableTracing, EnableTracing, ExportTraces, GetTraces, Health,
-    LogLevel, Shutdown, Subscribe, Unsubscribe,
+    LogLevel, McpCall, Shutdown, Subscribe, Transcript, Unsubscribe,
 };
-pub use sessions::{Bindings, Clear, Clone, Close, Sessions};
+pub use sessions::{
+    Bindings, Clear, Clone, Close, HandleClose, HandleList, HandleOpen, QuestionKeep, QuestionTake, Sessions,
+};
 pub use tests::{ListTests, Test, TestAll};

@@ -106,6 +106,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
                 Connections::Close
             };
             let closed = gate.rotate(&Credential::from(&cookie), connections);
+            workspace.end_handles("owner");
             record(Event::Rotate {
                 action: "cookie".to_owned(),
             });
@@ -149,6 +150,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
                 .ok_or_else(stopping)?
                 .revoke_token(name)
                 .map_err(invalid)?;
+            workspace.end_handles(&format!("token:{name}"));
             record(Event::Token {
                 action: "revoke".to_owned(),
                 name: name.to_owned(),

@@ -33,8 +33,10 @@ use crate::compile::{CompilerLimits, CompilerPool};
 use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
+use crate::handles::Handles;
 use crate::image::{Image, NodeSetup};
 use crate::options::StartOptions;
+use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
 use crate::workspace::Workspace;
 use crate::{connection, control, project};
@@ -373,6 +375,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         compiler,
         image,
         sessions: Sessions::default(),
+        handles: Handles::default(),
+        questions: Questions::default(),
         changes: RefCell::new(changes),
         gate: RefCell::new(Some(gate)),
         project: RefCell::new(None),

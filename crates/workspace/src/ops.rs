@@ -14,6 +14,7 @@ mod diagnostics;
 mod docs;
 mod entries;
 mod eval;
+mod handles;
 mod health;
 mod hover;
 mod interrupt;
@@ -25,6 +26,7 @@ mod load_tests;
 mod native;
 mod precheck_method;
 mod put;
+mod questions;
 mod recheck_image;
 mod reload;
 mod remove_class;
@@ -125,11 +127,15 @@ pub(crate) async fn perform(
             format!("an observer may not use '{}'", call.op.name()),
         ));
     }
-    let session = session_of(workspace, caller, call)?;
     let request = call.request.as_ref().map_err(Clone::clone)?;
+    let (caller, session) = &match request.handle() {
+        None => (caller.clone(), session_of(workspace, caller, call)?),
+        Some(handle) => handles::enter(workspace, caller, request, handle).await?,
+    };
     let begin = workspace.begin(caller, request)?;
     let started = Instant::now();
-    let mut reply = dispatch(workspace, caller, &session, call, request, sink).await;
+    let mut reply = dispatch(workspace, caller, session, call, request, sink).await;
+    handles::leave(workspace, request, session).await;
     let is_recorded = workspace.record_operation(caller, request, &reply, started, begin);
     // It was done: saying otherwise would be worse than a trail that tells only that it began.
     if let (Some(begin), false, Ok(reply)) = (begin, is_recorded, &mut reply) {
@@ -179,7 +185,7 @@ async fn dispatch(
             evaluated.into()
         }
         Request::Stdin(stdin) => Reply::new(stdin::stdin(workspace, caller, stdin).await?),
-        Request::Interrupt(stop) => Reply::new(interrupt::interrupt(workspace, session, stop).await?),
+        Request::Interrupt(stop) => Reply::new(interrupt::interrupt(workspace, caller, session, stop).await?),
         Request::Complete(at) => Reply::new(complete::complete(workspace, caller, session, at).await?),
         Request::Hover(at) => Reply::new(hover::hover(workspace, session, at).await?),
         Request::Docs(docs) => Reply::new(docs::docs(workspace, session, docs).await?),
@@ -205,6 +211,13 @@ async fn dispatch(
             workspace.end_session(&caller.session).await;
             Reply::new(Nothing {})
         }
+        Request::HandleOpen(_) => Reply::new(handles::open(workspace, caller).await?),
+        Request::HandleClose(close) => Reply::new(handles::close(workspace, caller, close).await?),
+        Request::HandleList(_) => Reply::new(handles::list(workspace, caller)),
+        Request::QuestionKeep(keep) => Reply::new(questions::keep(workspace, caller, keep)?),
+        Request::QuestionTake(take) => Reply::new(questions::take(workspace, caller, take)?),
+        // Its record is all there is to it.
+        Request::McpCall(_) => Reply::new(Nothing {}),
         Request::SaveMethod(save) => {
             let base = save.base_sha256.as_deref();
             let saved = save_method::save_method(workspace, caller, save.into(), base, Intent::Durable);
@@ -287,6 +300,7 @@ async fn dispatch(
         | Request::GetTraces(_)
         | Request::ActorStats(_)
         | Request::ExportTraces(_)
+        | Request::Transcript(_)
         | Request::LogLevel(_) => in_node(workspace, session, request).await?,
     };
     Ok(reply)

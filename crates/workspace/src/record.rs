@@ -102,7 +102,19 @@ pub(crate) fn of(
     time: Duration,
 ) -> Vec<Event> {
     let error = match reply {
-        Ok(reply) => return done(audit, request, reply, time).into_iter().collect(),
+        Ok(reply) => {
+            let denied = match request {
+                Request::McpCall(call) if call.outcome == "denied" => Some(Event::PolicyDenied {
+                    what: call.tool.clone(),
+                    detail: call.error_kind.clone().unwrap_or_default(),
+                }),
+                _ => None,
+            };
+            return done(audit, request, reply, time)
+                .into_iter()
+                .chain(denied)
+                .collect();
+        }
         Err(error) => error,
     };
     let mut records = Vec::new();
@@ -231,6 +243,7 @@ fn done(audit: &Audit, request: &Request, reply: &Reply, time: Duration) -> Opti
             }
             .to_owned(),
         },
+        Request::McpCall(call) => Event::Mcp(Box::new(call.clone())),
         Request::RunEntry(entry) => Event::Run {
             target: format!("{} {}", entry.class, entry.selector),
             outcome: "ok".to_owned(),

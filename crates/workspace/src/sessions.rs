@@ -27,10 +27,14 @@ pub(crate) struct Session {
     waiting: Cell<usize>,
     /// The client's and the node's number of the evaluation that runs.
     pub running: RefCell<Option<(String, u64)>>,
+    /// The connection that asked for it.
+    pub runs_for: Cell<Option<ConnectionId>>,
     /// Variables the compiler has to know.
     names: RefCell<Vec<String>>,
     /// The start of the node in which the session exists.
     pub node_start: Cell<u64>,
+    /// What asks for input gets its end.
+    pub has_no_input: Cell<bool>,
 }
 
 impl Session {
@@ -142,8 +146,10 @@ impl Sessions {
             turn: Mutex::new(()),
             waiting: Cell::new(0),
             running: RefCell::new(None),
+            runs_for: Cell::new(None),
             names: RefCell::new(Vec::new()),
             node_start: Cell::new(0),
+            has_no_input: Cell::new(false),
         });
         self.table.borrow_mut().push(session.clone());
         Ok(session)

@@ -25,10 +25,12 @@ use crate::cluster::ports::Registration;
 use crate::compile::CompilerPool;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
+use crate::handles::Handles;
 use crate::image::{Image, Phase};
 use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
+use crate::questions::Questions;
 use crate::sessions::{ConnectionId, Session, Sessions};
 use crate::{record, terms};
 
@@ -50,6 +52,8 @@ pub(crate) struct Workspace {
     pub compiler: CompilerPool,
     pub image: Image,
     pub sessions: Sessions,
+    pub(crate) handles: Handles,
+    pub(crate) questions: Questions,
     pub changes: RefCell<ChangeLog>,
     pub gate: RefCell<Option<Gate>>,
     pub project: RefCell<Option<ProjectImage>>,
@@ -159,6 +163,14 @@ impl Workspace {
                 .image
                 .call(&session.id, "session-close", Term::Map(Vec::new()));
             drop(closing.await);
+        }
+    }
+
+    /// The credentials of a principal are gone, and what was opened with them goes too.
+    pub(crate) fn end_handles(self: &Rc<Self>, principal: &str) {
+        for session in self.handles.forget(|owner| owner == principal) {
+            let workspace = self.clone();
+            tokio::task::spawn_local(async move { workspace.end_session(&session).await });
         }
     }
 

@@ -48,6 +48,7 @@ pages! {
     "repl" "repl.md" "the terminal session";
     "workspace" "workspace.md" "the live image: life, commands, files";
     "live-edit" "live-edit.md" "changing code while it runs, flush, conflicts";
+    "mcp" "mcp.md" "AI clients in the workspace: setting up, tools, what is guarded";
     "loop" "loop.md" "watch files, supervise processes, run workflows";
     "agents" "agents.md" "sessions in tmux, everything as files";
     "config" "config.md" "config.toml and variables";
@@ -138,6 +139,11 @@ pub(crate) fn topics() -> impl Iterator<Item = (&'static str, &'static str)> {
     PAGES.iter().map(|(name, about, _)| (*name, *about))
 }
 
+/// The pages of the guide with their texts.
+pub(crate) fn pages() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    PAGES.iter().copied()
+}
+
 /// Codes of what is found before or around compiling.
 const TOOL_CODES: &[(&str, &str)] = &[
     ("E0303", "A dependency exports the name of a standard class."),
@@ -145,7 +151,7 @@ const TOOL_CODES: &[(&str, &str)] = &[
 ];
 
 /// Every code with one line about it.
-fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
     beamtalk_syntax::codes::ALL
         .iter()
         .chain(beamtalk_compiler::codes::ALL)

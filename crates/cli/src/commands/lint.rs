@@ -6,10 +6,11 @@ use beamtalk_compiler::lint::{Native, fix, lint_file, lint_native};
 use beamtalk_project::build::Package;
 use beamtalk_project::files;
 use beamtalk_project::findings::severity::Warnings;
-use beamtalk_project::findings::{self, Counts, FileFindings, Finding, Policy};
+use beamtalk_project::findings::{self, Counts, FileFindings, Finding, Policy, json};
 use beamtalk_project::lock::Locking;
 use beamtalk_project::source::{self, Parsed, Text};
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+use beamtalk_syntax::span::LineIndex;
 
 use super::build::policy;
 use super::check::{Sources, read, readable, summarise};
@@ -34,13 +35,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     if arguments.fix {
         fix_all(terminal, &package, &arguments.path)?;
     }
-    let policy = Policy {
-        shows_lint: true,
-        ..policy(&package, Warnings::Shown)
-    };
-    let sources = read(&package, &arguments.path)?;
-    let mut all = source::parallel(&sources.files, |file| file.findings(&diagnostics(file, &sources)));
-    all.extend(native(&package, &arguments.path)?);
+    let (all, policy) = look(&package, &arguments.path)?;
     let mut counts = Counts::default();
     for file in &all {
         findings::report(terminal, file, &policy, &mut counts)?;
@@ -53,6 +48,32 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     terminal.status(format_args!("Linted {} files", all.len()));
     Ok(Exit::Success)
+}
+
+/// What is found in the files of a package below a path, and what the project makes of it.
+fn look(package: &Package, path: &Path) -> anyhow::Result<(Vec<FileFindings>, Policy)> {
+    let policy = Policy {
+        shows_lint: true,
+        ..policy(package, Warnings::Shown)
+    };
+    let sources = read(package, path)?;
+    let mut all = source::parallel(&sources.files, |file| file.findings(&diagnostics(file, &sources)));
+    all.extend(native(package, path)?);
+    Ok((all, policy))
+}
+
+/// The same as one line of JSON for each finding.
+pub(crate) fn lines(terminal: &mut Terminal, path: &Path) -> anyhow::Result<Vec<String>> {
+    let package = readable(terminal, path, Locking::Follow)?;
+    let (all, policy) = look(&package, path)?;
+    let mut lines = Vec::new();
+    for file in &all {
+        let index = LineIndex::new(&file.text);
+        for finding in file.findings.iter().filter_map(|finding| policy.apply(finding)) {
+            lines.push(json::render(&index, &file.path, &file.text, &finding));
+        }
+    }
+    Ok(lines)
 }
 
 /// What compiler and linter say. A text that does not parse is not judged by rules about its tree.

@@ -162,21 +162,21 @@ fn read(path: Option<&Path>, remote: RemoteBind) -> anyhow::Result<Loaded> {
 }
 
 /// Where a loop is, or would be if one ran.
-struct Located {
+pub(crate) struct Located {
     socket: PathBuf,
     /// None when no loop runs and the config does not say.
     state_file: Option<PathBuf>,
 }
 
 impl Located {
-    fn connect(&self) -> Option<Client> {
+    pub(crate) fn connect(&self) -> Option<Client> {
         Client::connect_to(&self.socket)
     }
 }
 
 /// Find the loop of a config. One that runs has left word where it is, so that what is wrong in
 /// the config does not matter; the config is read only when there is no such word.
-fn located(path: Option<&Path>) -> anyhow::Result<Located> {
+pub(crate) fn located(path: Option<&Path>) -> anyhow::Result<Located> {
     let directory = std::env::current_dir().context("the current directory cannot be read")?;
     let file = locate(path, &directory);
     if let Some(record) = Record::find(&file) {

@@ -427,6 +427,7 @@ impl Assistant {
         let request = Complete {
             code: code.to_owned(),
             cursor: Some(code.len() as u64),
+            handle: None,
         };
         let answer = asker.as_ref()?.ask(&request, COMPLETION_TIME)?;
         let start = usize::try_from(answer.start).ok();

@@ -324,6 +324,7 @@ impl Session {
         self.was_interrupted = true;
         let asked = self.link.send(&Interrupt {
             r#for: Some(id.to_owned()),
+            handle: None,
         });
         asked.map(drop).map_err(|_| Trouble::Lost)
     }

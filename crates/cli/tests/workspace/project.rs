@@ -27,7 +27,7 @@ Actor subclass: Lamp
   last => 99
 ";
 
-const FILES: [(&str, &str); 7] = [
+pub(crate) const FILES: [(&str, &str); 7] = [
     (
         "beamtalk.toml",
         "[package]\nname = \"orbit\"\nversion = \"0.3.0\"\n\n[dependencies]\nparts = { path = \"../parts\" }\n",

@@ -25,6 +25,10 @@ fn every_op_answers_its_fields_and_refuses_what_is_wrong() {
         client.text("lamp := Lamp spawn").await;
         let actors = client.good("actors", json!({})).await;
         let pid = actors["actors"][0]["pid"].as_str().expect("a pid").to_owned();
+        let opened = client.good("handle-open", json!({})).await;
+        let handle = opened["handle"].as_str().expect("a handle").to_owned();
+        let kept = client.good("question-keep", json!({"text": "{}"})).await;
+        let question = kept["state"].as_str().expect("a name").to_owned();
         let mut seen = BTreeSet::new();
         for Row {
             op,
@@ -32,7 +36,7 @@ fn every_op_answers_its_fields_and_refuses_what_is_wrong() {
             answered,
             bad,
             refusal,
-        } in table(&pid)
+        } in table(&pid, &handle, &question)
         {
             seen.insert(op);
             if let Some(bad) = bad {

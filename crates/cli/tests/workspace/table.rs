@@ -29,7 +29,7 @@ fn row(
 }
 
 #[expect(clippy::too_many_lines, reason = "a table")]
-pub(crate) fn table(pid: &str) -> Vec<Row> {
+pub(crate) fn table(pid: &str, handle: &str, question: &str) -> Vec<Row> {
     let lamp = || json!({"class": "Lamp"});
     let method = |source: &str| json!({"class": "Lamp", "selector": "isOn", "source": source});
     let source = || json!({"class": "Lamp", "side": "instance", "selector": "toggle"});
@@ -464,6 +464,43 @@ pub(crate) fn table(pid: &str) -> Vec<Row> {
             "invalid_actor",
         ),
         row("clone", none(), vec!["session"], None, ""),
+        row("handle-open", none(), vec!["handle"], None, ""),
+        row("handle-list", none(), vec!["handles"], None, ""),
+        row(
+            "handle-close",
+            json!({"handle": handle}),
+            vec!["value"],
+            Some(json!({"handle": "ev_0123456789012345678901"})),
+            "session_not_found",
+        ),
+        row(
+            "question-keep",
+            json!({"text": "{}"}),
+            vec!["state"],
+            Some(json!({"text": "x".repeat(20_000)})),
+            "invalid_parameter",
+        ),
+        row(
+            "question-take",
+            json!({"state": question}),
+            vec!["text"],
+            Some(json!({"state": "rq_0123456789012345678901"})),
+            "not_found",
+        ),
+        row(
+            "transcript",
+            json!({"lines": 5}),
+            vec!["text"],
+            Some(json!({"lines": "5"})),
+            "invalid_parameter",
+        ),
+        row(
+            "mcp-call",
+            json!({"tool": "evaluate", "class": "X", "era": "2026-07-28", "outcome": "ok"}),
+            vec![],
+            Some(none()),
+            "missing_parameter",
+        ),
         row(
             "clear",
             none(),

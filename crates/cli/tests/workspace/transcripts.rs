@@ -38,6 +38,7 @@ macro_rules! transcripts {
 
 transcripts!(
     evaluation,
+    handles,
     code,
     loading,
     classes,
@@ -94,7 +95,7 @@ struct Talk {
     events: Vec<Value>,
     saved: BTreeMap<String, String>,
     wanted: Map<String, Value>,
-    patterns: [(Regex, &'static str); 4],
+    patterns: [(Regex, &'static str); 5],
 }
 
 impl Talk {
@@ -113,6 +114,10 @@ impl Talk {
                 (
                     pattern(r"\d{4}-\d\d-\d\dT\d\d:?\d\d:?\d\d(\.\d+)?Z"),
                     "2000-01-01T00:00:00Z",
+                ),
+                (
+                    pattern(r"\b(ev|rq)_[A-Za-z0-9_-]{22}"),
+                    "${1}_0000000000000000000000",
                 ),
                 (pattern(r"limit of \d+ ms"), "limit of 100 ms"),
                 (pattern(r"(^|[^0-9.])0\.\d+\.\d+\b"), "${1}0.1.0"),

@@ -63,6 +63,12 @@ answer! {
 }
 
 answer! {
+    TranscriptAnswer {
+        text: String,
+    }
+}
+
+answer! {
     LogLevelAnswer {
         level: String,
     }

@@ -43,3 +43,38 @@ answer! {
         session: String,
     }
 }
+
+answer! {
+    HandleOpenAnswer {
+        /// `ev_` and 22 letters that say nothing.
+        handle: String,
+    }
+}
+
+answer! {
+    HandleInfo {
+        handle: String,
+        busy: bool,
+        /// Seconds since it was last used.
+        idle_s: u64,
+    }
+}
+
+answer! {
+    HandleListAnswer {
+        handles: Vec<HandleInfo>,
+    }
+}
+
+answer! {
+    QuestionKeepAnswer {
+        /// `rq_` and 22 letters that say nothing.
+        state: String,
+    }
+}
+
+answer! {
+    QuestionTakeAnswer {
+        text: String,
+    }
+}

@@ -38,6 +38,8 @@ request! {
         page: u64,
         /// Answer the messages it understands too.
         understands: bool,
+        /// Whose variable it is.
+        handle: String,
     }
 }
 

@@ -18,6 +18,8 @@ request! {
         /// Answer as `text` what a session shows on so many columns; 0 for everything in one line. The `printString`
         /// if absent.
         width: u64,
+        /// In the variables of a handle; `once` for variables that are forgotten afterwards.
+        handle: String,
     }
 }
 
@@ -38,6 +40,7 @@ request! {
         ;
         /// The `id` of the evaluation, on whichever connection.
         r#for: String,
+        handle: String,
     }
 }
 
@@ -58,6 +61,7 @@ request! {
         ;
         /// Byte offset; the end if absent.
         cursor: u64,
+        handle: String,
     }
 }
 

@@ -76,6 +76,39 @@ request! {
 }
 
 request! {
+    /// The last lines of the Transcript.
+    Transcript {
+        ;
+        /// 50 if absent.
+        lines: u64,
+    }
+}
+
+request! {
+    /// Record that a tool was called through MCP. Texts of the call are not sent.
+    McpCall {
+        tool: String,
+        /// `R`, `X` or `XD`.
+        class: String,
+        era: String,
+        /// `ok`, `error`, `denied`, `declined`, `cancelled` or `limit`.
+        outcome: String,
+        ;
+        /// The client's word for itself.
+        client_info: String,
+        /// Of the arguments.
+        sha256: String,
+        bytes: u64,
+        ms: u64,
+        error_kind: String,
+        /// How many alike this one stands for.
+        count: u64,
+        /// The `traceparent` of the call.
+        trace: String,
+    }
+}
+
+request! {
     /// Read or set the level of the log.
     LogLevel {
         ;

@@ -148,6 +148,8 @@ pub enum Event {
         what: String,
         detail: String,
     },
+    /// A tool was called by an AI client.
+    Mcp(Box<beamtalk_wire::requests::McpCall>),
     Limit {
         what: String,
         detail: String,
@@ -192,6 +194,7 @@ pub const KINDS: &[&str] = &[
     "run",
     "capability_disabled",
     "policy_denied",
+    "mcp",
     "limit",
     "rotate",
     "token",
@@ -221,6 +224,7 @@ impl Event {
             Self::Run { .. } => "run",
             Self::CapabilityDisabled { .. } => "capability_disabled",
             Self::PolicyDenied { .. } => "policy_denied",
+            Self::Mcp(_) => "mcp",
             Self::Limit { .. } => "limit",
             Self::Rotate { .. } => "rotate",
             Self::Token { .. } => "token",

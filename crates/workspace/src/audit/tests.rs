@@ -203,6 +203,7 @@ fn every_type_is_listed_and_carries_its_fields() {
             what: text(),
             detail: text(),
         },
+        Event::Mcp(Box::default()),
         Event::Limit {
             what: text(),
             detail: text(),

@@ -75,6 +75,9 @@ async fn wait(workspace: &Workspace, log: &DaemonLog) -> Stop {
                 for session in workspace.sessions.expired(grace) {
                     workspace.end_session(&session).await;
                 }
+                for session in workspace.handles.expired() {
+                    workspace.end_session(&session).await;
+                }
             }
             _ = idle.tick() => {
                 if is_idle(workspace, &mut last_work).await {

@@ -7,7 +7,7 @@ use beamtalk_etf::Term;
 use beamtalk_node::Answer as NodeAnswer;
 use beamtalk_wire::answers::{Diagnostic, EvalAnswer, MigrationFailure, Severity, Warning};
 use beamtalk_wire::requests::Eval;
-use beamtalk_wire::{ErrorBody, ErrorKind, limits};
+use beamtalk_wire::{ClientKind, ErrorBody, ErrorKind, limits};
 use serde_json::Value;
 
 use super::deadline::{Deadline, out_of_time};
@@ -42,6 +42,7 @@ pub(super) async fn eval(
             "it waited for another evaluation of its session",
         )
         .await?;
+    session.runs_for.set(caller.connection);
     let enter = async {
         // What the image itself asks for while it is being started cannot wait for that.
         if caller.connection.is_some() {
@@ -231,6 +232,11 @@ async fn run(
                 sink.output(&String::from_utf8_lossy(&bytes)).await;
                 workspace.image.credit(replies.id(), bytes.len());
             }
+            // There is nobody behind a handle who could type.
+            Some(NodeAnswer::NeedInput(_)) if session.has_no_input.get() => {
+                let nothing_more = terms::map([("eof", Term::atom("true"))]);
+                workspace.image.call(&session.id, "stdin", nothing_more).await?;
+            }
             Some(NodeAnswer::NeedInput(prompt)) => sink.needs_input(&prompt).await,
             Some(NodeAnswer::Done(answer)) => {
                 let mut fields = terms::to_object(&answer);
@@ -273,6 +279,8 @@ impl Drop for Running<'_> {
 /// The lower of what was asked for and what holds for this kind of client.
 fn time_limit(workspace: &Workspace, session: &Session, asked: Option<Duration>) -> Option<Duration> {
     let general = match workspace.options.eval_timeout_s {
+        // What an AI agent asks for may take longer, since it can be told how far it is.
+        0 if session.client == ClientKind::Mcp && asked.is_some() => Some(limits::AGENT_EVAL_CEILING),
         0 if session.client.is_agent() => Some(limits::AGENT_EVAL_TIME),
         0 => None,
         seconds => Some(Duration::from_secs(seconds)),

@@ -7,6 +7,7 @@ use beamtalk_wire::answers::ValueAnswer;
 use beamtalk_wire::requests::Interrupt;
 use beamtalk_wire::{ErrorBody, ErrorKind};
 
+use super::Caller;
 use super::eval::number;
 use crate::sessions::Session;
 use crate::terms;
@@ -17,6 +18,7 @@ const TIME: Duration = Duration::from_secs(2);
 
 pub(super) async fn interrupt(
     workspace: &Rc<Workspace>,
+    caller: &Caller,
     session: &Rc<Session>,
     request: &Interrupt,
 ) -> Result<ValueAnswer, ErrorBody> {
@@ -28,9 +30,14 @@ pub(super) async fn interrupt(
                 let running = session.running.borrow();
                 running.as_ref().is_some_and(|(id, _)| id == wanted)
             };
-            let mut sessions = vec![session.clone()];
-            sessions.extend(workspace.sessions.all());
-            match sessions.into_iter().find(runs) {
+            // Clients number their requests alike: those of one's own connection come first.
+            let (own, others): (Vec<_>, Vec<_>) = workspace
+                .sessions
+                .all()
+                .into_iter()
+                .partition(|session| session.runs_for.get() == caller.connection);
+            let mut sessions = [session.clone()].into_iter().chain(own).chain(others);
+            match sessions.find(runs) {
                 Some(session) => session,
                 None => return Ok(nothing),
             }

@@ -3,9 +3,10 @@
 use beamtalk_wire::answers::{
     ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer,
     DecideAnswer, DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
-    EvalAnswer, FindingsAnswer, FlushAnswer, HealthAnswer, HoverAnswer, LoadAnswer, Nothing,
-    PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, TakeAnswer, ValueAnswer, Warning,
+    EvalAnswer, FindingsAnswer, FlushAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer,
+    LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
+    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
+    TakeAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -118,11 +119,15 @@ answers!(
     DirtyAnswer,
     DocsAnswer,
     FindingsAnswer,
+    HandleListAnswer,
+    HandleOpenAnswer,
     HealthAnswer,
     HoverAnswer,
     Nothing,
     Passed,
     PrecheckMethodAnswer,
+    QuestionKeepAnswer,
+    QuestionTakeAnswer,
     SessionsAnswer,
     ShowCodegenAnswer,
     TakeAnswer,

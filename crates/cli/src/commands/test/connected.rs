@@ -171,12 +171,11 @@ async fn script_test(
             continue;
         }
         let eval = Eval {
-            width: None,
             code: input.text.clone(),
             timeout_ms: Some(timeout.as_millis() as u64),
             file: Some(unit.file.clone()),
             line: Some(input.line as u64),
-            trace: None,
+            ..Eval::default()
         };
         let failed = |error| connection_fault(&error);
         let mut pending = connection.send(&eval).map_err(failed)?;

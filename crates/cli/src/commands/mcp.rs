@@ -1,0 +1,94 @@
+//! `beamtalk mcp`: the workspace for an AI client, over standard input and output.
+
+mod check;
+mod clients;
+mod docs;
+mod host;
+mod paths;
+mod rules;
+mod serve;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use beamtalk_mcp::listing;
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::exit::{Exit, Fault};
+use crate::terminal::Terminal;
+use crate::workspace_link::Place;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The project; without it the one of this directory.
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// What the client may do; can only narrow what your own settings allow.
+    #[arg(long, value_name = "P", value_parser = ["read-only", "edit", "full"])]
+    policy: Option<String>,
+    /// Which tools are listed: lean, core, edit, test, loop, all.
+    #[arg(long, value_name = "LIST")]
+    toolsets: Option<String>,
+    /// Start the workspace when a call first needs it.
+    #[arg(long)]
+    start: bool,
+    /// Let tools name files outside the project, if your own settings allow it.
+    #[arg(long)]
+    allow_outside_project: bool,
+    /// The longest time, in seconds, that a call may ask for an evaluation.
+    #[arg(long, value_name = "S")]
+    eval_ceiling: Option<u64>,
+    /// Check that all of this works, as a client would.
+    #[arg(long, conflicts_with_all = ["print_config", "list_tools"])]
+    check: bool,
+    /// Print what goes into the settings of a client.
+    #[arg(long, value_name = "CLIENT", conflicts_with = "list_tools", value_parser = clap::builder::PossibleValuesParser::new(clients::NAMES))]
+    print_config: Option<String>,
+    /// Print the tools that a client would see.
+    #[arg(long)]
+    list_tools: bool,
+}
+
+pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
+    if let Some(client) = &arguments.print_config {
+        terminal.print(clients::snippet(client, &std::env::current_exe()?)?)?;
+        return Ok(Exit::Success);
+    }
+    if let Some(project) = &arguments.project {
+        std::env::set_current_dir(project)
+            .map_err(|cause| Fault::usage("no_project", format!("{}: {cause}", project.display())))?;
+    }
+    let place = Place::find(terminal, None)?;
+    let config = Config::of(&place.state)?;
+    let rules = rules::Rules::new(arguments, &config.mcp, &place.root)?;
+    if arguments.list_tools {
+        return list(terminal, &rules);
+    }
+    if arguments.check {
+        return check::run(terminal, arguments, &rules);
+    }
+    for notice in &rules.notices {
+        terminal.error(notice);
+    }
+    let host = host::Workspace::new(place, config.start, terminal.network, &rules);
+    serve::serve(Rc::new(host), Rc::new(rules.settings))
+}
+
+fn list(terminal: &mut Terminal, rules: &rules::Rules) -> anyhow::Result<Exit> {
+    let tools = listing(&rules.settings);
+    if terminal.is_json() {
+        terminal.print(json!({ "tools": tools }))?;
+        return Ok(Exit::Success);
+    }
+    let word = |tool: &Value, field: &str| tool[field].as_str().unwrap_or_default().to_owned();
+    for tool in &tools {
+        let class = tool["_meta"]["beamtalk/class"].as_str().unwrap_or_default();
+        terminal.print(format_args!(
+            "{:<20} {class:<2}  {}",
+            word(tool, "name"),
+            word(tool, "title")
+        ))?;
+    }
+    Ok(Exit::Success)
+}

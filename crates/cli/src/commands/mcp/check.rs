@@ -1,0 +1,287 @@
+//! `beamtalk mcp --check`: a second copy of this program with the same flags, asked over pipes as a client would, in
+//! both eras. It changes nothing and starts no workspace.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Arguments;
+use super::rules::Rules;
+use crate::exit::Exit;
+use crate::terminal::Terminal;
+
+/// How long an answer may take.
+const ANSWER_TIME: Duration = Duration::from_secs(20);
+
+/// How one thing stands.
+struct Finding {
+    mark: Mark,
+    what: &'static str,
+    detail: String,
+    repair: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Good,
+    Odd,
+    Bad,
+}
+
+impl Mark {
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Good => "✅",
+            Self::Odd => "⚠️",
+            Self::Bad => "❌",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Odd => "warning",
+            Self::Bad => "failed",
+        }
+    }
+}
+
+pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments, rules: &Rules) -> anyhow::Result<Exit> {
+    let mut findings = Vec::new();
+    match Client::start(arguments, terminal) {
+        Ok(mut client) => look(&mut client, &mut findings),
+        Err(cause) => findings.push(Finding {
+            mark: Mark::Bad,
+            what: "start",
+            detail: cause.to_string(),
+            repair: Some("is the binary still where it was?"),
+        }),
+    }
+    findings.push(policy(rules));
+    let is_good = findings.iter().all(|finding| finding.mark != Mark::Bad);
+    if terminal.is_json() {
+        let one = |finding: &Finding| json!({"check": finding.what, "state": finding.mark.word(), "detail": finding.detail, "repair": finding.repair});
+        let checks: Vec<Value> = findings.iter().map(one).collect();
+        terminal.print(json!({"ok": is_good, "checks": checks}))?;
+    } else {
+        for finding in &findings {
+            terminal.print(format_args!(
+                "{} {}: {}",
+                finding.mark.sign(),
+                finding.what,
+                finding.detail
+            ))?;
+            if let Some(repair) = finding.repair {
+                terminal.print(format_args!("   {repair}"))?;
+            }
+        }
+    }
+    Ok(if is_good { Exit::Success } else { Exit::Failure })
+}
+
+fn policy(rules: &Rules) -> Finding {
+    let settings = &rules.settings;
+    let by = settings
+        .narrowed_by
+        .map_or_else(String::new, |by| format!(", narrowed by {by}"));
+    Finding {
+        mark: if rules.notices.is_empty() {
+            Mark::Good
+        } else {
+            Mark::Odd
+        },
+        what: "policy",
+        detail: format!("{}{by}", settings.policy),
+        repair: Some("max-policy in [mcp] of config.toml says what is allowed")
+            .filter(|_| !rules.notices.is_empty()),
+    }
+}
+
+fn look(client: &mut Client, findings: &mut Vec<Finding>) {
+    let mut add = |what: &'static str, outcome: Result<String, String>, repair: &'static str| {
+        let (mark, detail) = match outcome {
+            Ok(detail) => (Mark::Good, detail),
+            Err(detail) => (Mark::Bad, detail),
+        };
+        findings.push(Finding {
+            mark,
+            what,
+            detail,
+            repair: Some(repair).filter(|_| mark == Mark::Bad),
+        });
+    };
+    let report = "this is a fault of Beamtalk; please report it";
+    add("opening, 2026-07-28", client.discover(), report);
+    add("opening, 2025-11-25", client.initialize(), report);
+    add("tools", client.tools(), report);
+    add(
+        "search_docs",
+        client.good("search_docs", json!({"query": "language"})),
+        report,
+    );
+    let described = client.call("describe", json!({}));
+    let is_running = described
+        .as_ref()
+        .is_ok_and(|seen| seen["workspace"]["running"] == true);
+    add(
+        "describe",
+        described.map(|seen| format!("policy {}", seen["policy"])),
+        report,
+    );
+    if is_running {
+        add(
+            "evaluate",
+            client.twice(),
+            "beamtalk workspace status tells how the workspace does",
+        );
+    } else {
+        findings.push(Finding {
+            mark: Mark::Odd,
+            what: "workspace",
+            detail: "none runs for this project".to_owned(),
+            repair: Some("beamtalk workspace start; or --start, and the first call does it"),
+        });
+    }
+}
+
+/// The other end of the pipes.
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    lines: mpsc::Receiver<Value>,
+    next: u64,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Client {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the copy is this program and ends with it"
+    )]
+    fn start(arguments: &Arguments, terminal: &Terminal) -> anyhow::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("mcp");
+        for (flag, value) in [
+            ("--workspace", &terminal.workspace),
+            ("--policy", &arguments.policy),
+            ("--toolsets", &arguments.toolsets),
+        ] {
+            if let Some(value) = value {
+                command.arg(flag).arg(value);
+            }
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            anyhow::bail!("the copy has no pipes");
+        };
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let value = serde_json::from_str(&line).unwrap_or(Value::Null);
+                if sender.send(value).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self {
+            child,
+            input,
+            lines,
+            next: 1,
+        })
+    }
+
+    fn ask(&mut self, method: &str, mut params: Value, is_modern: bool) -> Result<Value, String> {
+        let id = self.next;
+        self.next += 1;
+        if is_modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "beamtalk mcp --check", "version": env!("CARGO_PKG_VERSION")},
+            });
+        }
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(self.input, "{request}").map_err(|cause| cause.to_string())?;
+        let answer = self
+            .lines
+            .recv_timeout(ANSWER_TIME)
+            .map_err(|_| format!("no answer to {method}"))?;
+        match (answer["id"] == id, answer.get("result")) {
+            (true, Some(result)) => Ok(result.clone()),
+            (true, None) => Err(format!("{method}: {}", answer["error"]["message"])),
+            (false, _) => Err(format!("{method} got another's answer")),
+        }
+    }
+
+    fn discover(&mut self) -> Result<String, String> {
+        let seen = self.ask("server/discover", json!({}), true)?;
+        match seen["resultType"] == "complete" {
+            true => Ok(format!("versions {}", seen["supportedVersions"])),
+            false => Err("the answer has another shape".to_owned()),
+        }
+    }
+
+    fn initialize(&mut self) -> Result<String, String> {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "check", "version": "1"}});
+        let seen = self.ask("initialize", params, false)?;
+        match seen["protocolVersion"].as_str() {
+            Some("2025-11-25") => Ok("agreed".to_owned()),
+            _ => Err(format!("agreed on {}", seen["protocolVersion"])),
+        }
+    }
+
+    fn tools(&mut self) -> Result<String, String> {
+        let seen = self.ask("tools/list", json!({}), true)?;
+        let tools = seen["tools"].as_array().ok_or("there is no list")?;
+        let bytes = seen.to_string().len();
+        if bytes > 128 * 1024 {
+            return Err(format!("the list is {bytes} bytes long"));
+        }
+        let is_open = |tool: &&Value| tool["inputSchema"]["additionalProperties"] != false;
+        match tools.iter().find(is_open) {
+            Some(tool) => Err(format!("{} has no closed schema", tool["name"])),
+            None => Ok(format!("{} tools, {bytes} bytes", tools.len())),
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, String> {
+        let seen = self.ask("tools/call", json!({"name": tool, "arguments": arguments}), true)?;
+        if seen["isError"] == true {
+            return Err(seen["content"][0]["text"]
+                .as_str()
+                .unwrap_or("an error")
+                .to_owned());
+        }
+        Ok(seen["structuredContent"].clone())
+    }
+
+    fn good(&mut self, tool: &str, arguments: Value) -> Result<String, String> {
+        self.call(tool, arguments).map(|_| "answers".to_owned())
+    }
+
+    /// Variables of a handle are there the second time.
+    fn twice(&mut self) -> Result<String, String> {
+        let first = self.call("evaluate", json!({"code": "x := 2 + 3", "session": "new"}))?;
+        let session = first["session"].as_str().ok_or("there is no handle")?.to_owned();
+        let second = self.call("evaluate", json!({"code": "x", "session": session}))?;
+        drop(self.call("close_session", json!({"session": session})));
+        match second["value"] == 5 {
+            true => Ok("2 + 3 is 5, twice".to_owned()),
+            false => Err(format!("2 + 3 is {}", second["value"])),
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! The workspace as the server sees it: found or started when a call first needs it, reached again when it was lost.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Reply};
+use beamtalk_loop::control::{Answer as LoopAnswer, Ask};
+use beamtalk_loop::core::Operation as LoopOperation;
+use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand};
+use beamtalk_project::Network;
+use beamtalk_wire::answers::Diagnostic;
+use beamtalk_wire::requests::{Health, Interrupt, McpCall, Subscribe};
+use beamtalk_wire::{Access, Channel, ErrorBody, ErrorKind, Event, Op, Operation, Push};
+use beamtalk_workspace::StartOptions;
+use serde_json::Value;
+use tokio::sync::{Mutex, Semaphore, broadcast};
+
+use super::docs;
+use super::paths::Paths;
+use super::rules::Rules;
+use crate::commands::docs::{page, topics};
+use crate::commands::lint;
+use crate::commands::loop_command::located;
+use crate::commands::workspace::defaults;
+use crate::exit::Report;
+use crate::terminal::Terminal;
+use crate::workspace_link::{Place, connect};
+
+/// Output of an evaluation that is kept.
+const OUTPUT_BYTES: usize = 64 * 1024;
+/// Events that wait for whoever follows.
+const EVENTS: usize = 1_024;
+
+pub(crate) struct Workspace {
+    place: Arc<Place>,
+    options: StartOptions,
+    network: Network,
+    starts: bool,
+    paths: Paths,
+    connection: Mutex<Option<Rc<Connection>>>,
+    events: broadcast::Sender<Event>,
+    channels: RefCell<BTreeSet<Channel>>,
+    secrets: RefCell<Vec<String>>,
+    /// Places on the connection, which takes 64 requests: for questions, for records; the rest is for interrupts.
+    asks: Semaphore,
+    records: Semaphore,
+}
+
+fn error(kind: &str, message: impl Into<String>) -> HostError {
+    Box::new(ErrorBody::new(ErrorKind::from(kind), message))
+}
+
+fn of_fault(fault: &anyhow::Error, kind: &str) -> HostError {
+    match Report::new(fault) {
+        Some(report) => {
+            let mut body = ErrorBody::new(ErrorKind::from(kind), report.message);
+            body.hint = report.hint;
+            Box::new(body)
+        }
+        None => error(kind, "a stream was closed"),
+    }
+}
+
+fn of_client(cause: Error) -> HostError {
+    let kind = match &cause {
+        Error::Failed(body) => return body.clone(),
+        Error::Lost => "connection_lost",
+        Error::Busy => "busy",
+        Error::TooLong(_) => "too_large",
+        Error::Refused(_) => "forbidden",
+        Error::Unreachable { .. } | Error::UnknownHost { .. } | Error::Tls(_) | Error::Protocol(_) => {
+            "no_workspace"
+        }
+    };
+    let body = ErrorBody::new(ErrorKind::from(kind), cause.to_string());
+    Box::new(match kind {
+        "connection_lost" => body.hint("the workspace went away; the next call looks for it again"),
+        _ => body,
+    })
+}
+
+impl Workspace {
+    pub(super) fn new(place: Place, options: StartOptions, network: Network, rules: &Rules) -> Self {
+        let paths = Paths::new(
+            &place.root,
+            place.state.path(),
+            &rules.deny_paths,
+            rules.settings.allow_outside,
+        );
+        let (events, _) = broadcast::channel(EVENTS);
+        Self {
+            place: Arc::new(place),
+            options,
+            network,
+            starts: rules.settings.starts_workspace,
+            paths,
+            connection: Mutex::new(None),
+            events,
+            channels: RefCell::default(),
+            secrets: RefCell::default(),
+            asks: Semaphore::new(44),
+            records: Semaphore::new(8),
+        }
+    }
+
+    /// The connection there is, or a new one.
+    async fn connection(&self) -> Result<Rc<Connection>, HostError> {
+        let mut known = self.connection.lock().await;
+        if let Some(connection) = known.as_ref().filter(|connection| !connection.is_lost()) {
+            return Ok(connection.clone());
+        }
+        *known = None;
+        let running = self
+            .place
+            .running()
+            .map_err(|fault| of_fault(&fault, "no_workspace"))?;
+        let info = match running {
+            Some(info) => info,
+            None if self.starts => self.start().await?,
+            None => return Err(self.missing()),
+        };
+        let greeting = Greeting {
+            client: "mcp",
+            resume: None,
+        };
+        let (connection, events) = connect(&self.place, &info, greeting)
+            .await
+            .map_err(|fault| of_fault(&fault, "no_workspace"))?;
+        self.learn_secrets();
+        let connection = Rc::new(connection);
+        tokio::task::spawn_local(pass_on(events, self.events.clone()));
+        *known = Some(connection.clone());
+        self.subscribe(&connection);
+        Ok(connection)
+    }
+
+    fn missing(&self) -> HostError {
+        let body = ErrorBody::new(
+            ErrorKind::NoWorkspace,
+            format!("no workspace runs for {}", self.place.root.display()),
+        );
+        Box::new(body.hint(
+            "start one with 'beamtalk repl' or 'beamtalk workspace start', or start this server with --start",
+        ))
+    }
+
+    /// Start the workspace; that takes a while, and others are served meanwhile.
+    async fn start(&self) -> Result<beamtalk_storage::NodeInfo, HostError> {
+        let (place, options, network) = (self.place.clone(), self.options.clone(), self.network);
+        let started = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
+            let options = defaults(&place, options)?;
+            let found = place.find_or_start(&mut Terminal::silent(network), &options)?;
+            Ok(found.info)
+        });
+        match started.await {
+            Ok(Ok(info)) => Ok(info),
+            Ok(Err(fault)) => Err(of_fault(&fault, "no_workspace")),
+            Err(_) => Err(error("no_workspace", "the workspace could not be started")),
+        }
+    }
+
+    fn learn_secrets(&self) {
+        let cookie = self
+            .place
+            .require_directory()
+            .ok()
+            .and_then(|directory| directory.cookie().ok().flatten());
+        *self.secrets.borrow_mut() = cookie.iter().map(|cookie| cookie.expose().to_owned()).collect();
+    }
+
+    fn subscribe(&self, connection: &Connection) {
+        let channels: Vec<Channel> = self.channels.borrow().iter().copied().collect();
+        if !channels.is_empty() {
+            let request = Subscribe {
+                channels,
+                ..Subscribe::default()
+            };
+            drop(connection.send(&request));
+        }
+    }
+
+    /// Wait until the workspace has taken notice of everything that was sent.
+    pub(super) async fn settle(&self) {
+        let connection = self.connection.lock().await.clone();
+        if let Some(connection) = connection.filter(|connection| !connection.is_lost()) {
+            drop(connection.ask(&Health {}).await);
+        }
+    }
+
+    async fn try_ask<O: Operation>(&self, request: &O) -> Result<Asked<O::Answer>, HostError> {
+        let _place = self.asks.acquire().await;
+        let connection = self.connection().await?;
+        let mut pending = connection.send(request).map_err(of_client)?;
+        let mut running = Running {
+            connection: connection.clone(),
+            id: Some(pending.id.clone()).filter(|_| runs_code(O::OP)),
+        };
+        let mut output = String::new();
+        let message = loop {
+            match pending.next().await {
+                Ok(Reply::Output(text)) if output.len() < OUTPUT_BYTES => output.push_str(&text),
+                Ok(Reply::Output(_) | Reply::NeedsInput(_)) => {}
+                Ok(Reply::Done(message)) => break message,
+                Err(cause) => {
+                    running.id = None;
+                    return Err(of_client(cause));
+                }
+            }
+        };
+        running.id = None;
+        let answer = Answer::<O::Answer>::read(message);
+        let is_truncated = answer.head.status.contains(&beamtalk_wire::Flag::Truncated);
+        Ok(Asked {
+            answer: answer.body.map_err(Box::new)?,
+            output,
+            warnings: answer.head.warnings,
+            is_truncated,
+        })
+    }
+}
+
+/// Whether an operation can be interrupted.
+fn runs_code(op: Op) -> bool {
+    matches!(op, Op::Eval | Op::RunEntry | Op::Test | Op::TestAll)
+}
+
+/// An evaluation that somebody waits for. When nobody does any more, it is stopped.
+struct Running {
+    connection: Rc<Connection>,
+    id: Option<String>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            let stop = Interrupt {
+                r#for: Some(id),
+                handle: None,
+            };
+            drop(self.connection.send(&stop));
+        }
+    }
+}
+
+/// Pass events on to whoever follows.
+async fn pass_on(mut events: Events, followers: broadcast::Sender<Event>) {
+    while let Some(event) = events.recv().await {
+        if let Ok(push) = serde_json::from_value::<Push>(event) {
+            drop(followers.send(push.event));
+        }
+    }
+}
+
+impl Host for Workspace {
+    async fn ask<O: Operation>(&self, request: &O) -> Result<Asked<O::Answer>, HostError> {
+        match self.try_ask(request).await {
+            // A question can be asked twice; anything else might be done twice.
+            Err(lost) if lost.kind.name() == "connection_lost" && O::OP.access() == Access::Read => {
+                self.try_ask(request).await
+            }
+            other => other,
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.place.running().is_ok_and(|running| running.is_some())
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+
+    fn watch(&self, channels: &[Channel]) {
+        self.channels.borrow_mut().extend(channels);
+        if let Ok(connection) = self.connection.try_lock()
+            && let Some(connection) = connection.as_ref()
+        {
+            self.subscribe(connection);
+        }
+    }
+
+    async fn record(&self, call: McpCall) {
+        if !self.is_connected() {
+            return;
+        }
+        let _place = self.records.acquire().await;
+        if let Ok(connection) = self.connection().await {
+            drop(connection.ask(&call).await);
+        }
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        self.secrets.borrow().clone()
+    }
+
+    fn search_docs(&self, query: &str, kind: Option<&str>, limit: usize) -> Vec<DocHit> {
+        docs::search(query, kind, limit)
+    }
+
+    fn doc(&self, topic: &str, selector: Option<&str>) -> Option<String> {
+        page(topic, selector)
+    }
+
+    fn doc_topics(&self) -> Vec<(String, String)> {
+        topics()
+            .map(|(topic, about)| (topic.to_owned(), about.to_owned()))
+            .collect()
+    }
+
+    async fn lint(&self, path: Option<&str>) -> Result<Vec<Diagnostic>, HostError> {
+        let path = PathBuf::from(path.unwrap_or("."));
+        let network = self.network;
+        let (sender, found) = tokio::sync::oneshot::channel();
+        // The deepest tree needs room.
+        let worker = std::thread::Builder::new()
+            .stack_size(beamtalk_project::source::STACK)
+            .spawn(move || drop(sender.send(lint::lines(&mut Terminal::silent(network), &path))));
+        worker.map_err(|cause| error("internal_error", cause.to_string()))?;
+        let lines = match found.await {
+            Ok(Ok(lines)) => lines,
+            Ok(Err(fault)) => return Err(of_fault(&fault, "read_error")),
+            Err(_) => return Err(error("internal_error", "the files could not be checked")),
+        };
+        Ok(lines
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect())
+    }
+
+    async fn loop_command(&self, command: LoopCommand) -> Result<Value, HostError> {
+        let done = tokio::task::spawn_blocking(move || ask_loop(command));
+        match done.await {
+            Ok(answer) => answer,
+            Err(_) => Err(error("internal_error", "the loop could not be asked")),
+        }
+    }
+
+    fn inside(&self, path: &str) -> Result<String, HostError> {
+        self.paths.inside(path)
+    }
+}
+
+fn ask_loop(command: LoopCommand) -> Result<Value, HostError> {
+    let none = || {
+        let body = ErrorBody::new(
+            ErrorKind::from("loop_not_running"),
+            "no loop runs for this project",
+        );
+        Box::new(body.hint("the person starts it with 'beamtalk loop run'"))
+    };
+    let mut client = located(None)
+        .ok()
+        .and_then(|place| place.connect())
+        .ok_or_else(none)?;
+    let broken = |cause: std::io::Error| error("loop_not_running", cause.to_string());
+    client
+        .set_limit(Some(std::time::Duration::from_secs(30)))
+        .map_err(broken)?;
+    let ask = match &command {
+        LoopCommand::Status => Ask::Status,
+        LoopCommand::Graph => Ask::Graph { dot: false },
+        LoopCommand::State { key } => Ask::State { key: key.clone() },
+        LoopCommand::Output { process, lines } => Ask::Logs {
+            process: process.clone(),
+            tail: usize::try_from(*lines).unwrap_or(usize::MAX),
+            follow: false,
+        },
+        LoopCommand::Post { event, value } => Ask::Trigger {
+            event: event.clone(),
+            value: value.clone(),
+            wait: false,
+        },
+        LoopCommand::Control { process, command } => Ask::Process {
+            process: process.clone(),
+            operation: match command.as_str() {
+                "start" => LoopOperation::Start,
+                "stop" => LoopOperation::Stop,
+                _ => LoopOperation::Restart,
+            },
+        },
+    };
+    let mut text = String::new();
+    let mut answer = client.ask(&ask).map_err(broken)?;
+    loop {
+        return Ok(match answer {
+            LoopAnswer::Status(status) => serde_json::to_value(status).unwrap_or_default(),
+            LoopAnswer::State(values) => Value::Object(values),
+            LoopAnswer::Text(text) => text.into(),
+            LoopAnswer::Accepted { changed } => changed.into(),
+            LoopAnswer::Log(said) => {
+                text.push_str(&said.line);
+                text.push('\n');
+                answer = client.receive().map_err(broken)?.ok_or_else(none)?;
+                continue;
+            }
+            LoopAnswer::Skipped(_) => {
+                answer = client.receive().map_err(broken)?.ok_or_else(none)?;
+                continue;
+            }
+            LoopAnswer::Lines => text.into(),
+            LoopAnswer::Error(kind) => {
+                return Err(error("invalid_parameter", format!("the loop refuses: {kind}")));
+            }
+            LoopAnswer::Done | LoopAnswer::Stopping | LoopAnswer::Finished { .. } | LoopAnswer::Runs(_) => {
+                Value::Null
+            }
+        });
+    }
+}

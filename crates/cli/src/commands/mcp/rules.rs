@@ -1,0 +1,198 @@
+//! What holds for this server: flags, the user's settings, the project's. Nobody but the user widens.
+
+use std::path::Path;
+use std::time::Duration;
+
+use beamtalk_mcp::{LoopRight, NarrowedBy, Policy, Settings, Toolset};
+use beamtalk_project::Project;
+use beamtalk_project::manifest::McpRules;
+
+use super::Arguments;
+use crate::config::McpConfig;
+use crate::exit::Fault;
+
+pub(crate) struct Rules {
+    pub(crate) settings: Settings,
+    pub(crate) deny_paths: Vec<String>,
+    /// What the person should know.
+    pub(crate) notices: Vec<String>,
+}
+
+fn bad(message: impl Into<String>) -> Fault {
+    Fault::usage("bad_config", message)
+}
+
+impl Rules {
+    pub(super) fn new(arguments: &Arguments, user: &McpConfig, root: &Path) -> anyhow::Result<Self> {
+        let project = Project::at(root)?.and_then(|project| project.manifest);
+        let project = project.map(|manifest| manifest.mcp).unwrap_or_default();
+        Ok(Self::of(arguments, user, &project)?)
+    }
+
+    fn of(arguments: &Arguments, user: &McpConfig, project: &McpRules) -> Result<Self, Fault> {
+        let mut notices = Vec::new();
+        let policy = |word: &Option<String>| -> Result<Option<Policy>, Fault> {
+            word.as_deref().map(|word| word.parse().map_err(bad)).transpose()
+        };
+        let most = policy(&user.max_policy)?.unwrap_or_default();
+        let usual = policy(&user.policy)?.unwrap_or_default().min(most);
+        let mut settings = Settings {
+            policy: policy(&arguments.policy)?.unwrap_or(usual),
+            ..Settings::default()
+        };
+        settings.narrow(most, NarrowedBy::User);
+        if settings.narrowed_by.is_some() {
+            notices.push(format!(
+                "the policy is '{}': config.toml allows no more ([mcp] max-policy)",
+                settings.policy
+            ));
+        }
+        if let Some(wanted) = policy(&project.policy)? {
+            if wanted > most {
+                return Err(widened("policy", wanted.name(), most.name()));
+            }
+            settings.narrow(wanted, NarrowedBy::Project);
+        }
+        settings.toolsets = toolsets(arguments, user, project)?;
+        let right = |word: &Option<String>| -> Result<Option<LoopRight>, Fault> {
+            word.as_deref().map(|word| word.parse().map_err(bad)).transpose()
+        };
+        settings.loop_right = right(&user.loop_right)?.unwrap_or_default();
+        if let Some(wanted) = right(&project.loop_right)? {
+            if wanted > settings.loop_right {
+                return Err(widened("loop", wanted.name(), settings.loop_right.name()));
+            }
+            settings.loop_right = wanted;
+        }
+        settings.deny_tools = [user.deny_tools.clone(), project.deny_tools.clone()].concat();
+        let known = listed_names();
+        if let Some(odd) = settings.deny_tools.iter().find(|name| !known.contains(name)) {
+            return Err(bad(format!("[mcp] deny-tools: there is no tool '{odd}'")));
+        }
+        if arguments.allow_outside_project && !user.allows_outside {
+            notices.push(
+                "files outside the project stay closed: config.toml does not allow them ([mcp] allow-outside-project)"
+                    .to_owned(),
+            );
+        }
+        settings.allow_outside = arguments.allow_outside_project && user.allows_outside;
+        let ceiling = user.eval_ceiling_s.map(Duration::from_secs);
+        let ceiling = ceiling
+            .unwrap_or(settings.eval_ceiling)
+            .min(settings.eval_ceiling);
+        let asked = arguments.eval_ceiling.map(Duration::from_secs);
+        settings.eval_ceiling = asked
+            .unwrap_or(ceiling)
+            .min(ceiling)
+            .max(Duration::from_millis(1));
+        settings.starts_workspace = arguments.start || user.starts;
+        Ok(Self {
+            settings,
+            deny_paths: [user.deny_paths.clone(), project.deny_paths.clone()].concat(),
+            notices,
+        })
+    }
+}
+
+fn widened(key: &str, wanted: &str, most: &str) -> Fault {
+    bad(format!(
+        "beamtalk.toml: [mcp] {key} = \"{wanted}\" is wider than the user's \"{most}\""
+    ))
+    .with_hint("a project can only narrow what config.toml allows")
+}
+
+fn toolsets(arguments: &Arguments, user: &McpConfig, project: &McpRules) -> Result<Vec<Toolset>, Fault> {
+    let parse = |list: &String| Settings::parse_toolsets(list).map_err(bad);
+    let wanted = arguments.toolsets.as_ref().or(user.toolsets.as_ref());
+    let mut sets = wanted
+        .map(parse)
+        .transpose()?
+        .unwrap_or_else(|| vec![Toolset::Lean]);
+    if let Some(allowed) = project.toolsets.as_ref().map(parse).transpose()? {
+        sets.retain(|set| allowed.contains(set));
+    }
+    Ok(sets)
+}
+
+/// The names of all tools there are.
+fn listed_names() -> Vec<String> {
+    beamtalk_mcp::schemas().keys().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(policy: Option<&str>) -> Arguments {
+        Arguments {
+            project: None,
+            policy: policy.map(str::to_owned),
+            toolsets: None,
+            start: false,
+            allow_outside_project: true,
+            eval_ceiling: None,
+            check: false,
+            print_config: None,
+            list_tools: false,
+        }
+    }
+
+    #[test]
+    fn flags_that_came_with_a_checkout_widen_nothing() {
+        let rules = Rules::of(
+            &arguments(Some("full")),
+            &McpConfig::default(),
+            &McpRules::default(),
+        );
+        let rules = rules.unwrap();
+        assert_eq!(rules.settings.policy, Policy::Edit);
+        assert_eq!(rules.settings.narrowed_by, Some(NarrowedBy::User));
+        assert!(!rules.settings.allow_outside);
+        assert_eq!(rules.notices.len(), 2);
+    }
+
+    #[test]
+    fn the_user_allows_and_the_project_narrows() {
+        let user = McpConfig {
+            max_policy: Some("full".to_owned()),
+            ..McpConfig::default()
+        };
+        let plain = Rules::of(&arguments(None), &user, &McpRules::default()).unwrap();
+        assert_eq!(plain.settings.policy, Policy::Edit, "full has to be asked for");
+        let full = Rules::of(&arguments(Some("full")), &user, &McpRules::default()).unwrap();
+        assert_eq!(
+            (full.settings.policy, full.settings.narrowed_by),
+            (Policy::Full, None)
+        );
+        let project = McpRules {
+            policy: Some("read-only".to_owned()),
+            deny_tools: vec!["test".to_owned()],
+            ..McpRules::default()
+        };
+        let narrow = Rules::of(&arguments(Some("full")), &user, &project).unwrap();
+        assert_eq!(narrow.settings.policy, Policy::ReadOnly);
+        assert_eq!(narrow.settings.narrowed_by, Some(NarrowedBy::Project));
+        assert_eq!(narrow.settings.deny_tools, ["test"]);
+    }
+
+    #[test]
+    fn a_project_that_tries_to_widen_is_at_fault() {
+        for project in [
+            McpRules {
+                policy: Some("full".to_owned()),
+                ..McpRules::default()
+            },
+            McpRules {
+                loop_right: Some("control".to_owned()),
+                ..McpRules::default()
+            },
+            McpRules {
+                deny_tools: vec!["frobnicate".to_owned()],
+                ..McpRules::default()
+            },
+        ] {
+            let fault = Rules::of(&arguments(None), &McpConfig::default(), &project).err();
+            assert_eq!(fault.unwrap().exit.code(), 2, "{project:?}");
+        }
+    }
+}

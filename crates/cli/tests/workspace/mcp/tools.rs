@@ -1,0 +1,448 @@
+//! Tools, handles, resources, prompts: what they give, and what they say when they cannot.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Mcp;
+use crate::home::{Home, wait_until};
+use crate::project::{started, write};
+
+#[test]
+fn arguments_that_do_not_fit_are_named_and_nothing_runs() {
+    let home = Home::new("mcp-args");
+    let mut mcp = Mcp::start(&home, &[]);
+    for (arguments, path, nearest) in [
+        (json!({"code": 5}), "/code", Value::Null),
+        (json!({"cod": "1"}), "/cod", json!("code")),
+        (
+            json!({"code": "1", "timeout_ms": "9"}),
+            "/timeout_ms",
+            Value::Null,
+        ),
+        (
+            json!({"code": "1", "timeout_ms": 700_000}),
+            "/timeout_ms",
+            Value::Null,
+        ),
+        (json!({}), "/code", Value::Null),
+    ] {
+        let error = mcp.bad("evaluate", arguments.clone());
+        assert_eq!(error["kind"], "invalid_parameter", "{arguments}");
+        assert_eq!(error["details"]["path"], path, "{arguments}");
+        assert_eq!(error["details"]["nearest"], nearest, "{arguments}");
+    }
+}
+
+#[test]
+fn without_a_workspace_documentation_and_lint_answer() {
+    let home = Home::new("mcp-none");
+    write(
+        &home,
+        "beamtalk.toml",
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n",
+    );
+    write(
+        &home,
+        "src/Lamp.bt",
+        "Object subclass: Lamp\n  on => Tnak spawn\n",
+    );
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let missing = mcp.bad("evaluate", json!({"code": "1"}));
+    assert_eq!(missing["kind"], "no_workspace");
+    assert!(missing["hint"].as_str().expect("a hint").contains("--start"));
+    let hits = mcp.good("search_docs", json!({"query": "supervisor"}));
+    assert!(
+        hits["hits"][0]["uri"]
+            .as_str()
+            .expect("a name")
+            .starts_with("beamtalk://doc/")
+    );
+    let found = mcp.good("lint", json!({"path": "src"}));
+    assert_eq!(found["findings"][0]["file"], "src/Lamp.bt", "{found}");
+    assert!(mcp.good("diagnostic_summary", json!({}))["total"].as_u64() >= Some(1));
+    assert!(mcp.good("docs", json!({"class": "Integer"}))["markdown"].is_string());
+    assert_eq!(mcp.good("describe", json!({}))["workspace"]["running"], false);
+    assert!(!home.state().join("workspaces").join("orbit").exists());
+    // With --start the first call that needs it starts it, once.
+    let mut starting = Mcp::start(&home, &["--start"]);
+    starting.ask("tools/list", json!({}));
+    starting.ask("resources/list", json!({}));
+    assert_eq!(
+        starting.good("describe", json!({}))["workspace"]["running"],
+        false
+    );
+    let ids = [1, 2, 3].map(|number| {
+        let arguments = json!({"code": format!("{number} + 0")});
+        starting.send("tools/call", json!({"name": "evaluate", "arguments": arguments}))
+    });
+    for _ in ids {
+        let answer = starting.message();
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+    assert_eq!(
+        mcp.good("evaluate", json!({"code": "4"}))["value"],
+        4,
+        "others find it"
+    );
+}
+
+#[test]
+fn a_handle_outlives_the_process_that_made_it() {
+    let home = started("mcp-handles", &[]);
+    let mut first = Mcp::start(&home, &[]);
+    let made = first.good("evaluate", json!({"code": "x := 7", "session": "new"}));
+    let handle = made["session"].as_str().expect("a handle").to_owned();
+    assert!(handle.starts_with("ev_") && handle.len() == 25);
+    first.kill();
+    let mut second = Mcp::start(&home, &["--toolsets", "core"]);
+    let kept = second.good("evaluate", json!({"code": "x + 1", "session": handle}));
+    assert_eq!((&kept["value"], &kept["session"]), (&json!(8), &json!(handle)));
+    let fresh = second.bad("evaluate", json!({"code": "x"}));
+    assert_eq!(fresh["kind"], "undefined_variable");
+    assert!(
+        second
+            .good("evaluate", json!({"code": "1"}))
+            .get("session")
+            .is_none()
+    );
+    assert_eq!(
+        second.good("bindings", json!({"session": handle}))["bindings"]["x"]["text"],
+        "7"
+    );
+    let seen = second.good("inspect", json!({"binding": "x", "session": handle}));
+    assert_eq!(seen["class"], "Integer");
+    let invented = second.bad(
+        "evaluate",
+        json!({"code": "1", "session": "ev_0123456789012345678901"}),
+    );
+    assert_eq!(invented["kind"], "session_not_found");
+    assert_eq!(
+        second.bad("evaluate", json!({"code": "1", "session": "once"}))["kind"],
+        "session_not_found"
+    );
+    assert_eq!(
+        second.good("close_session", json!({"session": handle}))["closed"],
+        true
+    );
+    let ended = second.bad("evaluate", json!({"code": "x", "session": handle}));
+    assert_eq!(
+        (&ended["kind"], &ended["details"]["reason"]),
+        (&json!("session_expired"), &json!("closed"))
+    );
+    // Reading gets the end of the input at once.
+    let read = second.good("evaluate", json!({"code": "Console readLine"}));
+    assert_eq!(read["text"], "nil", "{read}");
+}
+
+#[test]
+fn an_old_client_has_variables_of_its_own() {
+    let home = started("mcp-legacy", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    mcp.initialize("2025-06-18");
+    let mut evaluate = |code: &str| {
+        let params = json!({"name": "evaluate", "arguments": {"code": code}});
+        mcp.legacy("tools/call", params)["result"].clone()
+    };
+    let first = evaluate("x := 7");
+    assert!(first.get("resultType").is_none());
+    let second = evaluate("x + 1");
+    assert_eq!(second["structuredContent"]["value"], 8);
+    assert_eq!(
+        first["structuredContent"]["session"],
+        second["structuredContent"]["session"]
+    );
+}
+
+#[test]
+fn a_node_that_dies_is_told_apart_from_an_answer() {
+    let home = started("mcp-node", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    let handle = mcp.good("evaluate", json!({"code": "x := 7", "session": "new"}))["session"].clone();
+    let began = Instant::now();
+    let dead = mcp.bad(
+        "evaluate",
+        json!({"code": "Erlang erlang halt: 0", "session": handle}),
+    );
+    assert_eq!(
+        (&dead["kind"], &dead["effects"]),
+        (&json!("node_down"), &json!("unknown")),
+        "{dead}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    let mut last = Value::Null;
+    wait_until("the node is up again", Duration::from_secs(20), || {
+        let result = mcp.result("evaluate", json!({"code": "1", "session": "new"}));
+        last = result.clone();
+        result["isError"] == false
+    });
+    let ended = mcp.bad("evaluate", json!({"code": "x", "session": handle}));
+    assert_eq!(ended["kind"], "session_expired");
+    assert_eq!(ended["details"]["reason"], "node restarted");
+}
+
+#[test]
+fn every_tool_that_reads_answers_what_its_schema_says() {
+    let home = started("mcp-reads", &[]);
+    write(
+        &home,
+        "test/lamp_test.bt",
+        "TestCase subclass: LampTest\n  testGood => self assert: true\n",
+    );
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let list = mcp.ask("tools/list", json!({}))["result"]["tools"].clone();
+    mcp.good(
+        "evaluate",
+        json!({"code": "lamp := Lamp spawn. Transcript showLine: \"lit\""}),
+    );
+    let pid = mcp.good("list_actors", json!({"class": "Lamp"}))["actors"][0]["pid"].clone();
+    let given = |name: &str| match name {
+        "complete" => json!({"code": "Lamp spa"}),
+        "check_code" => json!({"code": "3 +"}),
+        "docs" => json!({"class": "Lamp"}),
+        "search_docs" | "search_examples" | "search_classes" => json!({"query": "actor"}),
+        "read_source" => json!({"class": "Lamp"}),
+        "find_code" => json!({"kind": "implementors", "name": "toggle"}),
+        "inspect" => json!({"actor": pid}),
+        "show_codegen" => json!({"class": "Lamp"}),
+        "precheck_method" => json!({"class": "Lamp", "selector": "last", "source": "last => 1"}),
+        "loop_output" => json!({"process": "web"}),
+        _ => json!({}),
+    };
+    for tool in list.as_array().expect("tools") {
+        let name = tool["name"].as_str().expect("a name");
+        if tool["annotations"]["readOnlyHint"] != true {
+            continue;
+        }
+        if name.starts_with("loop_") {
+            assert_eq!(mcp.bad(name, given(name))["kind"], "loop_not_running");
+            continue;
+        }
+        let result = mcp.good(name, given(name));
+        fits(&tool["outputSchema"], &result, name);
+    }
+    let source = mcp.good("read_source", json!({"class": "Lamp", "selector": "isOn"}));
+    let text = source["source"].as_str().expect("a source");
+    assert!(text.contains("self.on") && !text.contains("///"), "{text}");
+    assert_eq!(source["doc"], "Is it on?");
+    let sites = mcp.good("find_code", json!({"kind": "references", "name": "Lamp"}));
+    assert_eq!(sites["sites"][1]["class"], "Room", "{sites}");
+    let said = mcp.good("read_transcript", json!({"lines": 1}));
+    assert_eq!(said["text"], "lit\n");
+}
+
+/// What a client checks: every property is known, and those that are needed are there.
+fn fits(schema: &Value, value: &Value, path: &str) {
+    if let (Some(properties), Some(fields)) = (schema["properties"].as_object(), value.as_object()) {
+        for (name, value) in fields {
+            let schema = properties
+                .get(name)
+                .unwrap_or_else(|| panic!("{path}.{name} is not in the schema"));
+            fits(schema, value, &format!("{path}.{name}"));
+        }
+        for needed in schema["required"].as_array().into_iter().flatten() {
+            let needed = needed.as_str().expect("a name");
+            assert!(fields.contains_key(needed), "{path}.{needed} is missing");
+        }
+    }
+    for item in value.as_array().into_iter().flatten() {
+        fits(&schema["items"], item, &format!("{path}[]"));
+    }
+    let is_of_type = match schema["type"].as_str() {
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        _ => true,
+    };
+    assert!(is_of_type, "{path}: {value} is not {}", schema["type"]);
+}
+
+#[test]
+fn code_is_changed_live_and_written_to_its_file() {
+    let home = started("mcp-edit", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let handle = mcp.good(
+        "evaluate",
+        json!({"code": "lamp := Lamp spawn. lamp toggle", "session": "new"}),
+    )["session"]
+        .clone();
+    let saved = mcp.good(
+        "save_method",
+        json!({"class": "Lamp", "selector": "last", "source": "last => 100"}),
+    );
+    assert_eq!(saved["entry"]["author_kind"], "agent");
+    let live = mcp.good("evaluate", json!({"code": "lamp last", "session": handle}));
+    assert_eq!(live["value"], 100, "the living actor has it");
+    let diff = mcp.good("diff_change", json!({}))["diff"]
+        .as_str()
+        .expect("a diff")
+        .to_owned();
+    assert!(diff.contains("+") && diff.contains("last => 100"), "{diff}");
+    let flushed = mcp.good("flush", json!({"author_kind": "agent"}));
+    assert_eq!(flushed["files"][0]["file"], "src/lamp.bt");
+    assert!(crate::project::read(&home, "src/lamp.bt").contains("last => 100"));
+    let made = mcp.good(
+        "save_class",
+        json!({"source": "Object subclass: Pad\n  class size => 3\n", "path": "src/Pad.bt"}),
+    );
+    assert_eq!(made["classes"], json!(["Pad"]));
+    assert_eq!(
+        mcp.bad(
+            "save_class",
+            json!({"source": "Object subclass: Pot\n", "path": "src/lamp.bt"})
+        )["kind"],
+        "target_exists"
+    );
+    let seq = made["entry"]["seq"].clone();
+    mcp.good("revert_change", json!({"seq": seq}));
+    let broken = mcp.bad(
+        "save_method",
+        json!({"class": "Lamp", "selector": "last", "source": "last => ("}),
+    );
+    assert_eq!(broken["kind"], "compile_failed");
+    assert!(broken["diagnostics"][0]["line"].is_u64(), "{broken}");
+}
+
+#[test]
+fn results_have_a_size() {
+    let home = started("mcp-size", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    let long = mcp.result("evaluate", json!({"code": "(1 to: 60000) asList"}));
+    let text = long["content"][0]["text"].as_str().expect("a text");
+    assert!(
+        text.len() <= 64 * 1024 && long["structuredContent"]["truncated"] == true,
+        "{}",
+        text.len()
+    );
+    let loud = mcp.good(
+        "evaluate",
+        json!({"code": "1 to: 9000 do: [:n | Transcript showLine: \"ä ä ä ä ä ä ä ä\"]"}),
+    );
+    assert!(loud.to_string().len() <= 64 * 1024);
+}
+
+#[test]
+fn resources_and_prompts_are_read_and_watched() {
+    let home = started("mcp-resources", &[]);
+    let mut mcp = Mcp::start(&home, &[]);
+    let listed = mcp.ask("resources/list", json!({}))["result"].clone();
+    let uris: Vec<&str> = listed["resources"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["uri"].as_str())
+        .collect();
+    for wanted in [
+        "beamtalk://status",
+        "beamtalk://doc/language",
+        "beamtalk://class/Lamp",
+    ] {
+        assert!(uris.contains(&wanted), "{wanted}");
+    }
+    mcp.good("evaluate", json!({"code": "Lamp spawn"}));
+    let pid = mcp.good("list_actors", json!({"class": "Lamp"}))["actors"][0]["pid"]
+        .as_str()
+        .expect("a pid")
+        .trim_matches(['<', '>'])
+        .to_owned();
+    for (uri, kind, words) in [
+        ("beamtalk://class/Lamp", "text/x-beamtalk", "Actor subclass: Lamp"),
+        ("beamtalk://class/Lamp/definition", "text/x-beamtalk", "state: on"),
+        (
+            "beamtalk://method/Lamp/instance/isOn",
+            "text/x-beamtalk",
+            "self.on",
+        ),
+        ("beamtalk://doc/class/Lamp", "text/markdown", "Gives light"),
+        ("beamtalk://doc/language", "text/markdown", "#"),
+        ("beamtalk://classes", "application/json", "src/lamp.bt"),
+        ("beamtalk://actors", "application/json", "Lamp"),
+        (&format!("beamtalk://actor/{pid}"), "application/json", "count"),
+        ("beamtalk://changes", "application/json", "[]"),
+        ("beamtalk://changes/pending", "text/x-diff", ""),
+        ("beamtalk://status", "application/json", "\"policy\":\"edit\""),
+    ] {
+        let read = mcp.ask("resources/read", json!({"uri": uri}))["result"].clone();
+        assert_eq!(read["contents"][0]["mimeType"], kind, "{uri}: {read}");
+        assert!(
+            read["contents"][0]["text"]
+                .as_str()
+                .expect("text")
+                .contains(words),
+            "{uri}: {read}"
+        );
+        assert!(read["ttlMs"].is_u64());
+    }
+    for uri in [
+        "beamtalk://class/Nope",
+        "beamtalk://nope",
+        "file:///etc/passwd",
+        "beamtalk://changes/x",
+        "beamtalk://class/%zz",
+    ] {
+        let error = mcp.ask("resources/read", json!({"uri": uri}))["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["data"]["uri"]),
+            (&json!(-32602), &json!(uri))
+        );
+    }
+    let templates = mcp.ask("resources/templates/list", json!({}))["result"].clone();
+    assert!(templates["resourceTemplates"].as_array().expect("a list").len() >= 6);
+    let prompts = mcp.ask("prompts/list", json!({}))["result"]["prompts"].clone();
+    assert_eq!(prompts.as_array().expect("a list").len(), 5);
+    let got = mcp.ask(
+        "prompts/get",
+        json!({"name": "explain_actor", "arguments": {"actor": pid}}),
+    )["result"]
+        .clone();
+    assert_eq!(got["messages"].as_array().expect("messages").len(), 3, "{got}");
+    for params in [
+        json!({"name": "nope"}),
+        json!({"name": "explain_actor"}),
+        json!({"name": "find_slow", "arguments": {"x": "y"}}),
+    ] {
+        assert_eq!(mcp.ask("prompts/get", params)["error"]["code"], -32602);
+    }
+    let complete = |argument: &str, value: &str| json!({"ref": {"type": "ref/resource", "uri": "beamtalk://class/{class}"}, "argument": {"name": argument, "value": value}, "context": {"arguments": {"class": "Lamp"}}});
+    for (argument, value, wanted) in [
+        ("class", "La", "Lamp"),
+        ("class", "Lmap", "Lamp"),
+        ("selector", "tog", "toggle"),
+        ("topic", "lang", "language"),
+    ] {
+        let done = mcp.ask("completion/complete", complete(argument, value))["result"].clone();
+        assert_eq!(done["completion"]["values"][0], wanted, "{argument} {value}");
+    }
+    // A watch is acknowledged first; then comes one word for each change.
+    let id = mcp.send("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": ["beamtalk://class/Lamp"], "toolsListChanged": true}}));
+    let told = mcp.message();
+    assert_eq!(told["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        told["params"]["notifications"],
+        json!({"resourceSubscriptions": ["beamtalk://class/Lamp"]})
+    );
+    mcp.send("tools/call", json!({"name": "save_method", "arguments": {"class": "Lamp", "selector": "last", "source": "last => 7"}}));
+    let (one, other) = (mcp.message(), mcp.message());
+    let update = if one["method"].is_string() { one } else { other };
+    assert_eq!(update["method"], "notifications/resources/updated", "{update}");
+    assert_eq!(update["params"]["uri"], "beamtalk://class/Lamp");
+    assert_eq!(
+        update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        id
+    );
+    mcp.line(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+            .to_string(),
+    );
+    mcp.good(
+        "save_method",
+        json!({"class": "Lamp", "selector": "last", "source": "last => 8"}),
+    );
+    assert!(
+        mcp.is_silent(Duration::from_millis(300)),
+        "nobody watches any more"
+    );
+}

@@ -1,0 +1,171 @@
+//! Text that somebody else wrote: values, output, sources, messages. It is shown so that nothing in it is invisible.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A string that is data and no instruction. Its schema says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Data(String);
+
+impl Data {
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self(escape(text.as_ref()))
+    }
+
+    /// The value of something whose name says that it is secret.
+    pub(crate) fn named(name: &str, text: impl AsRef<str>) -> Self {
+        let name = name.to_lowercase();
+        let is_secret = ["cookie", "token", "secret", "password"]
+            .iter()
+            .any(|word| name.contains(word));
+        if is_secret {
+            Self("***".to_owned())
+        } else {
+            Self::new(text)
+        }
+    }
+}
+
+/// Any JSON as data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct AnyData(Value);
+
+impl AnyData {
+    pub(crate) fn new(value: Value) -> Self {
+        Self(escape_all(value))
+    }
+}
+
+fn escape_all(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(escape(&text)),
+        Value::Array(values) => values.into_iter().map(escape_all).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| (escape(&key), escape_all(value)))
+            .collect(),
+        other => other,
+    }
+}
+
+fn is_hidden(letter: char) -> bool {
+    matches!(letter,
+        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text with everything visible: what steers a terminal or a reader is shown as `\u{…}`.
+pub fn escape(text: &str) -> String {
+    if !text.contains(is_hidden) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if is_hidden(letter) {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+/// The text without secrets: those that are known, and what has the form of a token.
+pub(crate) fn redact(text: String, secrets: &[String]) -> String {
+    let mut text = text;
+    for secret in secrets.iter().filter(|secret| secret.len() >= 8) {
+        if text.contains(secret.as_str()) {
+            text = text.replace(secret.as_str(), "***");
+        }
+    }
+    for prefix in ["btk_", "bt9_"] {
+        if text.contains(prefix) {
+            text = without_tokens(&text, prefix);
+        }
+    }
+    text
+}
+
+fn without_tokens(text: &str, prefix: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(place) = rest.find(prefix) {
+        let (before, found) = rest.split_at(place);
+        kept.push_str(before);
+        let body = found.get(prefix.len()..).unwrap_or_default();
+        let length = body
+            .find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'))
+            .unwrap_or(body.len());
+        // A few letters are a word and no token.
+        if length >= 8 {
+            kept.push_str("***");
+            rest = body.get(length..).unwrap_or_default();
+        } else {
+            kept.push_str(prefix);
+            rest = body;
+        }
+    }
+    kept.push_str(rest);
+    kept
+}
+
+#[cfg(feature = "schema")]
+mod schema {
+    use super::{AnyData, Data};
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+    impl JsonSchema for Data {
+        fn inline_schema() -> bool {
+            true
+        }
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Data".into()
+        }
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({"type": "string", "x-beamtalk-origin": "data"})
+        }
+    }
+
+    impl JsonSchema for AnyData {
+        fn inline_schema() -> bool {
+            true
+        }
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "AnyData".into()
+        }
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({"x-beamtalk-origin": "data"})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_shown() {
+        assert_eq!(escape("a\tb\nc"), "a\tb\nc");
+        assert_eq!(escape("a\u{202e}b\u{1b}[31m"), "a\\u{202e}b\\u{1b}[31m");
+        assert_eq!(
+            escape("\u{e0041}\u{feff}\u{200b}"),
+            "\\u{e0041}\\u{feff}\\u{200b}"
+        );
+    }
+
+    #[test]
+    fn secrets_are_left_out() {
+        let secrets = ["0123456789abcdef".to_owned()];
+        let text = "a 0123456789abcdef b btk_abcDEF0123_- c btk_no bt9_0123456789.".to_owned();
+        assert_eq!(redact(text, &secrets), "a *** b *** c btk_no ***.");
+    }
+
+    #[test]
+    fn what_is_named_like_a_secret_is_not_shown() {
+        assert_eq!(Data::named("apiToken", "x"), Data::new("***"));
+        assert_eq!(Data::named("count", "x"), Data::new("x"));
+    }
+}

@@ -1,0 +1,313 @@
+//! `tools/call`: schema, rate, policy, confirmation, work; then a result within its size and without secrets.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use beamtalk_wire::{ErrorBody, requests};
+use serde_json::{Map, Value, json};
+
+use super::text;
+use crate::arguments::{self, nearest};
+use crate::capabilities::Era;
+use crate::confirmation::{Effect, KEY, Question, fingerprint, is_yes};
+use crate::data::{escape, redact};
+use crate::fit::{RESULT_BYTES, fit};
+use crate::host::{Host, HostError, failure};
+use crate::message::Fault;
+use crate::record::Recording;
+use crate::session::{Call, Session};
+use crate::settings::NarrowedBy;
+use crate::tools::{self, Class, Context, Failure, TOOLS, Tool};
+
+/// When and how often a client is told that a call still runs.
+const FIRST_PROGRESS: Duration = Duration::from_secs(1);
+const PROGRESS: Duration = Duration::from_secs(1);
+
+pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Result<Value, Fault> {
+    let name = text(&call.params, "name")?;
+    let given = match call.params.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(given)) => given.clone(),
+        Some(_) => return Err(Fault::params("params.arguments must be an object")),
+    };
+    let Some(tool) = Tool::find(name) else {
+        return Err(unknown(name));
+    };
+    let mut recording = Recording::begin(session, tool, call, &given);
+    let outcome = with_progress(session, call, run(session, call, tool, given)).await;
+    recording.end(match &outcome {
+        Ok(Outcome::Result(_) | Outcome::Question(_)) => None,
+        Ok(Outcome::Error(error)) => Some(error.kind.name()),
+        Err(_) => Some("invalid_request"),
+    });
+    drop(recording);
+    Ok(match outcome? {
+        Outcome::Result(result) => finished(session, result),
+        Outcome::Error(error) => failed(session, tool, &error),
+        Outcome::Question(question) => question,
+    })
+}
+
+fn unknown(name: &str) -> Fault {
+    let shown = escape(&name.chars().take(64).collect::<String>());
+    let fault = Fault::params(format!("Unknown tool: {shown}"));
+    match nearest(name, TOOLS.iter().map(|tool| tool.name)) {
+        Some(close) => fault.with(json!({"nearest": close})),
+        None => fault.with(json!({"nearest": null})),
+    }
+}
+
+enum Outcome {
+    Result(Map<String, Value>),
+    Error(HostError),
+    /// The person is asked first.
+    Question(Value),
+}
+
+/// Wait for a call, telling the client that it runs if it wants to know.
+async fn with_progress<H: Host, T>(
+    session: &Session<H>,
+    call: &Call,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    let token = call
+        .params
+        .get("_meta")
+        .and_then(|meta| meta.get("progressToken"));
+    let Some(token) = token.filter(|token| token.is_string() || token.is_i64() || token.is_u64()) else {
+        return work.await;
+    };
+    let mut work = std::pin::pin!(work);
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_PROGRESS, PROGRESS);
+    let mut seconds = 0_u64;
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut work => return result,
+            _ = ticks.tick() => {
+                seconds += 1;
+                let params = json!({
+                    "progressToken": token,
+                    "progress": seconds,
+                    "message": format!("running for {seconds} s"),
+                });
+                session.outgoing.notify("notifications/progress", params);
+            }
+        }
+    }
+}
+
+async fn run<H: Host>(
+    session: &Rc<Session<H>>,
+    call: &Call,
+    tool: &'static Tool,
+    given: Map<String, Value>,
+) -> Result<Outcome, Fault> {
+    if let Err(error) = guard(session, tool, &given) {
+        return Ok(Outcome::Error(error));
+    }
+    let mut approved = match answered(session, call, tool, &given).await? {
+        Answered::Nothing => None,
+        Answered::Yes(effect) => Some(effect),
+        Answered::No => return Ok(Outcome::Error(declined())),
+        Answered::NotYet(effect) => {
+            return Ok(Outcome::Question(
+                ask_modern(session, tool, &given, effect).await?,
+            ));
+        }
+    };
+    // A yes may come too late for an effect that has changed; then the person is asked again.
+    for _ in 0..3 {
+        let context = Context {
+            host: &*session.host,
+            settings: &session.settings,
+            era: call.era,
+            client: &call.client,
+            own_handle: &session.own_handle,
+            approved,
+        };
+        let effect = match tools::call(tool.name, &context, given.clone()).await {
+            Ok(result) => {
+                if tool.name == "test" {
+                    *session.last_tests.borrow_mut() = Some(Value::Object(result.clone()));
+                    session.watches.changed("beamtalk://tests/last");
+                }
+                return Ok(Outcome::Result(result));
+            }
+            Err(Failure::Error(error)) => return Ok(Outcome::Error(error)),
+            Err(Failure::Ask(effect)) => effect,
+        };
+        approved = match call.era {
+            Era::Modern => {
+                return Ok(Outcome::Question(
+                    ask_modern(session, tool, &given, effect).await?,
+                ));
+            }
+            Era::Legacy(version) => {
+                let form = effect.form(version == "2025-11-25");
+                match session.ask_client("elicitation/create", form).await {
+                    Some(answer) if is_yes(&answer) => Some(effect),
+                    _ => return Ok(Outcome::Error(declined())),
+                }
+            }
+        };
+    }
+    Ok(Outcome::Error(failure(
+        "busy",
+        "what this would do keeps changing",
+    )))
+}
+
+fn declined() -> HostError {
+    Box::new(failure("declined", "the person did not say yes").hint("do something else, or ask them why"))
+}
+
+/// Everything that is decided before anything happens.
+fn guard<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> Result<(), HostError> {
+    let settings = &session.settings;
+    arguments::check(&tools::input_schema(tool.name), given).map_err(Box::new)?;
+    let is_destructive = tool.class == Class::Destroy;
+    let rate = session.rate.borrow_mut().take(Instant::now(), is_destructive);
+    if let Err(wait) = rate {
+        let error = failure("rate_limited", "too many calls").detail("retry_after_ms", wait);
+        return Err(Box::new(error.hint(format!("try again in {wait} ms"))));
+    }
+    if !tool.is_allowed(settings) || tool.is_denied(settings) {
+        let by = settings.narrowed_by.unwrap_or(NarrowedBy::User);
+        let message = if tool.is_denied(settings) {
+            format!("the tool '{}' is denied by the configuration", tool.name)
+        } else {
+            format!("the policy '{}' does not allow '{}'", settings.policy, tool.name)
+        };
+        let error = failure("policy_denied", message)
+            .hint("the person can allow it: --policy, and max-policy in the user's config.toml")
+            .detail("policy", settings.policy.name())
+            .detail("by", by.name());
+        return Err(Box::new(error));
+    }
+    Ok(())
+}
+
+/// What the client sent back of a question.
+enum Answered {
+    Nothing,
+    Yes(Effect),
+    No,
+    /// It came back without the answer.
+    NotYet(Effect),
+}
+
+async fn answered<H: Host>(
+    session: &Session<H>,
+    call: &Call,
+    tool: &Tool,
+    given: &Map<String, Value>,
+) -> Result<Answered, Fault> {
+    let state = match call.params.get("requestState") {
+        None | Some(Value::Null) => return Ok(Answered::Nothing),
+        Some(Value::String(state)) if call.era.is_modern() => state.clone(),
+        Some(_) => return Err(Fault::params("params.requestState is not one of this server")),
+    };
+    let unknown =
+        || Fault::params("params.requestState is unknown, used, or of another call; call again without it");
+    let taken = session.host.ask(&requests::QuestionTake { state }).await;
+    let kept = taken.map_err(|_| unknown())?.answer.text;
+    let question: Question = serde_json::from_str(&kept).map_err(|_| unknown())?;
+    if question.tool != tool.name || question.sha256 != fingerprint(given) {
+        return Err(unknown());
+    }
+    let answer = call
+        .params
+        .get("inputResponses")
+        .and_then(|responses| responses.get(KEY));
+    Ok(match answer {
+        None => Answered::NotYet(question.effect),
+        Some(answer) if is_yes(answer) => Answered::Yes(question.effect),
+        Some(_) => Answered::No,
+    })
+}
+
+/// The result that asks the person; the question is kept by the workspace.
+async fn ask_modern<H: Host>(
+    session: &Session<H>,
+    tool: &Tool,
+    given: &Map<String, Value>,
+    effect: Effect,
+) -> Result<Value, Fault> {
+    let form = effect.form(true);
+    let question = Question {
+        tool: tool.name.to_owned(),
+        sha256: fingerprint(given),
+        effect,
+    };
+    let text = serde_json::to_string(&question).unwrap_or_default();
+    match session.host.ask(&requests::QuestionKeep { text }).await {
+        Ok(kept) => Ok(json!({
+            "resultType": "input_required",
+            "inputRequests": {KEY: {"method": "elicitation/create", "params": form}},
+            "requestState": kept.answer.state,
+        })),
+        Err(error) => Ok(failed(session, tool, &error)),
+    }
+}
+
+fn finished<H: Host>(session: &Session<H>, mut result: Map<String, Value>) -> Value {
+    fit(&mut result, RESULT_BYTES);
+    let text = redact(Value::Object(result).to_string(), &session.host.secrets());
+    // What was taken out stood inside of strings, so that this is still JSON.
+    let structured: Value = serde_json::from_str(&text).unwrap_or_default();
+    json!({
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": structured,
+        "isError": false,
+    })
+}
+
+/// Kinds after which nobody knows what was done.
+const UNKNOWN_EFFECTS: [&str; 2] = ["connection_lost", "node_down"];
+
+fn failed<H: Host>(session: &Session<H>, tool: &Tool, error: &ErrorBody) -> Value {
+    let kind = error.kind.name();
+    let mut shown = Map::new();
+    shown.insert("kind".to_owned(), kind.into());
+    shown.insert("message".to_owned(), escape(&error.message).into());
+    if let Some(hint) = &error.hint {
+        shown.insert("hint".to_owned(), escape(hint).into());
+    }
+    for (name, value) in [
+        ("class", error.class.as_ref().map(|class| json!(class))),
+        (
+            "selector",
+            error.selector.as_ref().map(|selector| json!(selector)),
+        ),
+        (
+            "location",
+            error.location.as_ref().map(|location| json!(location)),
+        ),
+        (
+            "stack",
+            Some(json!(error.stack)).filter(|_| !error.stack.is_empty()),
+        ),
+        (
+            "diagnostics",
+            Some(json!(error.diagnostics)).filter(|_| !error.diagnostics.is_empty()),
+        ),
+        (
+            "details",
+            Some(json!(error.details)).filter(|_| !error.details.is_empty()),
+        ),
+    ] {
+        if let Some(value) = value {
+            let value = serde_json::to_value(crate::data::AnyData::new(value)).unwrap_or_default();
+            shown.insert(name.to_owned(), value);
+        }
+    }
+    if tool.class != Class::Read && UNKNOWN_EFFECTS.contains(&kind) {
+        shown.insert("effects".to_owned(), "unknown".into());
+    }
+    let mut whole = Map::new();
+    whole.insert("error".to_owned(), Value::Object(shown));
+    fit(&mut whole, RESULT_BYTES);
+    let text = redact(Value::Object(whole).to_string(), &session.host.secrets());
+    json!({"content": [{"type": "text", "text": text}], "isError": true})
+}

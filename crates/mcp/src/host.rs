@@ -1,0 +1,85 @@
+//! What a host answers for: the workspace behind its protocol, and what needs none.
+
+use std::future::Future;
+
+use beamtalk_wire::answers::{Diagnostic, Warning};
+use beamtalk_wire::requests::McpCall;
+use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Operation};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+/// The answer to an operation with what came before and beside it.
+#[derive(Clone, Debug)]
+pub struct Asked<A> {
+    pub answer: A,
+    pub output: String,
+    pub warnings: Vec<Warning>,
+    pub is_truncated: bool,
+}
+
+/// Why the host could not do it.
+pub type HostError = Box<ErrorBody>;
+
+/// A place in the built-in documentation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocHit {
+    pub title: String,
+    /// `topic`, `class`, `method`, `example` or `error`.
+    pub kind: String,
+    pub uri: String,
+    pub excerpt: String,
+    pub score: u64,
+}
+
+/// What may be done to the loop of the project.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoopCommand {
+    Status,
+    Graph,
+    State { key: Option<String> },
+    Output { process: String, lines: u64 },
+    Post { event: String, value: String },
+    Control { process: String, command: String },
+}
+
+/// The world as the server sees it. Dropping a future that waits for an evaluation interrupts it.
+pub trait Host: 'static {
+    /// Perform an operation in the workspace. One that reads is tried again when the connection was lost.
+    fn ask<O: Operation>(&self, request: &O) -> impl Future<Output = Result<Asked<O::Answer>, HostError>>;
+
+    /// Whether a workspace can be asked without starting one.
+    fn is_connected(&self) -> bool;
+
+    /// Events of the workspace, while there is one.
+    fn events(&self) -> broadcast::Receiver<Event>;
+
+    /// Listen to these channels too, from now on.
+    fn watch(&self, channels: &[Channel]);
+
+    /// Write down that a tool was called, if there is a workspace.
+    fn record(&self, call: McpCall) -> impl Future<Output = ()>;
+
+    /// What must never be sent.
+    fn secrets(&self) -> Vec<String>;
+
+    /// The built-in documentation.
+    fn search_docs(&self, query: &str, kind: Option<&str>, limit: usize) -> Vec<DocHit>;
+    /// A page, or a class of the library, as Markdown.
+    fn doc(&self, topic: &str, selector: Option<&str>) -> Option<String>;
+    /// The names of the pages.
+    fn doc_topics(&self) -> Vec<(String, String)>;
+
+    /// Check the files of the project, or one of them.
+    fn lint(&self, path: Option<&str>) -> impl Future<Output = Result<Vec<Diagnostic>, HostError>>;
+
+    /// Ask the loop of the project.
+    fn loop_command(&self, command: LoopCommand) -> impl Future<Output = Result<Value, HostError>>;
+
+    /// A path of the project, resolved; an error where it leads out of it or to what is refused.
+    fn inside(&self, path: &str) -> Result<String, HostError>;
+}
+
+/// An error of ours with the kind that tools know.
+pub(crate) fn failure(kind: &str, message: impl Into<String>) -> HostError {
+    Box::new(ErrorBody::new(ErrorKind::from(kind), message))
+}

@@ -1,0 +1,32 @@
+//! The Model Context Protocol over a workspace: messages of both eras, tools, resources, prompts, guardrails.
+//!
+//! This crate knows neither sockets nor files. A host gives it lines and takes lines (`Session`), and answers for the
+//! workspace through the trait `Host`; every tool is a thin call of one or two operations of the protocol in `wire`.
+
+mod arguments;
+mod capabilities;
+mod completion;
+mod confirmation;
+mod data;
+mod dispatch;
+mod fit;
+mod host;
+mod lines;
+mod message;
+mod prompts;
+mod record;
+mod resources;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod session;
+mod settings;
+mod tools;
+mod watch;
+
+pub use data::{Data, escape};
+pub use host::{Asked, DocHit, Host, HostError, LoopCommand};
+pub use lines::{Line, LineReader};
+pub use message::{LINE_LIMIT, VERSIONS};
+pub use session::{Outgoing, Session};
+pub use settings::{LoopRight, NarrowedBy, Policy, Settings, Toolset};
+pub use tools::{listing, schemas};

@@ -1,0 +1,112 @@
+//! Lines from a stream, each within its limit. What is too long is skipped, not kept.
+
+use std::io::{BufRead, ErrorKind};
+
+use crate::message::{HEAD_BYTES, LINE_LIMIT};
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    Text(Vec<u8>),
+    /// Its first bytes.
+    TooLong(Vec<u8>),
+}
+
+pub struct LineReader<R> {
+    source: R,
+    is_first: bool,
+}
+
+impl<R: BufRead> LineReader<R> {
+    pub fn new(source: R) -> Self {
+        Self {
+            source,
+            is_first: true,
+        }
+    }
+
+    /// The next line that is not blank; `None` at the end.
+    pub fn read(&mut self) -> std::io::Result<Option<Line>> {
+        loop {
+            let (line, is_long, is_end) = self.piece()?;
+            if is_long {
+                return Ok(Some(Line::TooLong(line)));
+            }
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                return Ok(Some(Line::Text(line)));
+            }
+            if is_end {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What stands before the next line feed: its text, whether it is too long, whether the stream ends with it.
+    fn piece(&mut self) -> std::io::Result<(Vec<u8>, bool, bool)> {
+        let mut line = Vec::new();
+        let mut is_long = false;
+        let is_end = loop {
+            let bytes = match self.source.fill_buf() {
+                Ok(bytes) => bytes,
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
+                Err(cause) => return Err(cause),
+            };
+            if bytes.is_empty() {
+                break true;
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let piece = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+            if !is_long {
+                line.extend_from_slice(piece);
+                if line.len() > LINE_LIMIT {
+                    is_long = true;
+                    line.truncate(HEAD_BYTES);
+                    line.shrink_to_fit();
+                }
+            }
+            let used = end.map_or(bytes.len(), |end| end + 1);
+            self.source.consume(used);
+            if end.is_some() {
+                break false;
+            }
+        };
+        if std::mem::take(&mut self.is_first)
+            && let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf")
+        {
+            line = rest.to_vec();
+        }
+        Ok((line, is_long, is_end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &[u8]) -> Vec<Line> {
+        let mut reader = LineReader::new(text);
+        std::iter::from_fn(|| reader.read().expect("memory")).collect()
+    }
+
+    #[test]
+    fn blank_lines_marks_and_carriage_returns_do_not_matter() {
+        let found = lines(b"\xef\xbb\xbf{}\r\n\n  \r\n[1]");
+        assert_eq!(found, [Line::Text(b"{}\r".to_vec()), Line::Text(b"[1]".to_vec())]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_read() {
+        let mut text = vec![b'x'; 3 * LINE_LIMIT];
+        text.extend_from_slice(b"\n{}\n");
+        let found = lines(&text);
+        assert_eq!(found.len(), 2);
+        assert!(matches!(&found[0], Line::TooLong(head) if head.len() == HEAD_BYTES));
+        assert_eq!(found[1], Line::Text(b"{}".to_vec()));
+    }
+
+    #[test]
+    fn the_longest_line_is_taken() {
+        let mut text = vec![b'x'; LINE_LIMIT];
+        text.push(b'\n');
+        assert!(matches!(&lines(&text)[..], [Line::Text(_)]));
+    }
+}

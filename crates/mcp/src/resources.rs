@@ -1,0 +1,373 @@
+//! Resources: what can be read by its name. Reading runs no code of the user.
+
+use std::rc::Rc;
+
+use beamtalk_wire::{Side, requests};
+use serde_json::{Map, Value, json};
+
+use crate::data::{escape, redact};
+use crate::dispatch::text;
+use crate::host::{Host, HostError, LoopCommand, failure};
+use crate::message::Fault;
+use crate::session::Session;
+use crate::settings::LoopRight;
+use crate::tools::{self, Context};
+
+/// Classes on a page of the list.
+const PAGE: usize = 100;
+/// The longest text.
+const TEXT_BYTES: usize = 256 * 1024;
+const DOC_TIME_MS: u64 = 3_600_000;
+
+const JSON: &str = "application/json";
+const CODE: &str = "text/x-beamtalk";
+const DIFF: &str = "text/x-diff";
+const MARKDOWN: &str = "text/markdown";
+
+/// Those that are always there: name after `beamtalk://`, title, type, description.
+const FIXED: &[(&str, &str, &str, &str)] = &[
+    ("status", "Status", JSON, "What holds here; as the tool describe."),
+    (
+        "classes",
+        "Classes",
+        JSON,
+        "All classes of the project with superclass and file.",
+    ),
+    ("actors", "Actors", JSON, "Living actors."),
+    (
+        "changes",
+        "Changes",
+        JSON,
+        "Changes that are in memory and not in files.",
+    ),
+    (
+        "changes/pending",
+        "Pending diff",
+        DIFF,
+        "What a flush would write.",
+    ),
+    (
+        "transcript",
+        "Transcript",
+        "text/plain",
+        "The last lines that code wrote to the Transcript.",
+    ),
+    (
+        "tests/last",
+        "Last tests",
+        JSON,
+        "The results of the last run of the tool test.",
+    ),
+    ("loop/status", "Loop", JSON, "What the development loop does."),
+];
+
+/// Template, name, type, description.
+const TEMPLATES: &[(&str, &str, &str, &str)] = &[
+    ("class/{class}", "Class", CODE, "Source of a class as it runs."),
+    (
+        "class/{class}/definition",
+        "Class definition",
+        CODE,
+        "Head and state of a class.",
+    ),
+    (
+        "method/{class}/{side}/{selector}",
+        "Method",
+        CODE,
+        "One method; the selector is percent-encoded.",
+    ),
+    ("actor/{pid}", "Actor", JSON, "Class and fields of an actor."),
+    ("changes/{seq}", "Change", DIFF, "The diff of one change."),
+    (
+        "doc/{topic}",
+        "Documentation",
+        MARKDOWN,
+        "A page of the built-in guide, a class of the library, or an error code.",
+    ),
+    (
+        "doc/class/{class}",
+        "Class documentation",
+        MARKDOWN,
+        "Documentation of a class that runs.",
+    ),
+];
+
+pub(crate) fn templates() -> Value {
+    let one = |(template, name, kind, about): &(&str, &str, &str, &str)| {
+        json!({
+            "uriTemplate": format!("beamtalk://{template}"),
+            "name": name.to_lowercase().replace(' ', "-"),
+            "title": name,
+            "description": about,
+            "mimeType": kind,
+        })
+    };
+    json!({"resourceTemplates": TEMPLATES.iter().map(one).collect::<Vec<_>>()})
+}
+
+/// Names of classes of the project, if there is a workspace.
+pub(crate) async fn class_names<H: Host>(host: &H) -> Vec<String> {
+    if !host.is_connected() {
+        return Vec::new();
+    }
+    let request = requests::ListClasses {
+        filter: Some("user".to_owned()),
+    };
+    let classes = host.ask(&request).await.map(|asked| asked.answer.class_list);
+    let mut names: Vec<String> = classes
+        .unwrap_or_default()
+        .into_iter()
+        .map(|class| class.name)
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+pub(crate) async fn list<H: Host>(session: &Session<H>, params: &Map<String, Value>) -> Result<Value, Fault> {
+    let after = match params.get("cursor") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(cursor)) => Some(
+            cursor
+                .strip_prefix("class:")
+                .ok_or_else(|| Fault::params("there is no such cursor"))?,
+        ),
+        Some(_) => return Err(Fault::params("params.cursor must be a string")),
+    };
+    let mut resources = Vec::new();
+    if after.is_none() {
+        for (path, title, kind, about) in FIXED {
+            resources.push(json!({
+                "uri": format!("beamtalk://{path}"),
+                "name": path,
+                "title": title,
+                "description": about,
+                "mimeType": kind,
+            }));
+        }
+        for (topic, about) in session.host.doc_topics() {
+            resources.push(json!({
+                "uri": format!("beamtalk://doc/{topic}"),
+                "name": format!("doc/{topic}"),
+                "title": topic,
+                "description": about,
+                "mimeType": MARKDOWN,
+            }));
+        }
+    }
+    let names = class_names(&*session.host).await;
+    let rest: Vec<&String> = names
+        .iter()
+        .filter(|name| after.is_none_or(|after| name.as_str() > after))
+        .collect();
+    for name in rest.iter().take(PAGE) {
+        resources.push(json!({
+            "uri": format!("beamtalk://class/{name}"),
+            "name": format!("class/{name}"),
+            "title": name,
+            "mimeType": CODE,
+        }));
+    }
+    let mut result = json!({ "resources": resources });
+    if rest.len() > PAGE
+        && let Some(last) = rest.get(PAGE - 1)
+    {
+        result["nextCursor"] = format!("class:{last}").into();
+    }
+    Ok(result)
+}
+
+/// What is behind a name.
+pub(crate) struct Content {
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
+    /// It is the same for everybody and for a while.
+    is_built_in: bool,
+}
+
+fn live(kind: &'static str, text: impl AsRef<str>) -> Content {
+    Content {
+        kind,
+        text: escape(text.as_ref()),
+        is_built_in: false,
+    }
+}
+
+fn encoded(value: Value) -> Content {
+    let value = crate::data::AnyData::new(value);
+    live(JSON, serde_json::to_string(&value).unwrap_or_default())
+}
+
+pub(crate) async fn read<H: Host>(
+    session: &Rc<Session<H>>,
+    params: &Map<String, Value>,
+    is_modern: bool,
+) -> Result<Value, Fault> {
+    let uri = text(params, "uri")?;
+    let missing = || Fault::missing_resource(&escape(&uri.chars().take(256).collect::<String>()), is_modern);
+    let content = content(session, uri).await.map_err(|error| {
+        let mut fault = missing();
+        fault.message = format!("{}: {}", fault.message, escape(&error.message));
+        fault
+    })?;
+    let content = content.ok_or_else(missing)?;
+    let text = redact(cut(content.text), &session.host.secrets());
+    let (time, scope) = if content.is_built_in {
+        (DOC_TIME_MS, "public")
+    } else {
+        (0, "private")
+    };
+    Ok(json!({
+        "contents": [{"uri": uri, "mimeType": content.kind, "text": text}],
+        "ttlMs": time,
+        "cacheScope": scope,
+    }))
+}
+
+/// The newest part of a text that is too long.
+fn cut(text: String) -> String {
+    if text.len() <= TEXT_BYTES {
+        return text;
+    }
+    let start = text.ceil_char_boundary(text.len() - TEXT_BYTES);
+    let (_, rest) = text.split_at(start);
+    format!("[{start} bytes at the start were left out]\n{rest}")
+}
+
+/// What a name stands for; `None` where there is nothing of that name.
+pub(crate) async fn content<H: Host>(
+    session: &Rc<Session<H>>,
+    uri: &str,
+) -> Result<Option<Content>, HostError> {
+    let host = &*session.host;
+    let Some(path) = uri.strip_prefix("beamtalk://") else {
+        return Ok(None);
+    };
+    let parts: Option<Vec<String>> = path.split('/').map(decode).collect();
+    let Some(parts) = parts else {
+        return Ok(None);
+    };
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let found = match parts.as_slice() {
+        ["status"] => encoded(describe(session).await?),
+        ["classes"] => {
+            let rows = host.ask(&requests::BrowseClasses {}).await?.answer.rows;
+            let rows = rows.iter().filter(|row| row.source_file.is_some()).map(|row| {
+                json!({"name": row.name, "superclass": row.superclass, "file": row.source_file, "origin": row.origin})
+            });
+            encoded(rows.collect())
+        }
+        ["class", class] => live(CODE, tools::class_source(host, class).await?),
+        ["class", class, "definition"] => live(CODE, tools::head_source(host, class).await? + "\n"),
+        ["method", class, side @ ("instance" | "class"), selector] => {
+            let side = if *side == "class" {
+                Side::Class
+            } else {
+                Side::Instance
+            };
+            match tools::method(host, class, selector, side).await?.source {
+                Some(source) => live(CODE, source),
+                None => return Ok(None),
+            }
+        }
+        ["actors"] => {
+            let actors = host.ask(&requests::Actors::default()).await?.answer.actors;
+            let one = |actor: beamtalk_wire::answers::Actor| json!({"pid": actor.pid, "class": actor.class, "name": actor.name, "spawned_at": actor.spawned_at});
+            encoded(actors.into_iter().map(one).collect())
+        }
+        ["actor", pid] => encoded(tools::actor_value(host, pid).await?),
+        ["changes"] => {
+            let changes = host.ask(&requests::Changes::default()).await?.answer;
+            encoded(json!(tools::change_values(&changes)))
+        }
+        ["changes", "pending"] => live(DIFF, tools::pending_diff(host, None).await?),
+        ["changes", seq] => match seq.parse() {
+            Ok(seq) => live(DIFF, host.ask(&requests::Diff { seq }).await?.answer.diff),
+            Err(_) => return Ok(None),
+        },
+        ["transcript"] => {
+            let request = requests::Transcript { lines: Some(1_000) };
+            live("text/plain", host.ask(&request).await?.answer.text)
+        }
+        ["tests", "last"] => {
+            let last = session.last_tests.borrow().clone();
+            encoded(last.unwrap_or(Value::Null))
+        }
+        ["loop", "status"] => {
+            if session.settings.loop_right < LoopRight::Observe {
+                return Err(failure("loop_forbidden", "the right 'observe' is missing"));
+            }
+            encoded(host.loop_command(LoopCommand::Status).await?)
+        }
+        ["doc", "class", class] => {
+            let request = requests::Docs {
+                class: Some((*class).to_owned()),
+                ..requests::Docs::default()
+            };
+            live(MARKDOWN, host.ask(&request).await?.answer.docs)
+        }
+        ["doc", topic] => match host.doc(topic, None) {
+            Some(page) => Content {
+                is_built_in: true,
+                ..live(MARKDOWN, page)
+            },
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    Ok(Some(found))
+}
+
+async fn describe<H: Host>(session: &Rc<Session<H>>) -> Result<Value, HostError> {
+    let context = Context {
+        host: &*session.host,
+        settings: &session.settings,
+        era: crate::capabilities::Era::Modern,
+        client: &crate::capabilities::Client::default(),
+        own_handle: &session.own_handle,
+        approved: None,
+    };
+    match tools::call("describe", &context, Map::new()).await {
+        Ok(described) => Ok(Value::Object(described)),
+        Err(tools::Failure::Error(error)) => Err(error),
+        Err(tools::Failure::Ask(_)) => Err(failure("internal_error", "describe asks nobody")),
+    }
+}
+
+/// A part of a name without its percent signs.
+fn decode(part: &str) -> Option<String> {
+    let bytes = part.as_bytes();
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut place = 0;
+    while let Some(byte) = bytes.get(place) {
+        if *byte == b'%' {
+            let digits = std::str::from_utf8(bytes.get(place + 1..place + 3)?).ok()?;
+            text.push(u8::from_str_radix(digits, 16).ok()?);
+            place += 3;
+        } else {
+            text.push(*byte);
+            place += 1;
+        }
+    }
+    String::from_utf8(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_decoded() {
+        assert_eq!(decode("at%3Aput%3A").as_deref(), Some("at:put:"));
+        assert_eq!(decode("a%2Fb").as_deref(), Some("a/b"));
+        assert_eq!(decode("%zz"), None);
+        assert_eq!(decode("%f"), None);
+        assert_eq!(decode("%ff"), None);
+    }
+
+    #[test]
+    fn the_old_end_of_a_long_text_is_cut() {
+        let text = format!("{}END", "ä".repeat(TEXT_BYTES));
+        let shown = cut(text);
+        assert!(shown.starts_with('[') && shown.ends_with("END") && shown.len() < TEXT_BYTES + 100);
+    }
+}

@@ -1,0 +1,297 @@
+//! One client: its era, its open requests, what is written to it. A host feeds it lines and writes what it sends.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use crate::capabilities::{self, Client, Era};
+use crate::dispatch;
+use crate::host::Host;
+use crate::lines::Line;
+use crate::message::{Bad, Fault, LINE_LIMIT, Message, VERSIONS, id_in_head};
+use crate::record::Reads;
+use crate::settings::Settings;
+use crate::watch::Watches;
+
+/// Requests that run at the same time; further ones wait.
+const RUNNING: usize = 64;
+/// Requests that wait; beyond these nothing is read.
+const WAITING: usize = 1_024;
+/// Bytes that wait to be written; beyond these nothing is read.
+const UNWRITTEN: usize = 8 * 1024 * 1024;
+/// How long a person may take to answer while a call waits.
+const ANSWER_TIME: Duration = Duration::from_mins(2);
+/// Questions that wait for a person.
+const QUESTIONS: usize = 4;
+
+/// What is to be written, line by line.
+#[derive(Clone)]
+pub struct Outgoing {
+    lines: mpsc::UnboundedSender<String>,
+    waiting: Rc<Cell<usize>>,
+    moved: Rc<Notify>,
+}
+
+impl Outgoing {
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<String>) {
+        let (lines, receiver) = mpsc::unbounded_channel();
+        let outgoing = Self {
+            lines,
+            waiting: Rc::default(),
+            moved: Rc::default(),
+        };
+        (outgoing, receiver)
+    }
+
+    pub(crate) fn send(&self, text: String) {
+        self.waiting.set(self.waiting.get() + text.len());
+        // A client that left needs nothing more.
+        drop(self.lines.send(text));
+    }
+
+    pub(crate) fn notify(&self, method: &str, params: Value) {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    }
+
+    /// Whether something waits to be written.
+    pub fn is_writing(&self) -> bool {
+        self.waiting.get() > 0
+    }
+
+    /// A line was written.
+    pub fn written(&self, bytes: usize) {
+        self.waiting.set(self.waiting.get().saturating_sub(bytes));
+        self.moved.notify_one();
+    }
+}
+
+/// One client of the server.
+pub struct Session<H> {
+    pub(crate) host: Rc<H>,
+    pub(crate) settings: Rc<Settings>,
+    pub(crate) outgoing: Outgoing,
+    /// The version that `initialize` agreed on.
+    legacy: Cell<Option<&'static str>>,
+    legacy_client: RefCell<Rc<Client>>,
+    open: RefCell<HashMap<String, AbortHandle>>,
+    running: Semaphore,
+    pub(crate) own_handle: Mutex<Option<String>>,
+    /// What was asked of the client and not answered yet.
+    asked: RefCell<HashMap<String, oneshot::Sender<Value>>>,
+    next_question: Cell<u64>,
+    pub(crate) watches: Watches,
+    pub(crate) rate: RefCell<crate::dispatch::Rate>,
+    pub(crate) reads: Reads,
+    /// The results of the last tests.
+    pub(crate) last_tests: RefCell<Option<Value>>,
+}
+
+/// A request with what is known about who sent it.
+pub(crate) struct Call {
+    pub(crate) id: Value,
+    pub(crate) method: String,
+    pub(crate) params: Map<String, Value>,
+    pub(crate) era: Era,
+    pub(crate) client: Rc<Client>,
+}
+
+impl<H: Host> Session<H> {
+    pub fn new(host: Rc<H>, settings: Rc<Settings>, outgoing: Outgoing) -> Rc<Self> {
+        Rc::new(Self {
+            host,
+            settings,
+            outgoing,
+            legacy: Cell::new(None),
+            legacy_client: RefCell::default(),
+            open: RefCell::default(),
+            running: Semaphore::new(RUNNING),
+            own_handle: Mutex::new(None),
+            asked: RefCell::default(),
+            next_question: Cell::new(1),
+            watches: Watches::default(),
+            rate: RefCell::default(),
+            reads: Reads::default(),
+            last_tests: RefCell::new(None),
+        })
+    }
+
+    /// Wait until there is room for another line.
+    pub async fn room(&self) {
+        while self.outgoing.waiting.get() > UNWRITTEN || self.open.borrow().len() > WAITING {
+            self.outgoing.moved.notified().await;
+        }
+    }
+
+    /// Whether nothing runs.
+    pub fn is_idle(&self) -> bool {
+        self.open.borrow().is_empty()
+    }
+
+    /// End all that runs; evaluations are interrupted.
+    pub fn cancel_all(&self) {
+        for (_, task) in self.open.borrow_mut().drain() {
+            task.abort();
+        }
+        self.watches.end();
+        self.record_reads();
+    }
+
+    /// Write down the calls that were counted.
+    pub(crate) fn record_reads(&self) {
+        for call in self.reads.take() {
+            let host = self.host.clone();
+            tokio::task::spawn_local(async move { host.record(call).await });
+        }
+    }
+
+    /// Take a line.
+    pub fn receive(self: &Rc<Self>, line: Line) {
+        let text = match line {
+            Line::Text(text) => text,
+            Line::TooLong(head) => {
+                let fault = Fault::request(format!("the message is longer than {LINE_LIMIT} bytes"));
+                self.outgoing.send(fault.text(id_in_head(&head).as_ref()));
+                return;
+            }
+        };
+        match Message::parse(&text) {
+            Ok(Message::Request { id, method, params }) => self.request(id, method, params),
+            Ok(Message::Notification { method, params }) => self.notification(&method, &params),
+            Ok(Message::Response { id, result }) => {
+                let waiting = self.asked.borrow_mut().remove(&id.to_string());
+                if let (Some(waiting), Ok(result)) = (waiting, result) {
+                    drop(waiting.send(result));
+                }
+            }
+            Err(Bad { id, fault }) => self.outgoing.send(fault.text(id.as_ref())),
+        }
+    }
+
+    fn notification(&self, method: &str, params: &Map<String, Value>) {
+        if method == "notifications/cancelled"
+            && let Some(id) = params.get("requestId")
+            && let Some(task) = self.open.borrow_mut().remove(&id.to_string())
+        {
+            task.abort();
+            self.outgoing.moved.notify_one();
+        }
+    }
+
+    fn request(self: &Rc<Self>, id: Value, method: String, params: Map<String, Value>) {
+        let refuse = |fault: Fault| self.outgoing.send(fault.text(Some(&id)));
+        let (era, client) = match capabilities::modern(&params) {
+            Err(fault) => return refuse(fault),
+            Ok(Some(client)) => (Era::Modern, Rc::new(client)),
+            Ok(None) if method == "initialize" => {
+                return match self.initialize(&params) {
+                    Ok(result) => self.answer(&id, result),
+                    Err(fault) => refuse(fault),
+                };
+            }
+            Ok(None) if method == "ping" => return self.answer(&id, json!({})),
+            Ok(None) => match self.legacy.get() {
+                Some(version) => (Era::Legacy(version), self.legacy_client.borrow().clone()),
+                None => {
+                    let message = format!(
+                        "call 'initialize' first, or send params._meta with \"{}\" and \"{}\"",
+                        capabilities::PROTOCOL_VERSION,
+                        capabilities::CLIENT_CAPABILITIES
+                    );
+                    return refuse(Fault::params(message));
+                }
+            },
+        };
+        let key = id.to_string();
+        if self.open.borrow().contains_key(&key) {
+            return refuse(Fault::request("a request with this id is still open"));
+        }
+        let call = Call {
+            id,
+            method,
+            params,
+            era,
+            client,
+        };
+        let session = self.clone();
+        let name = key.clone();
+        let task = tokio::task::spawn_local(async move {
+            let id = call.id.clone();
+            let answer = {
+                let _place = session.running.acquire().await;
+                dispatch::answer(&session, call).await
+            };
+            session.open.borrow_mut().remove(&name);
+            session.outgoing.moved.notify_one();
+            match answer {
+                Ok(result) => session.answer(&id, result),
+                Err(fault) => session.outgoing.send(fault.text(Some(&id))),
+            }
+        });
+        self.open.borrow_mut().insert(key, task.abort_handle());
+    }
+
+    fn answer(&self, id: &Value, result: Value) {
+        let text = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+        self.outgoing.send(text);
+    }
+
+    fn initialize(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
+        let Some(wanted) = params.get("protocolVersion").and_then(Value::as_str) else {
+            return Err(Fault::params(
+                "'initialize' needs params.protocolVersion, a string",
+            ));
+        };
+        let none = Value::Null;
+        let capabilities = params.get("capabilities").unwrap_or(&none);
+        let client = Client::read(capabilities, params.get("clientInfo"));
+        let known = VERSIONS.into_iter().skip(1);
+        let version = known
+            .into_iter()
+            .find(|version| *version == wanted)
+            .unwrap_or(VERSIONS[1]);
+        self.legacy.set(Some(version));
+        *self.legacy_client.borrow_mut() = Rc::new(client);
+        Ok(json!({
+            "protocolVersion": version,
+            "capabilities": capabilities::own(),
+            "serverInfo": capabilities::server_info(),
+            "instructions": dispatch::instructions(&self.settings),
+        }))
+    }
+
+    /// Ask an old client something while its call waits; `None` when no answer comes.
+    pub(crate) async fn ask_client(&self, method: &str, params: Value) -> Option<Value> {
+        if self.asked.borrow().len() >= QUESTIONS {
+            return None;
+        }
+        let id = format!("bt-{}", self.next_question.get());
+        self.next_question.set(self.next_question.get() + 1);
+        let (sender, receiver) = oneshot::channel();
+        let key = Value::from(id.as_str()).to_string();
+        self.asked.borrow_mut().insert(key.clone(), sender);
+        let _forgotten = Forget {
+            asked: &self.asked,
+            key,
+        };
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.outgoing.send(request.to_string());
+        tokio::time::timeout(ANSWER_TIME, receiver).await.ok()?.ok()
+    }
+}
+
+/// A question of a call that was cancelled waits for nothing.
+struct Forget<'a> {
+    asked: &'a RefCell<HashMap<String, oneshot::Sender<Value>>>,
+    key: String,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.asked.borrow_mut().remove(&self.key);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a client may do here: policy, toolsets, paths, rights on the loop. Settings of others only narrow.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Which tools may be used at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policy {
+    ReadOnly,
+    #[default]
+    Edit,
+    Full,
+}
+
+/// Who made the policy narrower than it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NarrowedBy {
+    User,
+    Project,
+    Token,
+    Role,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoopRight {
+    None,
+    #[default]
+    Observe,
+    Post,
+    Control,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Toolset {
+    Lean,
+    Core,
+    Edit,
+    Test,
+    Loop,
+}
+
+macro_rules! words {
+    ($type:ident $what:literal: $($variant:ident $word:literal,)*) => {
+        impl $type {
+            pub const WORDS: &[&str] = &[$($word,)*];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                match word {
+                    $($word => Ok(Self::$variant),)*
+                    _ => Err(format!("{} is one of {}", $what, Self::WORDS.join(", "))),
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.name())
+            }
+        }
+    };
+}
+
+words! { Policy "a policy": ReadOnly "read-only", Edit "edit", Full "full", }
+words! { NarrowedBy "who narrows": User "user", Project "project", Token "token", Role "role", }
+words! { LoopRight "a right": None "none", Observe "observe", Post "post", Control "control", }
+words! { Toolset "a toolset": Lean "lean", Core "core", Edit "edit", Test "test", Loop "loop", }
+
+/// What holds for a server, decided when it starts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub policy: Policy,
+    pub narrowed_by: Option<NarrowedBy>,
+    pub toolsets: Vec<Toolset>,
+    pub loop_right: LoopRight,
+    pub deny_tools: Vec<String>,
+    pub eval_ceiling: Duration,
+    /// Whether paths may lead out of the project.
+    pub allow_outside: bool,
+    /// What opens the workspace, for messages.
+    pub starts_workspace: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            policy: Policy::Edit,
+            narrowed_by: None,
+            toolsets: vec![Toolset::Lean],
+            loop_right: LoopRight::Observe,
+            deny_tools: Vec::new(),
+            eval_ceiling: beamtalk_wire::limits::AGENT_EVAL_CEILING,
+            allow_outside: false,
+            starts_workspace: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Make the policy narrower, if it is wider.
+    pub fn narrow(&mut self, most: Policy, by: NarrowedBy) {
+        if most < self.policy {
+            self.policy = most;
+            self.narrowed_by = Some(by);
+        }
+    }
+
+    /// Toolsets from a comma list; `all` stands for all of them.
+    pub fn parse_toolsets(list: &str) -> Result<Vec<Toolset>, String> {
+        let mut found = Vec::new();
+        for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            if word == "all" {
+                found.extend([Toolset::Core, Toolset::Edit, Toolset::Test, Toolset::Loop]);
+            } else {
+                found.push(word.parse().map_err(|_| {
+                    format!(
+                        "'{word}' is no toolset; there are {}, all",
+                        Toolset::WORDS.join(", ")
+                    )
+                })?);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_only_gets_narrower() {
+        let mut settings = Settings {
+            policy: Policy::Full,
+            ..Settings::default()
+        };
+        settings.narrow(Policy::Full, NarrowedBy::User);
+        assert_eq!(settings.narrowed_by, None);
+        settings.narrow(Policy::Edit, NarrowedBy::User);
+        settings.narrow(Policy::Full, NarrowedBy::Project);
+        assert_eq!(
+            (settings.policy, settings.narrowed_by),
+            (Policy::Edit, Some(NarrowedBy::User))
+        );
+    }
+
+    #[test]
+    fn toolsets_are_named() {
+        assert_eq!(
+            Settings::parse_toolsets("test, core"),
+            Ok(vec![Toolset::Core, Toolset::Test])
+        );
+        assert_eq!(Settings::parse_toolsets("all").map(|sets| sets.len()), Ok(4));
+        assert!(Settings::parse_toolsets("cor").is_err());
+    }
+}

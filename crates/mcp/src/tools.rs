@@ -1,0 +1,330 @@
+//! The tools: what each is called, what it may do, what it takes and gives. The list has the order of the specification
+//! and depends on policy and toolsets only; schemas are made of the types at test time.
+
+mod actors;
+mod changes;
+mod classes;
+mod docs;
+mod editing;
+mod evaluation;
+mod loops;
+mod parts;
+mod server;
+mod table;
+mod testing;
+
+use std::sync::LazyLock;
+
+use beamtalk_wire::Operation;
+use serde_json::{Map, Value, json};
+
+use crate::capabilities::{Client, Era};
+use crate::confirmation::Effect;
+use crate::host::{Asked, Host, HostError, failure};
+use crate::settings::{LoopRight, Policy, Settings, Toolset};
+pub(crate) use actors::{actor_place, actor_value};
+pub(crate) use changes::{change_values, pending_diff};
+pub(crate) use classes::{class_source, head_source, method};
+pub(crate) use table::{Class, TOOLS, Tool};
+
+/// Input and output schema of each tool, made of the types.
+static SCHEMAS: LazyLock<Map<String, Value>> =
+    LazyLock::new(
+        || match serde_json::from_str(include_str!("../schema/tools.json")) {
+            Ok(Value::Object(schemas)) => schemas,
+            _ => Map::new(),
+        },
+    );
+
+/// The schemas that are published.
+pub fn schemas() -> &'static Map<String, Value> {
+    &SCHEMAS
+}
+
+pub(crate) fn input_schema(tool: &str) -> Value {
+    SCHEMAS
+        .get(tool)
+        .map(|schema| schema["input"].clone())
+        .unwrap_or_default()
+}
+
+/// Why a tool gave no result.
+pub(crate) enum Failure {
+    /// Something the model can act on.
+    Error(HostError),
+    /// The person has to say yes first.
+    Ask(Effect),
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// One call of a tool: for whom, and what is known of them.
+pub(crate) struct Context<'a, H> {
+    pub(crate) host: &'a H,
+    pub(crate) settings: &'a Settings,
+    pub(crate) era: Era,
+    pub(crate) client: &'a Client,
+    /// The variables of an old client's connection.
+    pub(crate) own_handle: &'a tokio::sync::Mutex<Option<String>>,
+    /// What a person has said yes to.
+    pub(crate) approved: Option<Effect>,
+}
+
+impl<H: Host> Context<'_, H> {
+    pub(crate) async fn ask<O: Operation>(&self, request: &O) -> Result<Asked<O::Answer>, HostError> {
+        self.host.ask(request).await
+    }
+
+    /// Go on only with a yes to exactly this effect.
+    pub(crate) fn confirm(&self, confirm: Option<bool>, effect: Effect) -> Result<(), Failure> {
+        if self.approved.as_ref() == Some(&effect) {
+            return Ok(());
+        }
+        if self.client.can_be_asked {
+            return Err(Failure::Ask(effect));
+        }
+        if confirm == Some(true) {
+            return Ok(());
+        }
+        let error = failure("confirmation_needed", effect.summary.clone())
+            .hint("ask the person; if they agree, call again with the confirming argument set to true")
+            .detail("would", effect.to_json());
+        Err(Failure::Error(Box::new(error)))
+    }
+
+    pub(crate) fn loop_right(&self, needed: LoopRight) -> Result<(), HostError> {
+        if self.settings.loop_right >= needed {
+            return Ok(());
+        }
+        let message = format!("this needs the right '{needed}' on the loop");
+        let error = failure("loop_forbidden", message)
+            .hint("the user gives it in config.toml: [mcp] loop")
+            .detail("right", self.settings.loop_right.name());
+        Err(Box::new(error))
+    }
+}
+
+impl Tool {
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        TOOLS.iter().find(|tool| tool.name == name)
+    }
+
+    /// Whether a client sees the tool under these settings.
+    pub(crate) fn is_listed(&self, settings: &Settings) -> bool {
+        let is_wanted = settings
+            .toolsets
+            .iter()
+            .any(|set| *set == self.set || (*set == Toolset::Lean && self.is_lean));
+        is_wanted && self.is_allowed(settings) && !self.is_denied(settings)
+    }
+
+    pub(crate) fn is_allowed(&self, settings: &Settings) -> bool {
+        match self.class {
+            Class::Read => true,
+            Class::Execute => settings.policy >= Policy::Edit,
+            Class::Destroy => settings.policy >= Policy::Full,
+        }
+    }
+
+    pub(crate) fn is_denied(&self, settings: &Settings) -> bool {
+        settings.deny_tools.iter().any(|name| name == self.name)
+    }
+
+    fn describe(&self) -> Value {
+        let hint = |place: usize| {
+            let letter = self.hints.as_bytes().get(place);
+            letter.is_some_and(u8::is_ascii_uppercase)
+        };
+        let schema = SCHEMAS.get(self.name).cloned().unwrap_or_default();
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": schema["input"],
+            "outputSchema": schema["output"],
+            "annotations": {
+                "title": self.title,
+                "readOnlyHint": hint(0),
+                "destructiveHint": hint(1),
+                "idempotentHint": hint(2),
+                "openWorldHint": hint(3),
+            },
+            "_meta": {"beamtalk/class": self.class.name()},
+        })
+    }
+}
+
+/// The list a client gets under these settings.
+pub fn listing(settings: &Settings) -> Vec<Value> {
+    TOOLS
+        .iter()
+        .filter(|tool| tool.is_listed(settings))
+        .map(Tool::describe)
+        .collect()
+}
+
+/// Declares which function does the work of which tool, with what it takes and gives.
+macro_rules! tools {
+    ($($name:literal $module:ident $function:ident $input:ident $output:ident;)*) => {
+        /// Call a tool whose arguments fit its schema.
+        pub(crate) async fn call<H: Host>(
+            name: &str,
+            context: &Context<'_, H>,
+            arguments: Map<String, Value>,
+        ) -> Result<Map<String, Value>, Failure> {
+            match name {
+                $($name => {
+                    let input: $module::$input = read(arguments)?;
+                    let output: $module::$output = $module::$function(context, input).await?;
+                    Ok(beamtalk_wire::object(&output))
+                })*
+                _ => Err(failure("internal_error", format!("nothing does the work of '{name}'")).into()),
+            }
+        }
+
+        /// Do something for the types of every tool.
+        #[cfg(feature = "schema")]
+        pub(crate) fn each_tool(visitor: &mut impl crate::schema::Visitor) {
+            $(visitor.tool::<$module::$input, $module::$output>($name);)*
+        }
+    };
+}
+
+tools! {
+    "evaluate" evaluation evaluate Evaluate Evaluated;
+    "close_session" evaluation close_session CloseSession Closed;
+    "bindings" evaluation bindings Bindings Bound;
+    "interrupt" evaluation interrupt Interrupt Interrupted;
+    "complete" evaluation complete Complete Completed;
+    "check_code" evaluation check_code CheckCode Checked;
+    "docs" docs docs Docs Documented;
+    "search_docs" docs search_docs SearchDocs Found;
+    "search_examples" docs search_examples Search Found;
+    "search_classes" docs search_classes Search Found;
+    "list_classes" classes list_classes ListClasses ClassList;
+    "read_source" classes read_source ReadSource Source;
+    "find_code" classes find_code FindCode Sites;
+    "list_actors" actors list_actors ListActors ActorList;
+    "inspect" actors inspect Inspect Inspected;
+    "supervision_tree" actors supervision_tree SupervisionTree Tree;
+    "show_codegen" evaluation show_codegen ShowCodegen Code;
+    "read_transcript" evaluation read_transcript ReadTranscript TranscriptText;
+    "describe" server describe Describe Description;
+    "lint" server lint Lint Linted;
+    "diagnostic_summary" server diagnostic_summary Lint Summary;
+    "load_file" editing load_file LoadFile Loaded;
+    "load_project" editing load_project LoadProject Loaded;
+    "reload_class" editing reload_class ReloadClass Reloaded;
+    "unload" editing unload Unload Unloaded;
+    "kill_actor" actors kill_actor KillActor Killed;
+    "precheck_method" editing precheck_method Method Prechecked;
+    "try_method" editing try_method Method Saved;
+    "save_method" editing save_method Method Saved;
+    "save_class" editing save_class SaveClass SavedClass;
+    "remove_method" editing remove_method RemoveMethod Removed;
+    "remove_class" editing remove_class RemoveClass RemovedClass;
+    "list_changes" changes list_changes ListChanges ChangeList;
+    "dirty_methods" changes dirty_methods Nothing Dirty;
+    "diff_change" changes diff_change DiffChange Diff;
+    "flush" changes flush Flush Flushed;
+    "revert_change" changes revert_change RevertChange Reverted;
+    "resolve_conflict" changes resolve_conflict ResolveConflict Resolved;
+    "recheck_image" changes recheck_image Nothing Rechecked;
+    "list_tests" testing list_tests Nothing TestList;
+    "test" testing test Test Tests;
+    "enable_tracing" testing enable_tracing Nothing Tracing;
+    "disable_tracing" testing disable_tracing Nothing Tracing;
+    "get_traces" testing get_traces GetTraces Traces;
+    "actor_stats" testing actor_stats ActorStats Stats;
+    "export_traces" testing export_traces ExportTraces Exported;
+    "loop_status" loops loop_status Nothing LoopStatus;
+    "loop_graph" loops loop_graph Nothing LoopGraph;
+    "loop_state" loops loop_state LoopState LoopStates;
+    "loop_output" loops loop_output LoopOutput LoopText;
+    "post_event" loops post_event PostEvent Posted;
+    "control_process" loops control_process ControlProcess Controlled;
+}
+
+fn read<T: serde::de::DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, HostError> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|cause| {
+        failure(
+            "invalid_parameter",
+            format!("the arguments cannot be read: {cause}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(toolsets: &str, policy: Policy) -> Settings {
+        Settings {
+            toolsets: Settings::parse_toolsets(toolsets).expect("toolsets"),
+            policy,
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn every_tool_has_schemas_and_texts_within_their_limits() {
+        for tool in TOOLS {
+            let schema = SCHEMAS.get(tool.name).expect(tool.name);
+            assert_eq!(schema["input"]["additionalProperties"], false, "{}", tool.name);
+            assert!(schema["output"]["properties"].is_object(), "{}", tool.name);
+            assert!(tool.description.len() <= 700, "{}", tool.name);
+            assert!(tool.hints.len() == 4, "{}", tool.name);
+            let properties = schema["input"]["properties"].as_object();
+            for (name, property) in properties.into_iter().flatten() {
+                let about = property["description"].as_str().unwrap_or_default();
+                assert!(!about.is_empty() && about.len() <= 160, "{} {name}", tool.name);
+                assert!(property["type"].is_string(), "{} {name}", tool.name);
+            }
+        }
+        let text = serde_json::to_string(&*SCHEMAS).expect("JSON");
+        for word in ["\"format\"", "$ref", "anyOf", "\"null\""] {
+            assert!(!text.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn lists_stay_within_their_limits() {
+        let seen = |tools: &[Value]| -> usize {
+            let size = |tool: &Value| {
+                tool["name"].to_string().len()
+                    + tool["description"].to_string().len()
+                    + tool["inputSchema"].to_string().len()
+            };
+            tools.iter().map(size).sum()
+        };
+        let lean = listing(&settings("lean", Policy::Full));
+        assert_eq!(lean.len(), 20);
+        assert!(seen(&lean) <= 20 * 1024, "{}", seen(&lean));
+        let all = listing(&settings("all", Policy::Full));
+        assert!(Value::Array(all.clone()).to_string().len() <= 128 * 1024);
+        assert_eq!(all.len(), TOOLS.len());
+    }
+
+    #[test]
+    fn a_policy_hides_what_it_forbids() {
+        let names = |policy: Policy| -> Vec<String> {
+            let tools = listing(&settings("all", policy));
+            tools
+                .iter()
+                .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
+                .collect()
+        };
+        let (read, edit) = (names(Policy::ReadOnly), names(Policy::Edit));
+        assert!(!read.contains(&"evaluate".to_owned()) && read.contains(&"docs".to_owned()));
+        assert!(edit.contains(&"evaluate".to_owned()) && !edit.contains(&"remove_class".to_owned()));
+        for tool in TOOLS {
+            let is_read = tool.class == Class::Read;
+            assert_eq!(tool.hints.starts_with('R'), is_read, "{}", tool.name);
+            assert_eq!(read.contains(&tool.name.to_owned()), is_read, "{}", tool.name);
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! The change log: what is pending, its diffs, and every way to decide about it.
+
+use std::collections::BTreeMap;
+
+use beamtalk_wire::answers::FileChange;
+use beamtalk_wire::requests::{self, From as Take, OneOrMore, WantedKind};
+use beamtalk_wire::{Entry, Side};
+
+pub(crate) use super::parts::Nothing;
+use super::parts::{Author, Change, FileConflict, FoundFault, conflicts, faults, input, output, page, some};
+use super::{Context, Failure};
+use crate::confirmation::Effect;
+use crate::data::Data;
+use crate::host::{Host, HostError, failure};
+use crate::settings::Policy;
+
+input! {
+    ListChanges {
+        ;
+        /// Settled ones, too.
+        all: bool,
+        /// Only changes by people, or only by agents.
+        author_kind: Author,
+        /// How many, the newest; 100 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        limit: u64,
+    }
+}
+
+output! {
+    ChangeList {
+        entries: Vec<Change>,
+        conflicts: Vec<FileConflict>,
+        ;
+        /// From an earlier run, not in memory; a person restores or discards them.
+        waiting: Vec<Change>,
+    }
+}
+
+pub(crate) async fn list_changes<H: Host>(
+    context: &Context<'_, H>,
+    input: ListChanges,
+) -> Result<ChangeList, Failure> {
+    let request = requests::Changes {
+        all: input.all,
+        disk: None,
+    };
+    let answer = context.ask(&request).await?.answer;
+    let is_wanted = |entry: &Entry| {
+        input
+            .author_kind
+            .is_none_or(|author| entry.author_kind == author.into())
+    };
+    let mut entries: Vec<Change> = answer
+        .entries
+        .iter()
+        .filter(|view| is_wanted(&view.entry))
+        .map(Change::from)
+        .collect();
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.seq));
+    let waiting = answer.waiting.iter().filter(|view| is_wanted(&view.entry));
+    Ok(ChangeList {
+        entries: page(entries, input.limit, 100),
+        conflicts: conflicts(&answer.conflicts),
+        waiting: some(waiting.map(Change::from).collect()),
+    })
+}
+
+/// The entries of a log, as the tools show them.
+pub(crate) fn change_values(changes: &beamtalk_wire::answers::ChangesAnswer) -> Vec<serde_json::Value> {
+    let one = |view: &beamtalk_wire::EntryView| serde_json::to_value(Change::from(view)).unwrap_or_default();
+    changes.entries.iter().map(one).collect()
+}
+
+output! {
+    Dirty {
+        /// Selectors by class.
+        dirty: BTreeMap<String, Vec<String>>,
+    }
+}
+
+pub(crate) async fn dirty_methods<H: Host>(context: &Context<'_, H>, _: Nothing) -> Result<Dirty, Failure> {
+    let dirty = context.ask(&requests::Dirty {}).await?.answer.dirty;
+    Ok(Dirty { dirty })
+}
+
+input! {
+    DiffChange {
+        ;
+        /// Number of a change.
+        seq: u64,
+        /// All pending changes of this class.
+        class: String,
+    }
+}
+
+output! {
+    Diff {
+        /// Unified; empty when nothing is pending.
+        diff: Data,
+        ;
+        /// In a conflict: as it was loaded.
+        base: Data,
+        /// In a conflict: as it is in memory.
+        image: Data,
+        /// In a conflict: as it is in the file.
+        disk: Data,
+    }
+}
+
+/// The diff of all pending changes, or of those of a class.
+pub(crate) async fn pending_diff<H: Host>(host: &H, class: Option<&str>) -> Result<String, HostError> {
+    let changes = host.ask(&requests::Changes::default()).await?.answer;
+    let mut text = String::new();
+    for view in changes
+        .entries
+        .iter()
+        .filter(|view| view.active && !view.shadowed)
+    {
+        if class.is_none_or(|class| view.entry.class == class) {
+            let request = requests::Diff { seq: view.entry.seq };
+            text.push_str(&host.ask(&request).await?.answer.diff);
+        }
+    }
+    Ok(text)
+}
+
+pub(crate) async fn diff_change<H: Host>(
+    context: &Context<'_, H>,
+    input: DiffChange,
+) -> Result<Diff, Failure> {
+    let changes = context.ask(&requests::Changes::default()).await?.answer;
+    let diff = match input.seq {
+        Some(seq) => context.ask(&requests::Diff { seq }).await?.answer.diff,
+        None => pending_diff(context.host, input.class.as_deref()).await?,
+    };
+    let is_meant = |entry: &Entry| {
+        input.seq.is_none_or(|seq| entry.seq == seq)
+            && input.class.as_ref().is_none_or(|class| entry.class == *class)
+    };
+    let in_conflict = changes.conflicts.iter().flat_map(|conflict| &conflict.seqs);
+    let first = in_conflict.copied().find(|seq| {
+        changes
+            .entries
+            .iter()
+            .any(|view| view.entry.seq == *seq && is_meant(&view.entry))
+    });
+    let sides = match first {
+        Some(seq) => {
+            let request = requests::ChangeSides {
+                seq: Some(seq),
+                ..requests::ChangeSides::default()
+            };
+            Some(context.ask(&request).await?.answer)
+        }
+        None => None,
+    };
+    let side = |text: Option<String>| text.map(Data::new);
+    let (base, image, disk) = match sides {
+        Some(sides) => (side(sides.base), side(sides.image), side(sides.disk)),
+        None => (None, None, None),
+    };
+    Ok(Diff {
+        diff: Data::new(diff),
+        base,
+        image,
+        disk,
+    })
+}
+
+input! {
+    Flush {
+        ;
+        /// Only changes of this class.
+        class: String,
+        /// Only changes of this file.
+        file: String,
+        /// Only changes of this kind.
+        kind: WantedKind,
+        /// Only changes by people, or only by agents.
+        author_kind: Author,
+        /// Delete the files of removed classes too. Needs policy `full`.
+        confirm_destructive: bool,
+    }
+}
+
+output! {
+    WrittenFile {
+        file: String,
+        kind: FileChange,
+    }
+}
+
+output! {
+    SkippedChange {
+        seq: u64,
+        title: String,
+        reason: String,
+    }
+}
+
+output! {
+    Flushed {
+        /// How many definitions were written or taken out.
+        flushed: u64,
+        files: Vec<WrittenFile>,
+        /// Files that had also changed on disk.
+        merged: Vec<String>,
+        new_classes: Vec<String>,
+        removed_classes: Vec<String>,
+        skipped: Vec<SkippedChange>,
+        conflicts: Vec<FileConflict>,
+    }
+}
+
+/// What deleting the files of removed classes would do.
+async fn deletion<H: Host>(context: &Context<'_, H>, class: Option<&str>) -> Result<Effect, HostError> {
+    let changes = context.ask(&requests::Changes::default()).await?.answer;
+    let removed = changes.entries.iter().filter(|view| {
+        view.entry.kind == beamtalk_wire::ChangeKind::RemoveClass
+            && view.active
+            && class.is_none_or(|class| view.entry.class == class)
+    });
+    let (mut files, mut classes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for view in removed {
+        files.extend(view.entry.source_file.clone());
+        classes.push(view.entry.class.clone());
+    }
+    let list = if files.is_empty() {
+        "no file".to_owned()
+    } else {
+        files.join(", ")
+    };
+    Ok(Effect {
+        summary: format!("Write pending changes and delete {list}?"),
+        action: format!("Delete {list}"),
+        classes,
+        actors: 0,
+        files,
+    })
+}
+
+pub(crate) async fn flush<H: Host>(context: &Context<'_, H>, input: Flush) -> Result<Flushed, Failure> {
+    let file = input.file.map(|file| context.host.inside(&file)).transpose()?;
+    if input.confirm_destructive == Some(true) {
+        if context.settings.policy < Policy::Full {
+            let by = context
+                .settings
+                .narrowed_by
+                .map_or("policy", crate::NarrowedBy::name);
+            let error = failure("policy_denied", "deleting files needs the policy 'full'")
+                .hint("flush without confirm_destructive writes everything else")
+                .detail("policy", context.settings.policy.name())
+                .detail("by", by);
+            return Err(Failure::Error(Box::new(error)));
+        }
+        let effect = deletion(context, input.class.as_deref()).await?;
+        context.confirm(Some(true), effect)?;
+    }
+    let request = requests::Flush {
+        class: input.class,
+        file,
+        kind: input.kind.map(OneOrMore::One),
+        author_kind: input.author_kind.map(|author| OneOrMore::One(author.into())),
+        confirm_destructive: input.confirm_destructive,
+        force_file: None,
+    };
+    let answer = context.ask(&request).await?.answer;
+    let file = |file: beamtalk_wire::answers::FlushedFile| WrittenFile {
+        file: file.file,
+        kind: file.kind,
+    };
+    let skip = |skip: beamtalk_wire::answers::Skip| SkippedChange {
+        seq: skip.seq,
+        title: skip.subject(),
+        reason: skip.reason,
+    };
+    Ok(Flushed {
+        flushed: answer.flushed,
+        files: answer.files.into_iter().map(file).collect(),
+        merged: answer.merged,
+        new_classes: answer.new_classes,
+        removed_classes: answer.removed_classes,
+        skipped: answer.skipped.into_iter().map(skip).collect(),
+        conflicts: conflicts(&answer.conflicts),
+    })
+}
+
+input! {
+    RevertChange {
+        /// Number of the change.
+        seq: u64,
+    }
+}
+
+output! {
+    Reverted {
+        ;
+        /// The change that undoes it, if one was needed.
+        entry: Change,
+    }
+}
+
+pub(crate) async fn revert_change<H: Host>(
+    context: &Context<'_, H>,
+    input: RevertChange,
+) -> Result<Reverted, Failure> {
+    let entry = context
+        .ask(&requests::Revert { seq: input.seq })
+        .await?
+        .answer
+        .entry;
+    Ok(Reverted {
+        entry: entry.as_ref().map(Change::from),
+    })
+}
+
+input! {
+    ResolveConflict {
+        /// The class whose change is in conflict.
+        class: String,
+        /// Which side stays: memory (`image`) or the file (`disk`).
+        take: Take,
+        ;
+        /// One of its methods; everything of the class if absent.
+        selector: String,
+        /// `instance` if absent.
+        side: Side,
+        /// The person said yes. Asked for where the client can ask.
+        confirm: bool,
+    }
+}
+
+output! {
+    Resolved {
+        entries: Vec<Change>,
+        conflicts: Vec<FileConflict>,
+    }
+}
+
+pub(crate) async fn resolve_conflict<H: Host>(
+    context: &Context<'_, H>,
+    input: ResolveConflict,
+) -> Result<Resolved, Failure> {
+    let sides = requests::ChangeSides {
+        class: Some(input.class.clone()),
+        selector: input.selector.clone(),
+        side: input.side,
+        ..requests::ChangeSides::default()
+    };
+    let sides = context.ask(&sides).await?.answer;
+    let file = sides.file.clone().unwrap_or_default();
+    let (kept, lost) = match input.take {
+        Take::Image => ("memory", "the file's"),
+        Take::Disk => ("the file", "memory's"),
+    };
+    let subject = match &input.selector {
+        Some(selector) => format!("{}>>{selector}", input.class),
+        None => input.class.clone(),
+    };
+    let effect = Effect {
+        summary: format!("Take {subject} from {kept}? In {file} {lost} version of it is lost."),
+        action: format!("Lose {lost} version"),
+        classes: vec![input.class.clone()],
+        actors: 0,
+        files: vec![file],
+    };
+    context.confirm(input.confirm, effect)?;
+    let request = requests::Take {
+        from: input.take,
+        class: Some(input.class),
+        selector: input.selector,
+        side: input.side,
+        disk_sha256: sides.disk_sha256,
+        ..requests::Take::default()
+    };
+    let answer = context.ask(&request).await?.answer;
+    Ok(Resolved {
+        entries: answer.entries.iter().map(Change::from).collect(),
+        conflicts: conflicts(&answer.conflicts),
+    })
+}
+
+output! {
+    Rechecked {
+        checked: u64,
+        stale: u64,
+        findings: Vec<FoundFault>,
+    }
+}
+
+pub(crate) async fn recheck_image<H: Host>(
+    context: &Context<'_, H>,
+    _: Nothing,
+) -> Result<Rechecked, Failure> {
+    let answer = context.ask(&requests::RecheckImage {}).await?.answer;
+    Ok(Rechecked {
+        checked: answer.checked,
+        stale: answer.stale,
+        findings: faults(&answer.findings),
+    })
+}

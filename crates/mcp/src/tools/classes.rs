@@ -1,0 +1,302 @@
+//! Classes: their list, their source, who uses what.
+
+use beamtalk_wire::requests::{self, NavKind};
+use beamtalk_wire::{Side, answers};
+
+use super::parts::{input, output, page};
+use super::{Context, Failure};
+use crate::data::Data;
+use crate::host::{Host, HostError, failure};
+
+input! {
+    ListClasses {
+        ;
+        /// `user`, `stdlib`, or a superclass.
+        filter: String,
+        /// How many; 200 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        limit: u64,
+        /// The `next_cursor` of the page before.
+        cursor: String,
+    }
+}
+
+output! {
+    ClassRow {
+        name: String,
+        ;
+        superclass: String,
+        doc: Data,
+    }
+}
+
+output! {
+    ClassList {
+        classes: Vec<ClassRow>,
+        ;
+        next_cursor: String,
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+}
+
+pub(crate) async fn list_classes<H: Host>(
+    context: &Context<'_, H>,
+    input: ListClasses,
+) -> Result<ClassList, Failure> {
+    let request = requests::ListClasses { filter: input.filter };
+    let mut all = context.ask(&request).await?.answer.class_list;
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    // A cursor is the last name that was seen.
+    if let Some(cursor) = &input.cursor {
+        all.retain(|class| class.name > *cursor);
+    }
+    let limit = usize::try_from(input.limit.unwrap_or(200)).unwrap_or(usize::MAX);
+    let has_more = all.len() > limit;
+    all.truncate(limit);
+    let next_cursor = all.last().filter(|_| has_more).map(|class| class.name.clone());
+    let one = |class: answers::ClassSummary| ClassRow {
+        name: class.name,
+        superclass: class.superclass,
+        doc: class
+            .doc
+            .as_deref()
+            .map(first_line)
+            .filter(|line| !line.is_empty())
+            .map(Data::new),
+    };
+    Ok(ClassList {
+        classes: all.into_iter().map(one).collect(),
+        next_cursor,
+    })
+}
+
+input! {
+    ReadSource {
+        /// A class, such as `Lamp`.
+        class: String,
+        ;
+        /// One of its methods, such as `at:put:`; the whole class if absent.
+        selector: String,
+        /// `instance` if absent.
+        side: Side,
+    }
+}
+
+output! {
+    Source {
+        source: Data,
+        /// `both`, `static` or `runtime`: whether file and memory have it.
+        origin: String,
+        /// Its file has something else, or there is none.
+        disk_differs: bool,
+        ;
+        /// The comment of a method; it stays where it is when the method is saved.
+        doc: Data,
+        signature: Data,
+        file: String,
+        line: u64,
+    }
+}
+
+pub(crate) async fn read_source<H: Host>(
+    context: &Context<'_, H>,
+    input: ReadSource,
+) -> Result<Source, Failure> {
+    let places = places(context.host, &input.class).await?;
+    let Some(selector) = &input.selector else {
+        let definition = definition(context.host, &input.class).await?;
+        return Ok(Source {
+            source: Data::new(class_source(context.host, &input.class).await?),
+            origin: definition.origin,
+            disk_differs: definition.disk_differs.unwrap_or(true),
+            doc: None,
+            signature: None,
+            file: places.file,
+            line: places.line,
+        });
+    };
+    let side = input.side.unwrap_or_default();
+    let found = method(context.host, &input.class, selector, side).await?;
+    let Some(source) = found.source else {
+        let error = failure("no_source", format!("{}>>{selector} has no source", input.class));
+        return Err(error.into());
+    };
+    let line = places
+        .methods
+        .iter()
+        .find(|method| method.selector == *selector && method.side == side);
+    Ok(Source {
+        source: Data::new(source),
+        origin: found.origin,
+        disk_differs: found.disk_differs.unwrap_or(true),
+        doc: found.doc.map(Data::new),
+        signature: found.signature.map(Data::new),
+        file: places.file,
+        line: line.and_then(|method| method.line),
+    })
+}
+
+/// Where a class and its methods are.
+struct Places {
+    file: Option<String>,
+    line: Option<u64>,
+    methods: Vec<answers::MethodPlace>,
+}
+
+async fn places<H: Host>(host: &H, class: &str) -> Result<Places, HostError> {
+    let request = requests::Info {
+        symbol: class.to_owned(),
+    };
+    let (file, line) = match host.ask(&request).await?.answer.info {
+        answers::SymbolInfo::Class(info) => (info.source, info.line),
+        _ => (None, None),
+    };
+    let request = requests::Methods {
+        class: class.to_owned(),
+    };
+    let methods = host.ask(&request).await?.answer.methods;
+    Ok(Places { file, line, methods })
+}
+
+async fn definition<H: Host>(
+    host: &H,
+    class: &str,
+) -> Result<answers::BrowseClassDefinitionAnswer, HostError> {
+    let request = requests::BrowseClassDefinition {
+        class: class.to_owned(),
+    };
+    Ok(host.ask(&request).await?.answer)
+}
+
+pub(crate) async fn method<H: Host>(
+    host: &H,
+    class: &str,
+    selector: &str,
+    side: Side,
+) -> Result<answers::BrowseMethodSourceAnswer, HostError> {
+    let request = requests::BrowseMethodSource {
+        class: class.to_owned(),
+        selector: selector.to_owned(),
+        side: Some(side),
+    };
+    Ok(host.ask(&request).await?.answer)
+}
+
+/// The head of a class with its comment and state.
+pub(crate) async fn head_source<H: Host>(host: &H, class: &str) -> Result<String, HostError> {
+    let found = definition(host, class).await?;
+    Ok(commented(found.comment.as_deref(), found.definition.trim_end()))
+}
+
+/// A source with the comment that belongs to it.
+fn commented(comment: Option<&str>, source: &str) -> String {
+    let comment = comment.map(str::trim).filter(|comment| !comment.is_empty());
+    match comment.filter(|_| !source.trim_start().starts_with("///")) {
+        None => source.to_owned(),
+        Some(comment) => {
+            let indent: String = source.chars().take_while(|letter| *letter == ' ').collect();
+            let mut text = String::new();
+            for line in comment.lines() {
+                text.push_str(format!("{indent}/// {line}").trim_end());
+                text.push('\n');
+            }
+            text + source
+        }
+    }
+}
+
+/// A class as it runs: its head, then its methods in the order of their lines.
+pub(crate) async fn class_source<H: Host>(host: &H, class: &str) -> Result<String, HostError> {
+    let mut text = head_source(host, class).await?;
+    let mut methods = places(host, class).await?.methods;
+    methods.sort_by_key(|method| (method.line.unwrap_or(u64::MAX), method.selector.clone()));
+    for place in methods {
+        let found = method(host, class, &place.selector, place.side).await?;
+        if let Some(source) = found.source {
+            text.push_str("\n\n");
+            text.push_str(&commented(found.doc.as_deref(), &indented(&source)));
+        }
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+/// A method as it stands in its class.
+fn indented(source: &str) -> String {
+    if source.starts_with(' ') {
+        return source.trim_end().to_owned();
+    }
+    let lines = source.trim_end().lines().enumerate();
+    let shown = lines.map(
+        |(number, line)| match (number, line.is_empty() || line.starts_with(' ')) {
+            (0, _) | (_, false) => format!("  {line}"),
+            (_, true) => line.to_owned(),
+        },
+    );
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+input! {
+    FindCode {
+        /// What to find.
+        kind: NavKind,
+        /// The selector, or for `references` the class.
+        name: String,
+        ;
+        /// How many sites; 100 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        limit: u64,
+    }
+}
+
+output! {
+    CodeSite {
+        class: String,
+        side: Side,
+        ;
+        method: String,
+        file: String,
+        line: u64,
+    }
+}
+
+output! {
+    Sites {
+        sites: Vec<CodeSite>,
+        total: u64,
+    }
+}
+
+pub(crate) async fn find_code<H: Host>(context: &Context<'_, H>, input: FindCode) -> Result<Sites, Failure> {
+    let (selector, class) = match input.kind {
+        NavKind::References => (None, Some(input.name)),
+        NavKind::Senders | NavKind::Implementors => (Some(input.name), None),
+    };
+    let request = requests::NavQuery {
+        kind: input.kind,
+        selector,
+        class,
+    };
+    let all = context.ask(&request).await?.answer.sites;
+    let one = |site: answers::Site| CodeSite {
+        class: site.class,
+        side: if site.class_side {
+            Side::Class
+        } else {
+            Side::Instance
+        },
+        method: site.method,
+        file: site.source_file,
+        line: site.line,
+    };
+    Ok(Sites {
+        total: all.len() as u64,
+        sites: page(all.into_iter().map(one).collect(), input.limit, 100),
+    })
+}

@@ -1,0 +1,367 @@
+//! Loading code, and changing it while it runs.
+
+use beamtalk_wire::{Side, answers, requests};
+
+use super::parts::{
+    Change, FoundFault, LeftBehind, LoadFault, faults, input, left_behind, output, some, warnings,
+};
+use super::{Context, Failure};
+use crate::confirmation::Effect;
+use crate::data::Data;
+use crate::host::{Host, HostError, failure};
+
+input! {
+    LoadFile {
+        /// A file or directory of the project.
+        path: String,
+    }
+}
+
+output! {
+    Loaded {
+        classes: Vec<String>,
+        errors: Vec<LoadFault>,
+        ;
+        summary: Data,
+        /// Actors that keep their old code and state.
+        migration_failures: Vec<LeftBehind>,
+    }
+}
+
+impl From<answers::LoadAnswer> for Loaded {
+    fn from(answer: answers::LoadAnswer) -> Self {
+        Self {
+            classes: answer.classes,
+            errors: answer.errors.iter().map(LoadFault::from).collect(),
+            summary: answer.summary.map(Data::new),
+            migration_failures: answer.migration_failures.map(|failures| left_behind(&failures)),
+        }
+    }
+}
+
+pub(crate) async fn load_file<H: Host>(context: &Context<'_, H>, input: LoadFile) -> Result<Loaded, Failure> {
+    let path = context.host.inside(&input.path)?;
+    Ok(context.ask(&requests::LoadFile { path }).await?.answer.into())
+}
+
+input! {
+    LoadProject {
+        ;
+        /// The project; `.` if absent.
+        path: String,
+        /// Load test/ too.
+        include_tests: bool,
+        /// Load what did not change, too.
+        force: bool,
+    }
+}
+
+pub(crate) async fn load_project<H: Host>(
+    context: &Context<'_, H>,
+    input: LoadProject,
+) -> Result<Loaded, Failure> {
+    let path = input.path.map(|path| context.host.inside(&path)).transpose()?;
+    let request = requests::LoadProject {
+        path,
+        include_tests: input.include_tests,
+        force: input.force,
+    };
+    Ok(context.ask(&request).await?.answer.into())
+}
+
+input! {
+    ReloadClass {
+        /// A class with a file.
+        class: String,
+    }
+}
+
+output! {
+    Reloaded {
+        classes: Vec<String>,
+        affected_actors: u64,
+        errors: Vec<LoadFault>,
+        findings: Vec<FoundFault>,
+        ;
+        migration_failures: Vec<LeftBehind>,
+    }
+}
+
+pub(crate) async fn reload_class<H: Host>(
+    context: &Context<'_, H>,
+    input: ReloadClass,
+) -> Result<Reloaded, Failure> {
+    let answer = context
+        .ask(&requests::Reload { class: input.class })
+        .await?
+        .answer;
+    Ok(Reloaded {
+        classes: answer.classes,
+        affected_actors: answer.affected_actors,
+        errors: answer.errors.iter().map(LoadFault::from).collect(),
+        findings: faults(&answer.findings),
+        migration_failures: some(left_behind(&answer.migration_failures)),
+    })
+}
+
+/// How many actors of a class live.
+async fn actors_of<H: Host>(context: &Context<'_, H>, class: &str) -> Result<u64, HostError> {
+    let request = requests::Actors {
+        class: Some(class.to_owned()),
+    };
+    Ok(context.ask(&request).await?.answer.actors.len() as u64)
+}
+
+/// The file of a class that exists.
+async fn file_of<H: Host>(context: &Context<'_, H>, class: &str) -> Result<Option<String>, HostError> {
+    let request = requests::Info {
+        symbol: class.to_owned(),
+    };
+    match context.ask(&request).await?.answer.info {
+        answers::SymbolInfo::Class(info) if info.found => Ok(info.source),
+        _ => Err(Box::new(
+            failure("class_not_found", "there is no such class").hint("list_classes shows those there are"),
+        )),
+    }
+}
+
+fn actors(count: u64) -> String {
+    match count {
+        0 => "No actors stop.".to_owned(),
+        1 => "1 actor stops.".to_owned(),
+        count => format!("{count} actors stop."),
+    }
+}
+
+/// What taking a class out of memory would do.
+async fn removal<H: Host>(context: &Context<'_, H>, class: &str) -> Result<Effect, HostError> {
+    let file = file_of(context, class).await?;
+    let count = actors_of(context, class).await?;
+    let stays = file
+        .as_ref()
+        .map_or_else(String::new, |file| format!(" The file {file} stays."));
+    Ok(Effect {
+        summary: format!("Remove class {class} from memory? {}{stays}", actors(count)),
+        action: format!("Remove {class}"),
+        classes: vec![class.to_owned()],
+        actors: count,
+        files: Vec::new(),
+    })
+}
+
+input! {
+    Unload {
+        /// The class.
+        class: String,
+        ;
+        /// The person said yes. Asked for where the client can ask.
+        confirm: bool,
+    }
+}
+
+output! {
+    Unloaded {
+        class: String,
+    }
+}
+
+pub(crate) async fn unload<H: Host>(context: &Context<'_, H>, input: Unload) -> Result<Unloaded, Failure> {
+    let effect = removal(context, &input.class).await?;
+    context.confirm(input.confirm, effect)?;
+    let request = requests::Unload {
+        class: input.class.clone(),
+        force: Some(true),
+    };
+    context.ask(&request).await?;
+    Ok(Unloaded { class: input.class })
+}
+
+input! {
+    Method {
+        /// The class.
+        class: String,
+        /// Such as `toggle` or `at:put:`.
+        selector: String,
+        /// The whole method: head, `=>` and body.
+        #[cfg_attr(feature = "schema", schemars(length(max = 65_536)))]
+        source: String,
+        ;
+        /// `instance` if absent.
+        side: Side,
+    }
+}
+
+output! {
+    Prechecked {
+        findings: Vec<FoundFault>,
+        /// How many methods were checked.
+        checked: u64,
+        not_checked: u64,
+    }
+}
+
+pub(crate) async fn precheck_method<H: Host>(
+    context: &Context<'_, H>,
+    input: Method,
+) -> Result<Prechecked, Failure> {
+    let request = requests::PrecheckMethod {
+        class: input.class,
+        selector: input.selector,
+        source: input.source,
+        side: input.side,
+    };
+    let answer = context.ask(&request).await?.answer;
+    Ok(Prechecked {
+        findings: faults(&answer.findings),
+        checked: answer.checked,
+        not_checked: answer.not_checked,
+    })
+}
+
+output! {
+    Saved {
+        findings: Vec<FoundFault>,
+        ;
+        /// Absent when nothing changed.
+        entry: Change,
+        warnings: Vec<Data>,
+    }
+}
+
+pub(crate) async fn try_method<H: Host>(context: &Context<'_, H>, input: Method) -> Result<Saved, Failure> {
+    let request = requests::TryMethod {
+        class: input.class,
+        selector: input.selector,
+        source: input.source,
+        side: input.side,
+        base_sha256: None,
+    };
+    let asked = context.ask(&request).await?;
+    Ok(Saved {
+        findings: faults(&asked.answer.findings),
+        entry: asked.answer.entry.as_ref().map(Change::from),
+        warnings: warnings(&asked.warnings),
+    })
+}
+
+pub(crate) async fn save_method<H: Host>(context: &Context<'_, H>, input: Method) -> Result<Saved, Failure> {
+    let request = requests::SaveMethod {
+        class: input.class,
+        selector: input.selector,
+        source: input.source,
+        side: input.side,
+        base_sha256: None,
+    };
+    let asked = context.ask(&request).await?;
+    Ok(Saved {
+        findings: faults(&asked.answer.findings),
+        entry: asked.answer.entry.as_ref().map(Change::from),
+        warnings: warnings(&asked.warnings),
+    })
+}
+
+input! {
+    SaveClass {
+        /// The whole text of the class.
+        #[cfg_attr(feature = "schema", schemars(length(max = 262_144)))]
+        source: String,
+        /// The file that flush creates, such as `src/Lamp.bt`.
+        path: String,
+    }
+}
+
+output! {
+    SavedClass {
+        classes: Vec<String>,
+        entry: Change,
+        ;
+        warnings: Vec<Data>,
+    }
+}
+
+pub(crate) async fn save_class<H: Host>(
+    context: &Context<'_, H>,
+    input: SaveClass,
+) -> Result<SavedClass, Failure> {
+    let path = context.host.inside(&input.path)?;
+    let request = requests::SaveClass {
+        source: input.source,
+        path,
+    };
+    let asked = context.ask(&request).await?;
+    Ok(SavedClass {
+        classes: asked.answer.classes,
+        entry: Change::from(&asked.answer.entry),
+        warnings: warnings(&asked.warnings),
+    })
+}
+
+input! {
+    RemoveMethod {
+        /// The class.
+        class: String,
+        /// Such as `toggle` or `at:put:`.
+        selector: String,
+        ;
+        /// `instance` if absent.
+        side: Side,
+    }
+}
+
+output! {
+    Removed {
+        ;
+        entry: Change,
+    }
+}
+
+pub(crate) async fn remove_method<H: Host>(
+    context: &Context<'_, H>,
+    input: RemoveMethod,
+) -> Result<Removed, Failure> {
+    let request = requests::RemoveMethod {
+        class: input.class,
+        selector: input.selector,
+        side: input.side,
+    };
+    let entry = context.ask(&request).await?.answer.entry;
+    Ok(Removed {
+        entry: entry.as_ref().map(Change::from),
+    })
+}
+
+input! {
+    RemoveClass {
+        /// The class.
+        class: String,
+        ;
+        /// The person said yes. Asked for where the client can ask.
+        confirm: bool,
+    }
+}
+
+output! {
+    RemovedClass {
+        actors_stopped: u64,
+        ;
+        entry: Change,
+    }
+}
+
+pub(crate) async fn remove_class<H: Host>(
+    context: &Context<'_, H>,
+    input: RemoveClass,
+) -> Result<RemovedClass, Failure> {
+    let effect = removal(context, &input.class).await?;
+    let actors_stopped = effect.actors;
+    context.confirm(input.confirm, effect)?;
+    let entry = context
+        .ask(&requests::RemoveClass { class: input.class })
+        .await?
+        .answer
+        .entry;
+    Ok(RemovedClass {
+        actors_stopped,
+        entry: entry.as_ref().map(Change::from),
+    })
+}

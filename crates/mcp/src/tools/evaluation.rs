@@ -1,0 +1,409 @@
+//! Evaluation and its variables; questions about code that run nothing.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use beamtalk_wire::requests::{self, CheckMode, CodeForm};
+
+use super::parts::{FoundFault, faults, input, output, warnings};
+use super::{Context, Failure};
+use crate::capabilities::Era;
+use crate::data::{AnyData, Data};
+use crate::host::{Host, HostError, failure};
+
+/// Output that is kept of an evaluation.
+const OUTPUT_BYTES: usize = 64 * 1024;
+const USUAL_TIME_MS: u64 = 30_000;
+/// The name by which variables are asked for that are forgotten afterwards.
+const ONCE: &str = "once";
+
+input! {
+    Evaluate {
+        /// Beamtalk code; several statements end in `.`.
+        #[cfg_attr(feature = "schema", schemars(length(max = 262_144)))]
+        code: String,
+        ;
+        /// A handle `ev_…`, or `new` to get one.
+        session: String,
+        /// Answer the value of each statement in `steps`.
+        trace: bool,
+        /// The longest it may take; 30000 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+        timeout_ms: u64,
+    }
+}
+
+output! {
+    Step {
+        src: Data,
+        text: Data,
+    }
+}
+
+output! {
+    Evaluated {
+        /// As it is printed.
+        text: Data,
+        ms: u64,
+        ;
+        /// As JSON, where it has a form in JSON.
+        value: AnyData,
+        class: String,
+        /// What it printed.
+        output: Data,
+        steps: Vec<Step>,
+        /// What it defined.
+        classes: Vec<String>,
+        warnings: Vec<Data>,
+        /// The handle whose variables were used; absent when nothing was kept.
+        session: String,
+    }
+}
+
+/// The handle to evaluate in: one's own, a new one, or none that stays.
+async fn handle<H: Host>(context: &Context<'_, H>, session: Option<&str>) -> Result<String, HostError> {
+    match (session, context.era) {
+        (Some("new"), _) => open(context).await,
+        (Some(ONCE), _) => Err(unknown_handle()),
+        (Some(handle), _) => Ok(handle.to_owned()),
+        (None, Era::Modern) => Ok(ONCE.to_owned()),
+        (None, Era::Legacy(_)) => {
+            let mut own = context.own_handle.lock().await;
+            match &*own {
+                Some(handle) => Ok(handle.clone()),
+                None => {
+                    let handle = open(context).await?;
+                    *own = Some(handle.clone());
+                    Ok(handle)
+                }
+            }
+        }
+    }
+}
+
+async fn open<H: Host>(context: &Context<'_, H>) -> Result<String, HostError> {
+    Ok(context.ask(&requests::HandleOpen {}).await?.answer.handle)
+}
+
+fn unknown_handle() -> HostError {
+    Box::new(
+        failure("session_not_found", "there is no such session").hint("call evaluate with session \"new\""),
+    )
+}
+
+pub(crate) async fn evaluate<H: Host>(
+    context: &Context<'_, H>,
+    input: Evaluate,
+) -> Result<Evaluated, Failure> {
+    let ceiling = u64::try_from(context.settings.eval_ceiling.as_millis()).unwrap_or(u64::MAX);
+    let timeout = input.timeout_ms.unwrap_or(USUAL_TIME_MS.min(ceiling));
+    if timeout > ceiling {
+        let error = failure(
+            "invalid_parameter",
+            format!("the argument 'timeout_ms' must be at most {ceiling}"),
+        )
+        .detail("path", "/timeout_ms")
+        .detail("expected", format!("integer of at most {ceiling}"))
+        .detail("got", timeout);
+        return Err(Failure::Error(Box::new(error)));
+    }
+    let used = handle(context, input.session.as_deref()).await?;
+    let request = requests::Eval {
+        code: input.code,
+        trace: input.trace,
+        timeout_ms: Some(timeout),
+        handle: Some(used.clone()),
+        ..requests::Eval::default()
+    };
+    let started = Instant::now();
+    let mut asked = context.ask(&request).await;
+    // The connection's own handle is renewed when the node took it along.
+    if let (Err(error), None, Era::Legacy(_)) = (&asked, &input.session, context.era)
+        && error.kind.name() == "session_expired"
+    {
+        context.own_handle.lock().await.take();
+        let renewed = requests::Eval {
+            handle: Some(handle(context, None).await?),
+            ..request
+        };
+        asked = context.ask(&renewed).await;
+    }
+    let asked = asked?;
+    let answer = asked.answer;
+    let mut output = asked.output;
+    output.truncate(output.floor_char_boundary(OUTPUT_BYTES));
+    let step = |step: &beamtalk_wire::answers::TracedStep| Step {
+        src: Data::new(&step.src),
+        text: Data::new(&step.text),
+    };
+    Ok(Evaluated {
+        text: Data::new(&answer.text),
+        ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        value: answer.value.map(AnyData::new),
+        class: answer.class,
+        output: Some(output).filter(|output| !output.is_empty()).map(Data::new),
+        steps: answer.steps.map(|steps| steps.iter().map(step).collect()),
+        classes: answer.classes,
+        warnings: warnings(&asked.warnings),
+        session: Some(used).filter(|used| used != ONCE),
+    })
+}
+
+input! {
+    CloseSession {
+        /// A handle `ev_…`.
+        session: String,
+    }
+}
+
+output! {
+    Closed {
+        closed: bool,
+    }
+}
+
+pub(crate) async fn close_session<H: Host>(
+    context: &Context<'_, H>,
+    input: CloseSession,
+) -> Result<Closed, Failure> {
+    let request = requests::HandleClose {
+        handle: input.session,
+    };
+    let closed = context.ask(&request).await?.answer.value;
+    Ok(Closed { closed })
+}
+
+input! {
+    Bindings {
+        ;
+        /// A handle `ev_…`.
+        session: String,
+    }
+}
+
+output! {
+    BoundValue {
+        ;
+        text: Data,
+        class: String,
+    }
+}
+
+output! {
+    Bound {
+        /// By name.
+        bindings: BTreeMap<String, BoundValue>,
+    }
+}
+
+/// The handle of an old client's connection, if none is named.
+async fn known_handle<H: Host>(context: &Context<'_, H>, session: Option<String>) -> Option<String> {
+    match session {
+        Some(session) => Some(session),
+        None => context.own_handle.lock().await.clone(),
+    }
+}
+
+pub(crate) async fn bindings<H: Host>(context: &Context<'_, H>, input: Bindings) -> Result<Bound, Failure> {
+    let request = requests::Bindings {
+        values: None,
+        handle: known_handle(context, input.session).await,
+    };
+    let answer = context.ask(&request).await?.answer;
+    let one = |(name, value): (String, beamtalk_wire::answers::BoundValue)| {
+        let text = value.text.map(|text| Data::named(&name, text));
+        let value = BoundValue {
+            text,
+            class: value.class,
+        };
+        (name, value)
+    };
+    Ok(Bound {
+        bindings: answer.bindings.into_iter().map(one).collect(),
+    })
+}
+
+input! {
+    Interrupt {
+        ;
+        /// A handle `ev_…`; all of yours if absent.
+        session: String,
+    }
+}
+
+output! {
+    Interrupted {
+        /// How many evaluations were stopped.
+        stopped: u64,
+    }
+}
+
+pub(crate) async fn interrupt<H: Host>(
+    context: &Context<'_, H>,
+    input: Interrupt,
+) -> Result<Interrupted, Failure> {
+    let handles = match input.session {
+        Some(session) => vec![session],
+        None => {
+            let all = context.ask(&requests::HandleList {}).await?.answer.handles;
+            let busy = all.into_iter().filter(|handle| handle.busy);
+            busy.map(|handle| handle.handle).collect()
+        }
+    };
+    let mut stopped = 0;
+    for handle in handles {
+        let request = requests::Interrupt {
+            r#for: None,
+            handle: Some(handle),
+        };
+        stopped += u64::from(context.ask(&request).await?.answer.value);
+    }
+    Ok(Interrupted { stopped })
+}
+
+input! {
+    Complete {
+        /// The code up to and around the cursor.
+        #[cfg_attr(feature = "schema", schemars(length(max = 262_144)))]
+        code: String,
+        ;
+        /// Byte offset of the cursor; the end if absent.
+        cursor: u64,
+        /// A handle `ev_…` whose variables count.
+        session: String,
+    }
+}
+
+output! {
+    Completion {
+        text: String,
+        kind: String,
+        ;
+        detail: Data,
+        origin: String,
+    }
+}
+
+output! {
+    Completed {
+        completions: Vec<Completion>,
+        /// Byte offset of what they replace.
+        start: u64,
+    }
+}
+
+pub(crate) async fn complete<H: Host>(
+    context: &Context<'_, H>,
+    input: Complete,
+) -> Result<Completed, Failure> {
+    let request = requests::Complete {
+        code: input.code,
+        cursor: input.cursor,
+        handle: known_handle(context, input.session).await,
+    };
+    let answer = context.ask(&request).await?.answer;
+    let one = |found: beamtalk_wire::answers::Completion| Completion {
+        text: found.text,
+        kind: found.kind,
+        detail: found.detail.map(Data::new),
+        origin: found.origin,
+    };
+    Ok(Completed {
+        completions: answer.completions.into_iter().map(one).collect(),
+        start: answer.start,
+    })
+}
+
+input! {
+    CheckCode {
+        /// The code to check.
+        #[cfg_attr(feature = "schema", schemars(length(max = 262_144)))]
+        code: String,
+        ;
+        /// What the code is: `expression` if absent.
+        mode: CheckMode,
+    }
+}
+
+output! {
+    Checked {
+        findings: Vec<FoundFault>,
+    }
+}
+
+pub(crate) async fn check_code<H: Host>(
+    context: &Context<'_, H>,
+    input: CheckCode,
+) -> Result<Checked, Failure> {
+    let request = requests::Diagnostics {
+        code: input.code,
+        mode: input.mode,
+    };
+    let answer = context.ask(&request).await?.answer;
+    Ok(Checked {
+        findings: faults(&answer.diagnostics),
+    })
+}
+
+input! {
+    ShowCodegen {
+        ;
+        /// Code to compile; or give `class`.
+        code: String,
+        /// A class.
+        class: String,
+        /// One of its methods.
+        selector: String,
+        /// `erlang` if absent.
+        form: CodeForm,
+    }
+}
+
+output! {
+    Code {
+        text: Data,
+    }
+}
+
+pub(crate) async fn show_codegen<H: Host>(
+    context: &Context<'_, H>,
+    input: ShowCodegen,
+) -> Result<Code, Failure> {
+    let request = requests::ShowCodegen {
+        code: input.code,
+        class: input.class,
+        selector: input.selector,
+        form: input.form,
+    };
+    let answer = context.ask(&request).await?.answer;
+    let text = answer.erlang.or(answer.core_erlang).unwrap_or_default();
+    Ok(Code {
+        text: Data::new(text),
+    })
+}
+
+input! {
+    ReadTranscript {
+        ;
+        /// How many of the last lines; 50 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        lines: u64,
+    }
+}
+
+output! {
+    TranscriptText {
+        text: Data,
+    }
+}
+
+pub(crate) async fn read_transcript<H: Host>(
+    context: &Context<'_, H>,
+    input: ReadTranscript,
+) -> Result<TranscriptText, Failure> {
+    let request = requests::Transcript { lines: input.lines };
+    let answer = context.ask(&request).await?.answer;
+    Ok(TranscriptText {
+        text: Data::new(answer.text),
+    })
+}

@@ -1,0 +1,178 @@
+//! The development loop: watched, and with the right to, steered.
+
+use serde_json::Value;
+
+pub(crate) use super::parts::Nothing;
+use super::parts::{input, output};
+use super::{Context, Failure};
+use crate::data::{AnyData, Data};
+use crate::host::{Host, LoopCommand};
+use crate::settings::LoopRight;
+
+output! {
+    LoopStatus {
+        /// As `beamtalk loop status --json`.
+        status: AnyData,
+    }
+}
+
+pub(crate) async fn loop_status<H: Host>(
+    context: &Context<'_, H>,
+    _: Nothing,
+) -> Result<LoopStatus, Failure> {
+    context.loop_right(LoopRight::Observe)?;
+    let status = context.host.loop_command(LoopCommand::Status).await?;
+    Ok(LoopStatus {
+        status: AnyData::new(status),
+    })
+}
+
+output! {
+    LoopGraph {
+        text: Data,
+    }
+}
+
+fn text(value: &Value) -> Data {
+    Data::new(value.as_str().unwrap_or_default())
+}
+
+pub(crate) async fn loop_graph<H: Host>(context: &Context<'_, H>, _: Nothing) -> Result<LoopGraph, Failure> {
+    context.loop_right(LoopRight::Observe)?;
+    let graph = context.host.loop_command(LoopCommand::Graph).await?;
+    Ok(LoopGraph { text: text(&graph) })
+}
+
+input! {
+    LoopState {
+        ;
+        /// One key; all if absent.
+        key: String,
+    }
+}
+
+output! {
+    LoopStates {
+        /// By key.
+        state: AnyData,
+    }
+}
+
+pub(crate) async fn loop_state<H: Host>(
+    context: &Context<'_, H>,
+    input: LoopState,
+) -> Result<LoopStates, Failure> {
+    context.loop_right(LoopRight::Observe)?;
+    let state = context
+        .host
+        .loop_command(LoopCommand::State { key: input.key })
+        .await?;
+    Ok(LoopStates {
+        state: AnyData::new(state),
+    })
+}
+
+input! {
+    LoopOutput {
+        /// A process of the loop.
+        process: String,
+        ;
+        /// How many of the last lines; 100 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        lines: u64,
+    }
+}
+
+output! {
+    LoopText {
+        text: Data,
+    }
+}
+
+pub(crate) async fn loop_output<H: Host>(
+    context: &Context<'_, H>,
+    input: LoopOutput,
+) -> Result<LoopText, Failure> {
+    context.loop_right(LoopRight::Observe)?;
+    let command = LoopCommand::Output {
+        process: input.process,
+        lines: input.lines.unwrap_or(100),
+    };
+    let said = context.host.loop_command(command).await?;
+    Ok(LoopText { text: text(&said) })
+}
+
+input! {
+    PostEvent {
+        /// A declared event.
+        event: String,
+        /// Its value.
+        #[cfg_attr(feature = "schema", schemars(length(max = 65_536)))]
+        value: String,
+    }
+}
+
+output! {
+    Posted {
+        changed: bool,
+    }
+}
+
+pub(crate) async fn post_event<H: Host>(
+    context: &Context<'_, H>,
+    input: PostEvent,
+) -> Result<Posted, Failure> {
+    context.loop_right(LoopRight::Post)?;
+    let command = LoopCommand::Post {
+        event: input.event,
+        value: input.value,
+    };
+    let changed = context.host.loop_command(command).await?;
+    Ok(Posted {
+        changed: changed == Value::Bool(true),
+    })
+}
+
+/// What is done to a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Command {
+    #[default]
+    Start,
+    Stop,
+    Restart,
+}
+
+input! {
+    ControlProcess {
+        /// A declared process.
+        process: String,
+        /// What to do.
+        command: Command,
+    }
+}
+
+output! {
+    Controlled {
+        done: bool,
+    }
+}
+
+pub(crate) async fn control_process<H: Host>(
+    context: &Context<'_, H>,
+    input: ControlProcess,
+) -> Result<Controlled, Failure> {
+    context.loop_right(LoopRight::Control)?;
+    let command = match input.command {
+        Command::Start => "start",
+        Command::Stop => "stop",
+        Command::Restart => "restart",
+    };
+    let command = LoopCommand::Control {
+        process: input.process,
+        command: command.to_owned(),
+    };
+    context.host.loop_command(command).await?;
+    Ok(Controlled { done: true })
+}

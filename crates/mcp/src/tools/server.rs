@@ -1,0 +1,191 @@
+//! What holds here, and the files of the project on disk.
+
+use std::collections::BTreeMap;
+
+use beamtalk_wire::{answers, requests};
+
+use super::parts::{FoundFault, faults, input, output};
+use super::{Context, Failure};
+use crate::data::Data;
+use crate::host::Host;
+use crate::settings::{Policy, Settings, Toolset};
+
+input! { Describe {} }
+
+output! {
+    Limits {
+        /// Longest `timeout_ms` of evaluate.
+        eval_ceiling_ms: u64,
+        message_bytes: u64,
+        result_bytes: u64,
+        sessions: u64,
+        session_idle_s: u64,
+    }
+}
+
+output! {
+    WorkspaceState {
+        running: bool,
+        ;
+        /// `up`, `starting`, `down` or `failed`.
+        node: String,
+        id: String,
+        uptime_s: u64,
+        restarts: u64,
+        project: String,
+        last_error: Data,
+        /// What code may use.
+        capabilities: answers::Capabilities,
+    }
+}
+
+output! {
+    Description {
+        policy: String,
+        toolsets: Vec<String>,
+        /// How to get tools that are not in the list.
+        more_tools: String,
+        versions: BTreeMap<String, String>,
+        limits: Limits,
+        workspace: WorkspaceState,
+        /// What guards what.
+        evaluate_note: String,
+        loop_right: String,
+        ;
+        /// Such as `narrowed by user`.
+        policy_note: String,
+    }
+}
+
+const NOTE: &str = "evaluate runs code with the user's rights; the policy restrains tools, not that code. \
+    Under read-only nothing runs.";
+
+fn names(settings: &Settings) -> Vec<String> {
+    settings
+        .toolsets
+        .iter()
+        .map(|set| set.name().to_owned())
+        .collect()
+}
+
+pub(crate) async fn describe<H: Host>(context: &Context<'_, H>, _: Describe) -> Result<Description, Failure> {
+    let settings = context.settings;
+    let workspace = if context.host.is_connected() {
+        state(context).await
+    } else {
+        stopped(None)
+    };
+    let versions = [
+        ("beamtalk", env!("CARGO_PKG_VERSION").to_owned()),
+        ("mcp", crate::VERSIONS.join(", ")),
+        ("protocol", beamtalk_wire::PROTOCOL.to_owned()),
+    ];
+    Ok(Description {
+        policy: settings.policy.name().to_owned(),
+        policy_note: settings.narrowed_by.map(|by| format!("narrowed by {by}")),
+        toolsets: names(settings),
+        more_tools: format!(
+            "start the server with --toolsets {},all; policy full is allowed by the user's config.toml: [mcp] max-policy",
+            Toolset::WORDS.join(",")
+        ),
+        versions: versions.map(|(name, version)| (name.to_owned(), version)).into(),
+        limits: Limits {
+            eval_ceiling_ms: u64::try_from(settings.eval_ceiling.as_millis()).unwrap_or(u64::MAX),
+            message_bytes: crate::LINE_LIMIT as u64,
+            result_bytes: crate::fit::RESULT_BYTES as u64,
+            sessions: beamtalk_wire::limits::HANDLES as u64,
+            session_idle_s: beamtalk_wire::limits::HANDLE_IDLE.as_secs(),
+        },
+        workspace,
+        evaluate_note: if settings.policy == Policy::ReadOnly {
+            "read-only: nothing can be evaluated or changed from here".to_owned()
+        } else {
+            NOTE.to_owned()
+        },
+        loop_right: settings.loop_right.name().to_owned(),
+    })
+}
+
+fn stopped(last_error: Option<Data>) -> WorkspaceState {
+    WorkspaceState {
+        running: false,
+        node: None,
+        id: None,
+        uptime_s: None,
+        restarts: None,
+        project: None,
+        last_error,
+        capabilities: None,
+    }
+}
+
+async fn state<H: Host>(context: &Context<'_, H>) -> WorkspaceState {
+    let health = match context.ask(&requests::Health {}).await {
+        Ok(asked) => asked.answer,
+        Err(error) => return stopped(Some(Data::new(&error.message))),
+    };
+    let about = context.ask(&requests::Describe {}).await;
+    WorkspaceState {
+        running: true,
+        node: Some(health.node),
+        id: Some(health.workspace_id),
+        uptime_s: Some(health.uptime_s),
+        restarts: Some(health.restarts),
+        project: health.project.map(|project| project.name),
+        last_error: health.last_error.map(Data::new),
+        capabilities: about.ok().map(|asked| asked.answer.capabilities),
+    }
+}
+
+input! {
+    Lint {
+        ;
+        /// A file or directory of the project; all if absent.
+        path: String,
+    }
+}
+
+output! {
+    Linted {
+        findings: Vec<FoundFault>,
+    }
+}
+
+async fn found<H: Host>(
+    context: &Context<'_, H>,
+    path: Option<String>,
+) -> Result<Vec<answers::Diagnostic>, Failure> {
+    let path = path.map(|path| context.host.inside(&path)).transpose()?;
+    Ok(context.host.lint(path.as_deref()).await?)
+}
+
+pub(crate) async fn lint<H: Host>(context: &Context<'_, H>, input: Lint) -> Result<Linted, Failure> {
+    let found = found(context, input.path).await?;
+    Ok(Linted {
+        findings: faults(&found),
+    })
+}
+
+output! {
+    Summary {
+        total: u64,
+        /// How many findings of each code.
+        codes: BTreeMap<String, u64>,
+    }
+}
+
+pub(crate) async fn diagnostic_summary<H: Host>(
+    context: &Context<'_, H>,
+    input: Lint,
+) -> Result<Summary, Failure> {
+    let found = found(context, input.path).await?;
+    let mut codes = BTreeMap::new();
+    for one in &found {
+        let code = one.code.clone().unwrap_or_else(|| one.severity.name().to_owned());
+        *codes.entry(code).or_insert(0) += 1;
+    }
+    Ok(Summary {
+        total: found.len() as u64,
+        codes,
+    })
+}

@@ -1,0 +1,324 @@
+//! Watching resources: who wants to know of which changes, and at what pace they are told.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Duration;
+
+use beamtalk_wire::{
+    ActorsEvent, Channel, ClassesEvent, Event, ObjectEvent, TranscriptEvent, WorkspaceEvent,
+};
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, broadcast};
+use tokio::task::AbortHandle;
+
+use crate::capabilities::SUBSCRIPTION_ID;
+use crate::dispatch::text;
+use crate::host::Host;
+use crate::message::Fault;
+use crate::session::{Call, Session};
+
+/// Names in a watch, and watches of a client.
+const WATCHED: usize = 64;
+const WATCHES: usize = 8;
+/// Between two reports of the same change.
+const PACE: Duration = Duration::from_millis(250);
+
+/// What changed without an event of the workspace, and who follows for an old client.
+#[derive(Default)]
+pub(crate) struct Watches {
+    own_changes: RefCell<Vec<Rc<Pending>>>,
+    /// The names an old client subscribed to.
+    subscribed: Rc<RefCell<BTreeSet<String>>>,
+    follower: RefCell<Option<AbortHandle>>,
+    open: Rc<RefCell<usize>>,
+}
+
+#[derive(Default)]
+struct Pending {
+    uris: RefCell<BTreeSet<String>>,
+    is_list: RefCell<bool>,
+    woken: Notify,
+}
+
+impl Watches {
+    /// Something of the server's own changed.
+    pub(crate) fn changed(&self, uri: &str) {
+        for pending in self.own_changes.borrow().iter() {
+            pending.uris.borrow_mut().insert(uri.to_owned());
+            pending.woken.notify_one();
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        if let Some(follower) = self.follower.borrow_mut().take() {
+            follower.abort();
+        }
+    }
+}
+
+/// What an event says changed: names, beginnings of names, and whether the list did.
+fn changes(event: &Event) -> (Vec<String>, Vec<String>, bool) {
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| format!("beamtalk://{name}"))
+            .collect::<Vec<_>>()
+    };
+    match event {
+        Event::Classes(told) => {
+            let (class, is_list) = match told {
+                ClassesEvent::Loaded { class, .. } | ClassesEvent::Removed { class, .. } => (class, true),
+                ClassesEvent::Changed { class, .. } => (class, false),
+                ClassesEvent::Dropped { .. } => {
+                    return (names(&["classes"]), names(&["class/", "method/"]), true);
+                }
+            };
+            let mut changed = names(&["classes", "changes", "changes/pending"]);
+            changed.push(format!("beamtalk://class/{class}"));
+            changed.push(format!("beamtalk://class/{class}/definition"));
+            changed.push(format!("beamtalk://doc/class/{class}"));
+            (changed, vec![format!("beamtalk://method/{class}/")], is_list)
+        }
+        Event::Actors(ActorsEvent::Stopped { pid, .. }) => (
+            vec!["beamtalk://actors".to_owned(), actor_uri(pid)],
+            Vec::new(),
+            false,
+        ),
+        Event::Actors(_) => (names(&["actors"]), Vec::new(), false),
+        Event::Object(ObjectEvent::Changed { actor, .. }) => (vec![actor_uri(actor)], Vec::new(), false),
+        Event::Transcript(TranscriptEvent::Text { .. }) => (names(&["transcript"]), Vec::new(), false),
+        Event::Workspace(WorkspaceEvent::FlushCompleted { .. }) => {
+            (names(&["changes", "changes/pending"]), Vec::new(), false)
+        }
+        Event::Workspace(WorkspaceEvent::NodeExited { .. } | WorkspaceEvent::NodeStarted { .. }) => {
+            (names(&["status", "actors", "classes"]), Vec::new(), true)
+        }
+        _ => (Vec::new(), Vec::new(), false),
+    }
+}
+
+fn actor_uri(pid: &str) -> String {
+    format!("beamtalk://actor/{}", pid.trim_matches(['<', '>']))
+}
+
+/// A name in one form: pids without brackets.
+fn plain(uri: &str) -> String {
+    match uri.strip_prefix("beamtalk://actor/") {
+        Some(pid) => {
+            let pid = pid
+                .replace("%3C", "")
+                .replace("%3E", "")
+                .replace("%3c", "")
+                .replace("%3e", "");
+            actor_uri(&pid)
+        }
+        None => uri.to_owned(),
+    }
+}
+
+/// Tell the host to what it has to listen for these names.
+fn listen_for<H: Host>(host: &H, uris: &BTreeSet<String>) {
+    let mut channels = vec![Channel::Classes, Channel::Workspace];
+    if uris.iter().any(|uri| uri.starts_with("beamtalk://actor")) {
+        channels.push(Channel::Actors);
+    }
+    if uris.contains("beamtalk://transcript") {
+        channels.push(Channel::Transcript);
+    }
+    host.watch(&channels);
+}
+
+/// Report changes at a pace, until the task is ended.
+async fn follow<H: Host>(
+    session: Rc<Session<H>>,
+    wanted: Rc<RefCell<BTreeSet<String>>>,
+    is_list_wanted: bool,
+    subscription: Option<Value>,
+) {
+    let pending = Rc::new(Pending::default());
+    session.watches.own_changes.borrow_mut().push(pending.clone());
+    let _own = Own {
+        session: session.clone(),
+        pending: pending.clone(),
+    };
+    let mut events = session.host.events();
+    let is_wanted = |uri: &String| wanted.borrow().iter().any(|wanted| plain(wanted) == *uri);
+    let note = |event: &Event| {
+        let (names, beginnings, is_list) = changes(event);
+        let mut uris = pending.uris.borrow_mut();
+        uris.extend(names.into_iter().filter(is_wanted));
+        for beginning in beginnings {
+            uris.extend(
+                wanted
+                    .borrow()
+                    .iter()
+                    .filter(|uri| uri.starts_with(&beginning))
+                    .cloned(),
+            );
+        }
+        *pending.is_list.borrow_mut() |= is_list && is_list_wanted;
+        !uris.is_empty() || *pending.is_list.borrow()
+    };
+    loop {
+        tokio::select! {
+            event = events.recv() => match event {
+                Ok(event) => if !note(&event) { continue },
+                Err(broadcast::error::RecvError::Lagged(_)) => {
+                    // What was missed may have changed anything.
+                    pending.uris.borrow_mut().extend(wanted.borrow().iter().cloned());
+                }
+                Err(broadcast::error::RecvError::Closed) => return,
+            },
+            () = pending.woken.notified() => {}
+        }
+        let uris = std::mem::take(&mut *pending.uris.borrow_mut());
+        for uri in uris {
+            let shown = wanted
+                .borrow()
+                .iter()
+                .find(|wanted| plain(wanted) == plain(&uri))
+                .cloned();
+            if let Some(uri) = shown {
+                tell(
+                    &session,
+                    "notifications/resources/updated",
+                    json!({ "uri": uri }),
+                    subscription.as_ref(),
+                );
+            }
+        }
+        if pending.is_list.replace(false) {
+            tell(
+                &session,
+                "notifications/resources/list_changed",
+                json!({}),
+                subscription.as_ref(),
+            );
+        }
+        // What changes meanwhile is told together afterwards.
+        let rest = tokio::time::sleep(PACE);
+        let mut rest = std::pin::pin!(rest);
+        loop {
+            tokio::select! {
+                () = &mut rest => break,
+                event = events.recv() => match event {
+                    Ok(event) => if note(&event) { pending.woken.notify_one() },
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
+            }
+        }
+    }
+}
+
+fn tell<H: Host>(session: &Session<H>, method: &str, mut params: Value, subscription: Option<&Value>) {
+    if let Some(id) = subscription {
+        params["_meta"] = json!({ SUBSCRIPTION_ID: id });
+    }
+    session.outgoing.notify(method, params);
+}
+
+/// What is followed no more wants no changes.
+struct Own<H: Host> {
+    session: Rc<Session<H>>,
+    pending: Rc<Pending>,
+}
+
+impl<H: Host> Drop for Own<H> {
+    fn drop(&mut self) {
+        let mut all = self.session.watches.own_changes.borrow_mut();
+        all.retain(|one| !Rc::ptr_eq(one, &self.pending));
+    }
+}
+
+/// A watch counts as long as it lasts.
+struct Counted(Rc<RefCell<usize>>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *self.0.borrow_mut() -= 1;
+    }
+}
+
+/// `subscriptions/listen`: acknowledge, then report until the client ends it.
+pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Result<Value, Fault> {
+    let Some(Value::Object(filter)) = call.params.get("notifications") else {
+        return Err(Fault::params("params.notifications must be an object"));
+    };
+    if filter.contains_key("taskIds") {
+        let required = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        return Err(Fault::capability(
+            "tasks are not watched without their extension",
+            required,
+        ));
+    }
+    let open = session.watches.open.clone();
+    if *open.borrow() >= WATCHES {
+        return Err(Fault::params(format!("{WATCHES} watches are open already")));
+    }
+    *open.borrow_mut() += 1;
+    let _counted = Counted(open);
+    let is_list_wanted = filter.get("resourcesListChanged") == Some(&Value::Bool(true));
+    let uris: BTreeSet<String> = match filter.get("resourceSubscriptions") {
+        None | Some(Value::Null) => BTreeSet::new(),
+        Some(Value::Array(uris)) => {
+            let texts = uris.iter().filter_map(Value::as_str).take(WATCHED);
+            texts.map(str::to_owned).collect()
+        }
+        Some(_) => {
+            return Err(Fault::params(
+                "params.notifications.resourceSubscriptions must be a list",
+            ));
+        }
+    };
+    listen_for(&*session.host, &uris);
+    let mut granted = json!({ "resourceSubscriptions": uris });
+    if is_list_wanted {
+        granted["resourcesListChanged"] = true.into();
+    }
+    let params = json!({ "notifications": granted });
+    tell(
+        session,
+        "notifications/subscriptions/acknowledged",
+        params,
+        Some(&call.id),
+    );
+    let wanted = Rc::new(RefCell::new(uris));
+    follow(session.clone(), wanted, is_list_wanted, Some(call.id.clone())).await;
+    Ok(json!({"_meta": { SUBSCRIPTION_ID: call.id }}))
+}
+
+/// `resources/subscribe` of an old client.
+pub(crate) async fn subscribe<H: Host>(
+    session: &Rc<Session<H>>,
+    params: &Map<String, Value>,
+) -> Result<Value, Fault> {
+    let uri = text(params, "uri")?;
+    let known = crate::resources::content(session, uri).await;
+    if !matches!(known, Ok(Some(_))) {
+        return Err(Fault::missing_resource(uri, false));
+    }
+    let watches = &session.watches;
+    let mut subscribed = watches.subscribed.borrow_mut();
+    if subscribed.len() >= WATCHED && !subscribed.contains(uri) {
+        return Err(Fault::params(format!("{WATCHED} resources are watched already")));
+    }
+    subscribed.insert(uri.to_owned());
+    listen_for(&*session.host, &subscribed);
+    let mut follower = watches.follower.borrow_mut();
+    if follower.is_none() {
+        let task = follow(session.clone(), watches.subscribed.clone(), true, None);
+        *follower = Some(tokio::task::spawn_local(task).abort_handle());
+    }
+    Ok(json!({}))
+}
+
+pub(crate) fn unsubscribe<H: Host>(
+    session: &Session<H>,
+    params: &Map<String, Value>,
+) -> Result<Value, Fault> {
+    let uri = text(params, "uri")?;
+    session.watches.subscribed.borrow_mut().remove(uri);
+    Ok(json!({}))
+}
