@@ -4,27 +4,29 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{
-    ActorStatsAnswer, ActorsAnswer, BindingsAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer,
-    BrowseMethodSourceAnswer, BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ChangeSidesAnswer,
-    ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer,
-    DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
-    ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer, FindingsAnswer, FlushAnswer, GetTracesAnswer,
-    HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer, ListTestsAnswer, LoadAnswer,
-    LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer,
-    PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
-    ValueAnswer,
+    ActorStatsAnswer, ActorsAnswer, AuditTrailAnswer, AutoflushAnswer, BindingsAnswer,
+    BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer, BrowseNativeSourceAnswer,
+    BrowseProtocolsAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer,
+    CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
+    DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer,
+    ExportTracesAnswer, FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HealthAnswer,
+    HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer, ListTestsAnswer, LoadAnswer, LogLevelAnswer,
+    MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer,
+    PrecheckMethodAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer,
+    SessionsAnswer, ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer,
+    TopActorsAnswer, TranscriptAnswer, ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
-    ActorStats, Actors, Bindings, BrowseClassDefinition, BrowseClasses, BrowseMethodSource,
-    BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone,
-    Close, Complete, Describe, Diagnostics, Diff, Dirty, DisableTracing, Discard, Docs, EnableTracing,
-    ErlangComplete, Eval, ExportTraces, Fields, Flush, GetTraces, Health, Hover, Info, Inspect, Interrupt,
-    Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, Methods, Modules,
-    NavQuery, NavSymbols, PidStats, PrecheckMethod, RecheckImage, Reload, ReloadFindings, RemoveClass,
-    RemoveMethod, Restore, Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown,
-    Stdin, Subscribe, SupervisionTree, Take, Test, TestAll, TopActors, TryMethod, Unload, Unsubscribe,
+    ActorStats, Actors, AuditTrail, Autoflush, Bindings, BrowseClassDefinition, BrowseClasses,
+    BrowseMethodSource, BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges,
+    ClearTraces, Clone, Close, Complete, Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty,
+    DisableTracing, Discard, DocCells, Docs, EnableTracing, ErlangComplete, Eval, ExportTraces, Fields,
+    Flush, Format, GetTraces, Health, Hover, Info, Inspect, Interrupt, Kill, ListClasses, ListTests,
+    LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, Methods, Modules, NavQuery, NavSymbols, PidStats,
+    PrecheckMethod, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert,
+    RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe,
+    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -165,6 +167,8 @@ operations! {
     Docs "docs" Read "-" DocsAnswer;
     Diagnostics "diagnostics" Read "-" DiagnosticsAnswer;
     ShowCodegen "show-codegen" Read "-" ShowCodegenAnswer;
+    Format "format" Read "-" FormatAnswer;
+    DocCells "doc-cells" Read "-" DocCellsAnswer;
     // Loading.
     LoadFile "load-file" Execute "load" LoadAnswer;
     LoadSource "load-source" Execute "load" SourceAnswer;
@@ -179,6 +183,9 @@ operations! {
     Clear "clear" Execute "-" Nothing;
     Clone "clone" Execute "-" CloneAnswer;
     Close "close" Execute "-" Nothing;
+    Replay "replay" Read "-" ReplayAnswer;
+    DeskRead "desk-read" Read "-" DeskReadAnswer;
+    DeskWrite "desk-write" Execute "-" DeskWriteAnswer;
     // Classes and navigation.
     ListClasses "list-classes" Read "-" ListClassesAnswer;
     Methods "methods" Read "-" MethodsAnswer;
@@ -218,11 +225,13 @@ operations! {
     Discard "discard" Execute "load" DecideAnswer;
     ChangeSides "change-sides" Read "-" ChangeSidesAnswer;
     Flush "flush" Execute "flush" FlushAnswer;
+    Autoflush "autoflush" Execute "flush" AutoflushAnswer;
     RecheckImage "recheck-image" Read "-" FindingsAnswer;
     ReloadFindings "reload-findings" Read "-" FindingsAnswer;
     // Observation and server.
     Subscribe "subscribe" Read "-" ChannelsAnswer;
     Unsubscribe "unsubscribe" Read "-" ChannelsAnswer;
+    Transcript "transcript" Read "-" TranscriptAnswer;
     EnableTracing "enable-tracing" Execute "-" Nothing;
     DisableTracing "disable-tracing" Execute "-" Nothing;
     ClearTraces "clear-traces" Execute "-" Nothing;
@@ -232,6 +241,7 @@ operations! {
     LogLevel "log-level" Execute "-" LogLevelAnswer;
     Describe "describe" Read "-" DescribeAnswer;
     Health "health" Read "-" HealthAnswer;
+    AuditTrail "audit" Administer "-" AuditTrailAnswer;
     Shutdown "shutdown" Administer "stop" Nothing;
 }
 
@@ -244,6 +254,11 @@ impl Op {
         }
     }
 
+    /// Reads what only the owner may see.
+    pub fn is_owners(self) -> bool {
+        matches!(self, Self::DeskRead)
+    }
+
     /// Reads, and others have to work for the answer: the node, a compiler. What the daemon knows itself is no question.
     pub fn is_question(self) -> bool {
         self.access() == Access::Read
@@ -254,6 +269,11 @@ impl Op {
                     | Self::Dirty
                     | Self::Diff
                     | Self::ReloadFindings
+                    | Self::Replay
+                    | Self::DeskRead
+                    | Self::DocCells
+                    | Self::Transcript
+                    | Self::Format
                     | Self::Subscribe
                     | Self::Unsubscribe
                     | Self::Describe
@@ -336,11 +356,13 @@ mod tests {
                 "clear",
                 "clone",
                 "close",
+                "desk-write",
                 "enable-tracing",
                 "disable-tracing",
                 "clear-traces",
                 "export-traces",
                 "log-level",
+                "audit",
             ]
         );
     }

@@ -18,6 +18,8 @@ request! {
         /// Answer as `text` what a session shows on so many columns; 0 for everything in one line. The `printString`
         /// if absent.
         width: u64,
+        /// Keep the value and answer a reference to it.
+        hold: bool,
     }
 }
 

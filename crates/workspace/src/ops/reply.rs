@@ -1,11 +1,12 @@
 //! What an operation answers, whichever it is.
 
 use beamtalk_wire::answers::{
-    ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer,
-    DecideAnswer, DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
-    EvalAnswer, FindingsAnswer, FlushAnswer, HealthAnswer, HoverAnswer, LoadAnswer, Nothing,
-    PrecheckMethodAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, TakeAnswer, ValueAnswer, Warning,
+    AuditTrailAnswer, AutoflushAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer,
+    CloneAnswer, CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer,
+    DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer,
+    FindingsAnswer, FlushAnswer, FormatAnswer, HealthAnswer, HoverAnswer, LoadAnswer, Nothing,
+    PrecheckMethodAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer,
+    SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -112,7 +113,15 @@ answers!(
     ClearChangesAnswer,
     CloneAnswer,
     CompleteAnswer,
+    AuditTrailAnswer,
+    AutoflushAnswer,
+    FormatAnswer,
     DescribeAnswer,
+    DeskReadAnswer,
+    DeskWriteAnswer,
+    DocCellsAnswer,
+    ReplayAnswer,
+    TranscriptAnswer,
     DiagnosticsAnswer,
     DiffAnswer,
     DirtyAnswer,

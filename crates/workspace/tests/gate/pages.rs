@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use beamtalk_wire::ClientKind;
-use beamtalk_workspace::gate::{AuthKind, Connections, Credential, Pace};
+use beamtalk_wire::{ClientKind, Role};
+use beamtalk_workspace::gate::{AuthKind, Connections, Credential, LoginName, Pace};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -133,7 +133,7 @@ async fn null_origin_403() {
     assert_eq!(house.client_with(&null).await.err(), Some(403));
     assert_eq!(status(&house.http("GET /", &null, "").await), 403);
     assert_eq!(status(&house.http("POST /logout", &null, "").await), 403);
-    let (token, _) = house.gate.login_token().unwrap();
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     let form = format!("token={}", token.expose());
     assert_eq!(status(&house.http("POST /login", &null, &form).await), 303);
 }
@@ -158,7 +158,7 @@ async fn allowed_hosts_and_origins() {
 }
 
 async fn log_in(house: &House) -> String {
-    let (token, _) = house.gate.login_token().unwrap();
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     let answer = house
         .http(
             "POST /login",
@@ -206,7 +206,7 @@ async fn a_browser_logs_in_and_out() {
 #[tokio::test]
 async fn login_token_single_use() {
     let house = house().await;
-    let (token, lifetime) = house.gate.login_token().unwrap();
+    let (token, lifetime) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     assert_eq!(lifetime, Duration::from_mins(1));
     let form = format!("token={}", token.expose());
     assert_eq!(status(&house.http("POST /login", &[], &form).await), 303);
@@ -229,7 +229,7 @@ async fn login_token_expires() {
         ..Pace::default()
     };
     let house = house_with(pace, |_| {}).await;
-    let (token, _) = house.gate.login_token().unwrap();
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     tokio::time::sleep(Duration::from_millis(150)).await;
     let answer = house
         .http("POST /login", &[], &format!("token={}", token.expose()))
@@ -242,7 +242,7 @@ async fn rotation_ends_logins_and_invitations() {
     let house = house().await;
     let set = log_in(&house).await;
     let (pair, _) = set.split_once("; ").unwrap();
-    let (token, _) = house.gate.login_token().unwrap();
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     house.gate.rotate(&Credential::new("N"), Connections::Keep);
     let own = format!("http://127.0.0.1:{}", house.port());
     let mut client = house

@@ -177,6 +177,7 @@ async fn script_test(
             file: Some(unit.file.clone()),
             line: Some(input.line as u64),
             trace: None,
+            ..Eval::default()
         };
         let failed = |error| connection_fault(&error);
         let mut pending = connection.send(&eval).map_err(failed)?;
