@@ -52,6 +52,7 @@ impl Marks<'_> {
     fn on(&self, text: &str) -> String {
         let marks = serde_json::to_string(self).unwrap_or_default();
         match (marks.strip_suffix('}'), text.strip_prefix('{')) {
+            (Some(marks), Some("}")) => format!("{marks}}}"),
             (Some(marks), Some(rest)) if marks.len() > 1 => format!("{marks},{rest}"),
             _ => text.to_owned(),
         }

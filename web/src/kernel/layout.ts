@@ -53,6 +53,7 @@ function settle(layout: Layout): Layout {
 
 function share(parts: { size: number }[]): void {
   const sum = parts.reduce((total, part) => total + part.size, 0);
+  if (Math.abs(sum - 100) < 0.001) return;
   for (const part of parts) part.size = (part.size / sum) * 100;
 }
 

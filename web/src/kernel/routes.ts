@@ -25,7 +25,8 @@ export function parse(hash: string): Place | null {
       return part;
     }
   });
-  const pane = FIRST[parts[0] ?? ""];
+  const first = parts[0] ?? "";
+  const pane = Object.hasOwn(FIRST, first) ? FIRST[first] : undefined;
   return pane === undefined ? null : { pane, parts: parts.filter((part, at) => at === 0 || part !== "") };
 }
 

@@ -74,6 +74,7 @@ export async function start(): Promise<void> {
         if (!resumed) running.value = null;
         isFirst = false;
         epoch.value += 1;
+        if (resumed) void findRunning(id);
       },
       frame: (frame) => {
         for (const listener of frameListeners) listener(frame);
@@ -109,6 +110,12 @@ export async function start(): Promise<void> {
   setInterval(() => {
     if (!document.hidden) now.value = Date.now();
   }, 1000);
+}
+
+/** An evaluation that has said nothing yet is known to the daemon only. */
+async function findRunning(id: string): Promise<void> {
+  const { sessions } = await client.request("sessions", {}).catch(() => ({ sessions: [] }));
+  if (running.value === null && sessions.some((one) => one.id === id && one.busy)) running.value = { id: "", since: Date.now() };
 }
 
 export function say(text: string, kind: "info" | "warn", forMs: number | null): void {

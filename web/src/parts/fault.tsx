@@ -8,7 +8,7 @@ import { visible } from "../kernel/text";
 
 /** A word the hint proposes, if it proposes one. */
 export function proposal(error: ErrorBody): string | null {
-  const found = /[Dd]id you mean [`'"‘]?([^`'"’?\s]+)[`'"’]?\?/.exec(error.hint ?? "");
+  const found = /[Dd]id you mean [`'"‘]?([^`'"’?\s]+)[`'"’]?\?/.exec(`${error.message} ${error.hint ?? ""}`);
   return found?.[1] ?? null;
 }
 
@@ -43,12 +43,8 @@ export function Fault({ error, onCorrect }: { error: ErrorBody; onCorrect?: (wor
         <span class="chip danger">{error.kind}</span>
         <span class="code">{visible(error.message)}</span>
       </div>
-      {error.hint === undefined ? null : (
-        <div class="muted">
-          {visible(error.hint)}{" "}
-          {word === null || onCorrect === undefined ? null : <button class="plain" onClick={() => onCorrect(word)}>Use {visible(word)}</button>}
-        </div>
-      )}
+      {error.hint === undefined ? null : <div class="muted">{visible(error.hint)}</div>}
+      {word === null || onCorrect === undefined ? null : <div><button class="plain" onClick={() => onCorrect(word)}>Did you mean '{visible(word)}'?</button></div>}
       {(error.diagnostics ?? []).slice(0, 20).map((found, at) => (
         <div key={at} class="code">
           <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`}>{found.code ?? found.severity}</span>{" "}

@@ -110,6 +110,13 @@ export class Client {
     if (this.socket === null) this.connect();
   }
 
+  /** Come back no more. */
+  leave(): void {
+    this.over = true;
+    clearTimeout(this.timer);
+    this.socket?.close();
+  }
+
   /** Leave for good, because something else than the network ended it. */
   private end(phase: Phase): void {
     this.over = true;

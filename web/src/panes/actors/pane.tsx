@@ -20,7 +20,7 @@ import { Vitals } from "./vitals";
 const rows = signal<readonly ActorRow[]>([]);
 const isKnown = signal(false);
 
-const HEADS: [Order, string, string][] = [["class", "class", "28%"], ["name", "name", "16%"], ["queue", "queue", "12%"], ["memory", "memory", "14%"], ["reductions", "reductions", "14%"], ["age", "age", "8%"]];
+const HEADS: [Order, string][] = [["class", "class"], ["name", "name"], ["queue", "queue"], ["memory", "memory"], ["reductions", "reductions"], ["age", "age"]];
 
 /** Changes of one moment are applied together. */
 let events: ((list: ActorRow[]) => ActorRow[])[] = [];
@@ -94,20 +94,20 @@ export default function Actors({ isVisible }: PaneProps): JSX.Element {
       {tab === "vitals" ? <Vitals isVisible={isVisible} /> : isKnown.value && rows.value.length === 0 ? <div class="empty"><span>No actors run. Try: <code>Lamp spawn</code> in the Workspace.</span></div> : (
         <>
           <div class="heads">
-            <span style={{ width: "76px", flex: "none" }}>pid</span>
-            {HEADS.map(([by, title, width]) => (
-              <button key={by} class={by === "class" || by === "name" ? "" : "number"} style={{ width, flex: "none" }} onClick={() => setOrder({ by, isDescending: order.by === by ? !order.isDescending : by !== "class" && by !== "name" })}>{title}{order.by === by ? (order.isDescending ? " ↓" : " ↑") : ""}</button>
+            <span class="col-pid">pid</span>
+            {HEADS.map(([by, title]) => (
+              <button key={by} class={`col-${by} ${by === "class" || by === "name" ? "" : "number"}`} onClick={() => setOrder({ by, isDescending: order.by === by ? !order.isDescending : by !== "class" && by !== "name" })}>{title}{order.by === by ? (order.isDescending ? " ↓" : " ↑") : ""}</button>
             ))}
           </div>
           <List label="Actors" items={list} keyOf={(row) => row.pid} selected={selected} onSelect={(row) => select(row.pid)} onOpen={open} rowClass={(row) => (row.ended === null ? "" : "gone")} row={(row) => (
             <>
-              <span class="muted code" style={{ width: "76px", flex: "none" }}>{visible(row.pid)}</span>
-              <span class="code cut" style={{ width: "28%", flex: "none" }}>{visible(row.className)}</span>
-              <span class="code cut" style={{ width: "16%", flex: "none" }}>{row.ended === null ? visible(row.name ?? "") : visible(row.ended.reason)}</span>
-              <span class="number" style={{ width: "12%", flex: "none" }}>{row.queue === null ? "" : grouped(row.queue)}</span>
-              <span class="number" style={{ width: "14%", flex: "none" }}>{row.memory === null ? "" : bytes(row.memory)}</span>
-              <span class="number" style={{ width: "14%", flex: "none" }}>{row.reductions === null ? "" : grouped(row.reductions)}</span>
-              <span class="number muted" style={{ width: "8%", flex: "none" }}>{row.spawnedAt === null ? "" : age(now.value / 1000 - row.spawnedAt)}</span>
+              <span class="muted code col-pid">{visible(row.pid)}</span>
+              <span class="code cut col-class">{visible(row.className)}</span>
+              <span class="code cut col-name">{row.ended === null ? visible(row.name ?? "") : visible(row.ended.reason)}</span>
+              <span class="number col-queue">{row.queue === null ? "" : grouped(row.queue)}</span>
+              <span class="number col-memory">{row.memory === null ? "" : bytes(row.memory)}</span>
+              <span class="number col-reductions">{row.reductions === null ? "" : grouped(row.reductions)}</span>
+              <span class="number muted col-age">{row.spawnedAt === null ? "" : age(now.value / 1000 - row.spawnedAt)}</span>
             </>
           )} />
         </>

@@ -8,17 +8,13 @@ export interface Row {
   level: number;
 }
 
-export function packageOf(row: ClassRow): string {
-  return row.category ?? (row.source_file === null ? "image" : "project");
+/** The user's own: of the project's package, or only in the image. */
+export function isOwn(row: ClassRow, project: string): boolean {
+  return row.category === null || row.category === project;
 }
 
-/** The user's own first: what has a file in the project, then what only the image has, then the library. */
-export function isOwn(row: ClassRow): boolean {
-  return row.source_file !== null && !row.source_file.startsWith("/") && !row.source_file.startsWith("lib/") ? true : row.origin === "runtime";
-}
-
-export function filtered(rows: readonly ClassRow[], filter: string, scope: "own" | "all"): ClassRow[] {
-  const wanted = scope === "all" ? rows : rows.filter(isOwn);
+export function filtered(rows: readonly ClassRow[], filter: string, project: string | null): ClassRow[] {
+  const wanted = project === null ? rows : rows.filter((row) => isOwn(row, project));
   if (filter === "") return [...wanted].sort((one, two) => one.name.localeCompare(two.name));
   return wanted
     .map((row) => ({ row, score: match(filter, row.name) }))
@@ -59,15 +55,19 @@ export function nearest(name: string, rows: readonly ClassRow[]): string | null 
   return best?.name ?? null;
 }
 
+/** Edits from one word to another; two letters that changed places are one. */
 function edits(one: string, two: string): number {
+  let earlier: number[] = [];
   let before = [...Array(two.length + 1).keys()];
   for (let row = 1; row <= one.length; row += 1) {
     const next = [row];
     for (let column = 1; column <= two.length; column += 1) {
       const cost = one[row - 1] === two[column - 1] ? 0 : 1;
-      next.push(Math.min((next[column - 1] ?? 0) + 1, (before[column] ?? 0) + 1, (before[column - 1] ?? 0) + cost));
+      let least = Math.min((next[column - 1] ?? 0) + 1, (before[column] ?? 0) + 1, (before[column - 1] ?? 0) + cost);
+      if (row > 1 && column > 1 && one[row - 1] === two[column - 2] && one[row - 2] === two[column - 1]) least = Math.min(least, (earlier[column - 2] ?? 0) + 1);
+      next.push(least);
     }
-    before = next;
+    [earlier, before] = [before, next];
   }
   return before[two.length] ?? 0;
 }

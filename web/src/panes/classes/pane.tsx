@@ -10,7 +10,7 @@ import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
 import { go, note, place } from "../../kernel/routes";
-import { client, epoch, fault, isOwner } from "../../kernel/store";
+import { client, epoch, fault, isOwner, workspaceName } from "../../kernel/store";
 import { count, sha256, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
@@ -43,6 +43,8 @@ function choose(next: Partial<Chosen>): void {
   if (className !== null) note("class", side === "class" ? `${className}.class` : className, ...(selector === null ? [] : [selector]));
 }
 
+/** What methods are under that nobody put anywhere. */
+const UNSORTED = "as yet unclassified";
 const NEW_METHOD = "newMethod =>\n  nil\n";
 
 /** The text of a method in an editor; saving installs it. */
@@ -221,7 +223,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   listen();
   const { answer, error, again } = useAnswer(() => client.request("browse-classes", {}), [changes.value], isVisible);
   const all = answer?.rows ?? [];
-  const rows = useMemo(() => filtered(all, filter, scope), [all, filter, scope]);
+  const rows = useMemo(() => filtered(all, filter, scope === "own" ? workspaceName.value : null), [all, filter, scope, workspaceName.value]);
   const list = useMemo(() => (form === "tree" ? tree(rows) : rows.map((row) => ({ row, level: 0 }))), [rows, form]);
   const { className, side, selector } = chosen.value;
   const protocols = useAnswer(() => (className === null ? null : client.request("browse-protocols", { class: className, side })), [className, side, changes.value], isVisible);
@@ -240,7 +242,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
     const found = all.find((row) => row.name === plain);
     setMissing(found === undefined ? plain : null);
     if (found === undefined) return;
-    if (!isOwn(found)) setScope("all");
+    if (!isOwn(found, workspaceName.value)) setScope("all");
     tab.value = "source";
     chosen.value = { className: plain, side: isMeta ? "class" : "instance", selector: method ?? null };
   }, [place.value, answer]);
@@ -275,7 +277,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
             <Problem error={protocols.error} onDismiss={protocols.again} />
             {className === null ? <div class="empty">Choose a class.</div> : selectors.length === 0 ? <div class="empty">No methods on this side.</div> : (
               <List label="Methods" items={selectors} keyOf={(one) => one.selector} selected={selector} onSelect={(one) => { setQuery(null); choose({ selector: one.selector }); }} row={(one) => (
-                <><span class="code cut">{visible(one.selector)}</span>{(dirty.value[className] ?? []).includes(one.selector) ? <span class="chip warn">unflushed</span> : null}<span class="muted right cut">{visible(one.protocol)}</span></>
+                <><span class="code cut">{visible(one.selector)}</span>{(dirty.value[className] ?? []).includes(one.selector) ? <span class="chip warn">unflushed</span> : null}{one.protocol === UNSORTED ? null : <span class="muted right cut">{visible(one.protocol)}</span>}</>
               )} />
             )}
           </div>

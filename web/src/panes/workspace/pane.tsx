@@ -37,6 +37,7 @@ function elementOf(id: string): HTMLElement {
   const result = results.get(id);
   if (element === undefined && result !== undefined) {
     element = document.createElement("div");
+    element.className = "holder";
     elements.set(id, element);
     render(<ResultView result={result} acts={acts} />, element);
   }
@@ -69,7 +70,8 @@ function onFrame(frame: Frame): void {
   if (next.state !== "running" && before.state === "running") ended(next, frame.replayed === true);
   runningResults.value = [...results.values()].filter((one) => one.peek().state === "running").length;
   const current = [...results.values()].map((one) => one.peek()).find((one) => one.state === "running");
-  running.value = current === undefined ? null : { id: current.id, since: current.about.at };
+  const isOurs = running.value?.id !== "" || frame.status?.includes("done") === true;
+  if (isOurs || current !== undefined) running.value = current === undefined ? null : { id: current.id, since: current.about.at };
   view?.requestMeasure();
 }
 frameListeners.add(onFrame);
