@@ -46,6 +46,7 @@ export async function visit(browser: Browser, url: string, look: Look = {}): Pro
 
 export async function open(context: BrowserContext, url: string): Promise<Watched> {
   const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
   const faults: string[] = [];
   const own = new URL(url).host;
   page.on("console", (message) => { if (message.type() === "error") faults.push(`console: ${message.text()}`); });

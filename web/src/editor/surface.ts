@@ -184,7 +184,9 @@ export function surface(options: SurfaceOptions): EditorView {
       cardField,
       hoverTooltip((view, place) => documentation(view, place), { hoverTime: 300 }),
       options.mode === undefined ? [] : checks(options.mode),
-      keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter((one) => one.key !== "Mod-i" && one.key !== "Mod-Enter"), ...searchKeymap.filter((one) => one.key !== "Mod-d"), ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
+      keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter((one) => one.key !== "Mod-i" && one.key !== "Mod-Enter" && one.key !== "Escape"), ...searchKeymap.filter((one) => one.key !== "Mod-d"), ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
+      // Whatever else Escape closes comes first; then it leaves the text for its pane.
+      Prec.lowest(keymap.of([{ key: "Escape", run: (view) => { view.dom.closest<HTMLElement>(".pane")?.focus(); return true; } }])),
       beamtalk, colours, look,
       wrapping.of(settings.value.wrap ? EditorView.lineWrapping : []),
       EditorState.readOnly.of(readOnly),

@@ -84,6 +84,13 @@ export function selectorOf(source: string): string | null {
   return unary?.[1] ?? null;
 }
 
+/** The text of a method as it stands in its file, without indentation: its documentation belongs to it. */
+export function fullSource(doc: string | null, source: string): string {
+  if (doc === null || doc === "") return source;
+  const lines = doc.split("\n").map((line) => (line === "" ? "///" : `/// ${line}`));
+  return `${lines.join("\n")}\n${source}`;
+}
+
 export function siteText(site: Site): string {
   return `${site.class}${site.class_side ? " class" : ""}${site.method === null ? "" : `>>${site.method}`}`;
 }

@@ -16,7 +16,7 @@ import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer } from "../../parts/use";
 import type { Diagnostic, ErrorBody, Finding, Side, Site } from "../../wire/protocol";
-import { filtered, isOwn, nearest, selectorOf, siteText, tree } from "./model";
+import { filtered, fullSource, isOwn, nearest, selectorOf, siteText, tree } from "./model";
 
 interface Chosen {
   className: string | null;
@@ -112,7 +112,7 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
     else if (selector !== null) {
       client.request("browse-method-source", { class: className, selector, side }).then((answer) => {
         setAbout({ origin: answer.origin, isMissing: answer.source === null });
-        make(answer.source ?? "", answer.source === null);
+        make(answer.source === null ? "" : fullSource(answer.doc, answer.source), answer.source === null);
       }, (cause: unknown) => { if (!isOver) setError(fault(cause)); });
     }
     return () => {
@@ -126,9 +126,11 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
     if (selector === null || isNew || isChanged) return;
     client.request("browse-method-source", { class: className, selector, side }).then((answer) => {
       const editor = view.current;
-      if (editor === null || answer.source === null || answer.source === editor.state.doc.toString()) return;
-      base.current = answer.source;
-      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: answer.source } });
+      if (editor === null || answer.source === null) return;
+      const text = fullSource(answer.doc, answer.source);
+      if (text === editor.state.doc.toString()) return;
+      base.current = text;
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
     }, () => undefined);
   }, [changes.value, epoch.value]);
 

@@ -1,6 +1,7 @@
 // The Workspace: type, evaluate, see what came of it below.
 
 import { computed, signal, type Signal } from "@preact/signals";
+import { closeCompletion } from "@codemirror/autocomplete";
 import { Prec } from "@codemirror/state";
 import { keymap, type EditorView } from "@codemirror/view";
 import { render, type JSX } from "preact";
@@ -141,6 +142,7 @@ async function evaluate(how: About["how"]): Promise<void> {
     return;
   }
   if (view === null || !isOnline.value) return;
+  closeCompletion(view);
   try {
     const range = await chosen(view);
     if (range === null) return;
