@@ -60,7 +60,6 @@ operations() ->
       <<"get-traces">> => fun beamtalk_image_ops_tracing:traces/1,
       <<"actor-stats">> => fun beamtalk_image_ops_tracing:stats/1,
       <<"export-traces">> => fun beamtalk_image_ops_tracing:export/1,
-      <<"transcript">> => fun beamtalk_image_ops_tracing:transcript/1,
       <<"log-level">> => fun beamtalk_image_ops_tracing:log_level/1,
       <<"health">> => fun beamtalk_image_ops_tracing:health/1,
       <<"work">> => fun beamtalk_image_ops_tracing:work/1}.

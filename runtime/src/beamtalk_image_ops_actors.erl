@@ -9,6 +9,7 @@
 -type fields() :: beamtalk_image_ops_fields:fields().
 
 -define(WINDOW, 50).
+-define(LARGEST, 500).
 %% Rows and classes in one answer.
 -define(MOST, 200).
 
@@ -148,25 +149,55 @@ not_alive(Pid) -> fail(actor_not_alive, ["the actor ", beamtalk_plain:pid(Pid), 
 
 -spec inspect(fields(), binary()) -> map().
 inspect(Fields, Session) ->
-    Target = case beamtalk_image_ops_fields:is_given(Fields, <<"binding">>) of
-        true -> binding(beamtalk_image_ops_fields:text(Fields, <<"binding">>), Session);
-        false ->
+    Look = look(Fields),
+    case [Name || Name <- [<<"ref">>, <<"binding">>], beamtalk_image_ops_fields:is_given(Fields, Name)] of
+        [<<"ref">> | _] -> held(beamtalk_image_ops_fields:text(Fields, <<"ref">>), Session, Look);
+        [<<"binding">>] -> bound(beamtalk_image_ops_fields:text(Fields, <<"binding">>), Session, Look);
+        [] ->
             case process(Fields) of
                 {Pid, dead} -> not_alive(Pid);
-                {_, {_, Known}} -> Known
+                {_, {_, Known}} -> Look(Known)
             end
+    end.
+
+held(Ref, Session, Look) ->
+    case beamtalk_held:ask(beamtalk_session_keeper:evaluator(Session), {ref, Ref}, Look) of
+        {ok, Seen} -> Seen;
+        {failed, Failure} -> throw({op_failed, Failure});
+        busy -> fail(busy, "an evaluation runs in this session", <<"look again when it has ended">>);
+        gone -> fail(ref_gone, "the value is no longer held", <<"evaluate again">>)
+    end.
+
+%% A variable is looked at where it is; while an evaluation runs, as the one before left it.
+bound(Name, Session, Look) ->
+    Asked = case beamtalk_image_ops_fields:existing(Name) of
+        {ok, Variable} -> beamtalk_held:ask(beamtalk_session_keeper:evaluator(Session), {variable, Variable}, Look);
+        none -> gone
     end,
+    case Asked of
+        {ok, Seen} -> Seen;
+        {failed, Failure} -> throw({op_failed, Failure});
+        _ -> Look(binding(Name, Session))
+    end.
+
+%% What is answered about a value. It runs in the process that has the value, and copies only what is shown.
+look(Fields) ->
     IsStep = fun(Step) -> is_binary(Step) orelse is_integer(Step) end,
     Path = beamtalk_image_ops_fields:list(Fields, <<"path">>, IsStep),
     Page = beamtalk_image_ops_fields:integer(Fields, <<"page">>, 1, 1),
-    Found = follow(Path, Target),
-    {Kind, EntryKind, Entries} = beamtalk_inspector:look(Found),
-    Seen = #{kind => Kind, class => beamtalk_plain:class(Found), total => length(Entries),
-             text => beamtalk_plain:text(Found),
-             fields => [field(EntryKind, Name, Value) || {Name, Value} <- window(Entries, (Page - 1) * ?WINDOW)]},
-    case beamtalk_image_ops_fields:boolean(Fields, <<"understands">>, false) of
-        true -> Seen#{understands => understood(Found)};
-        false -> Seen
+    Offset = beamtalk_image_ops_fields:integer(Fields, <<"offset">>, 0, (Page - 1) * ?WINDOW),
+    Limit = min(beamtalk_image_ops_fields:integer(Fields, <<"limit">>, 1, ?WINDOW), ?LARGEST),
+    Understands = beamtalk_image_ops_fields:boolean(Fields, <<"understands">>, false),
+    fun(Target) ->
+        Found = follow(Path, Target),
+        {Kind, EntryKind, Order, Total, Entries} = beamtalk_window:look(Found, Offset, Limit),
+        Seen = #{kind => Kind, class => beamtalk_plain:class(Found), total => Total, order => Order,
+                 text => beamtalk_plain:text(Found),
+                 fields => [field(EntryKind, Name, Value) || {Name, Value} <- Entries]},
+        case Understands of
+            true -> Seen#{understands => understood(Found)};
+            false -> Seen
+        end
     end.
 
 %% The messages a value understands by the class they come from, its own first; each in one place only.
@@ -206,7 +237,14 @@ binding(Name, Session) ->
 unbound(Name) -> fail(undefined_variable, ["the session has no variable '", Name, "'"]).
 
 follow([], Value) -> Value;
-follow([Step | Rest], Value) ->
+follow([Step | Rest], Value) when is_integer(Step), Step > 0 ->
+    case beamtalk_window:look(Value, Step - 1, 1) of
+        {collection, element, _, _, [{Step, Inner}]} -> follow(Rest, Inner);
+        _ -> follow_named([Step | Rest], Value)
+    end;
+follow(Path, Value) -> follow_named(Path, Value).
+
+follow_named([Step | Rest], Value) ->
     {_, EntryKind, Entries} = beamtalk_inspector:look(Value),
     Named = [Inner || {Name, Inner} <- Entries, step(EntryKind, Name) =:= Step],
     case Named ++ [Inner || {Name, Inner} <- Entries, beamtalk_plain:label(Name) =:= Step] of
@@ -224,12 +262,6 @@ step(_, Name) -> beamtalk_plain:label(Name).
 field(EntryKind, Name, Value) ->
     #{name => step(EntryKind, Name), label => beamtalk_plain:label(Name), text => beamtalk_plain:text(Value),
       class => beamtalk_plain:class(Value), drillable => beamtalk_inspector:is_drillable(Value)}.
-
-window(Entries, Skipped) ->
-    case length(Entries) =< Skipped of
-        true -> [];
-        false -> lists:sublist(Entries, Skipped + 1, ?WINDOW)
-    end.
 
 %% The status of the process is told below `stats' only: beside the others it would take the place of the answer's own.
 -spec pid_stats(fields()) -> map().

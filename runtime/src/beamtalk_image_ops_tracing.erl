@@ -1,7 +1,7 @@
 %% Requests about traces, logs and the health of the node.
 -module(beamtalk_image_ops_tracing).
 
--export([enable/1, disable/1, clear/1, traces/1, stats/1, export/1, log_level/1, transcript/1, health/1, work/1]).
+-export([enable/1, disable/1, clear/1, traces/1, stats/1, export/1, log_level/1, health/1, work/1]).
 
 -import(beamtalk_image_ops_fields, [fail/2, fail/4]).
 
@@ -100,20 +100,6 @@ log_level(Fields) ->
     end,
     #{level := Current} = logger:get_primary_config(),
     #{level => Current}.
-
-%% The last lines of the Transcript.
--spec transcript(fields()) -> map().
-transcript(Fields) ->
-    Wanted = maps:get(<<"lines">>, Fields, 50),
-    Text = case beamtalk_transcript_stream:'class current'(nil) of
-        nil -> <<>>;
-        Current -> iolist_to_binary(beamtalk_transcript_stream:recent(Current))
-    end,
-    Lines = binary:split(Text, <<"\n">>, [global]),
-    %% What ends in a line feed has an empty line behind it.
-    Last = case lists:last(Lines) of <<>> -> Wanted + 1; _ -> Wanted end,
-    Kept = lists:nthtail(max(0, length(Lines) - Last), Lines),
-    #{text => iolist_to_binary(lists:join(<<"\n">>, Kept))}.
 
 %% The node's part of `health'; sizes in bytes.
 -spec health(fields()) -> map().

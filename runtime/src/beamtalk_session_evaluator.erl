@@ -22,11 +22,20 @@ restore({Name, Value}) ->
 %% Saved maps a variable's key to its entry of the dictionary as the table has it.
 idle(Keeper, Table, Saved) ->
     receive
-        {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved)
+        {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved);
+        {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved)
     after ?IDLE ->
         erlang:garbage_collect(),
-        receive {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved) end
+        receive
+            {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved);
+            {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved)
+        end
     end.
+
+%% Somebody looks at a value that is here.
+looked(From, Wanted, Look, Keeper, Table, Saved) ->
+    beamtalk_held:serve(From, Wanted, Look),
+    idle(Keeper, Table, Saved).
 
 evaluate(Id, Args, Keeper, Table, Saved) ->
     Words = maps:get(<<"heap_words">>, Args, 0),
@@ -105,11 +114,14 @@ step(Step, Text) -> (maps:with([<<"src">>], Step))#{<<"text">> => Text}.
 %% Printing runs methods of the image, which may fail.
 shown({value, Value}, Args) ->
     try beamtalk_session_view:shown(Value, Args, maps:get(<<"value_bytes">>, Args, ?VALUE_LIMIT)) of
-        Shown -> {ok, Shown}
+        Shown -> {ok, held(Value, Args, Shown)}
     catch Class:Reason:Stack -> failed(beamtalk_error:from_caught(Class, Reason, Stack))
     end;
 shown({ended, Status}, _) -> {ok, #{<<"exit_code">> => Status, <<"text">> => <<>>}};
 shown({raised, Exception}, _) -> failed(Exception).
+
+held(Value, #{<<"hold">> := true}, Shown) -> Shown#{<<"ref">> => beamtalk_held:hold(Value)};
+held(_, _, Shown) -> Shown.
 
 failed(Exception) ->
     Error = beamtalk_bridge_error:of_exception(Exception),

@@ -7,7 +7,7 @@
 
 -export([start_link/3, init/4]).
 -export([request/4, credit/2, start/3, replace/1]).
--export([all/0, describe/1, variables/1, variable/2, own_variable/2, pend/3, is_visible/1, write/2]).
+-export([all/0, evaluator/1, describe/1, variables/1, variable/2, own_variable/2, pend/3, is_visible/1, write/2]).
 
 -record(state, {id :: binary(),
                 kind :: binary(),
@@ -80,6 +80,17 @@ start_link(Session, Kind, Info) -> proc_lib:start_link(?MODULE, init, [self(), S
 
 -spec all() -> [binary()].
 all() -> lists:sort([Session || [Session] <- ets:match(?SESSIONS, {'$1', '_', '_', '_'})]).
+
+%% The process that has the values of a session.
+-spec evaluator(binary() | nil) -> pid() | none.
+evaluator(Session) ->
+    Found = try [Pid || {_, _, Table, _} <- ets:lookup(?SESSIONS, Session), {_, Pid} <- ets:lookup(Table, ?EVALUATOR)]
+            catch error:badarg -> []
+            end,
+    case Found of
+        [Pid] -> Pid;
+        [] -> none
+    end.
 
 -spec describe(binary()) -> {ok, Kind :: binary(), Info :: map()} | none.
 describe(Session) ->

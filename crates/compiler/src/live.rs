@@ -53,7 +53,10 @@ pub fn compile_method(
         }
     };
     let side = if is_class_side { " class" } else { "" };
-    let text = eco_format!("{class}{side} >> {}", definition.text);
+    // Documentation stands above the whole definition.
+    let front = comments(&definition.text);
+    let (above, rest) = definition.text.split_at(front);
+    let text = eco_format!("{above}{class}{side} >> {rest}");
     let parse = beamtalk_syntax::parse_input(&text);
     diagnostics.extend(parse.diagnostics);
     let file = SourceFile {
@@ -68,9 +71,9 @@ pub fn compile_method(
     let input = compile_input(&file, table, &[]);
     diagnostics.extend(input.diagnostics);
     for diagnostic in &mut diagnostics {
-        diagnostic.span = span_in_source(diagnostic.span, &definition, prefix, source);
+        diagnostic.span = span_in_source(diagnostic.span, &definition, (front, prefix), source);
         for (span, _) in &mut diagnostic.notes {
-            *span = span_in_source(*span, &definition, prefix, source);
+            *span = span_in_source(*span, &definition, (front, prefix), source);
         }
     }
     if has_errors(&diagnostics) {
@@ -86,12 +89,28 @@ pub fn compile_method(
     }
 }
 
-/// Where a place of the definition, which starts `prefix` bytes into the text that was compiled, is in the source it was
-/// made from.
-fn span_in_source(span: Span, definition: &MethodDefinition, prefix: usize, source: &str) -> Span {
+/// How many bytes of comments and blank lines a text begins with.
+fn comments(text: &str) -> usize {
+    let lines = text.split_inclusive('\n').take_while(|line| {
+        let line = line.trim_start();
+        line.is_empty() || line.starts_with("//")
+    });
+    lines.map(str::len).sum()
+}
+
+/// Where a place of the definition is in the source it was made from. In the text that was compiled, `prefix` bytes were
+/// put in after the first `front`.
+fn span_in_source(
+    span: Span,
+    definition: &MethodDefinition,
+    (front, prefix): (usize, usize),
+    source: &str,
+) -> Span {
     let leading = source.len() - source.trim_start().len();
     let place = |offset: u32| {
-        let at = definition.place_in_source((offset as usize).saturating_sub(prefix));
+        let offset = offset as usize;
+        let own = offset.saturating_sub(prefix).max(offset.min(front));
+        let at = definition.place_in_source(own);
         (leading + at).min(source.len()) as u32
     };
     Span::new(place(span.start), place(span.end))

@@ -123,3 +123,15 @@ fn a_removed_method_that_nobody_calls_needs_no_code() {
     let removed = remove_method(&table(), "Valve", false, "turn");
     assert_eq!(modules(&removed), ["bt@demo@valve"]);
 }
+
+#[test]
+fn documentation_above_a_method_belongs_to_it() {
+    let source = "/// Turn it.\n///\n/// Twice.\nalone => 2";
+    let compiled = compile_method(&table(), "Valve", false, "alone", source);
+    assert_eq!(compiled.diagnostics, []);
+    assert_eq!(compiled.modules.len(), 1);
+    let wrong = "/// Turn it.\nalone => Nonesuch new";
+    let compiled = compile_method(&table(), "Valve", false, "alone", wrong);
+    let at = wrong.find("Nonesuch").unwrap() as u32;
+    assert_eq!(compiled.diagnostics[0].span.start, at);
+}

@@ -285,8 +285,15 @@ pub(crate) async fn content<H: Host>(
             Err(_) => return Ok(None),
         },
         ["transcript"] => {
-            let request = requests::Transcript { lines: Some(1_000) };
-            live("text/plain", host.ask(&request).await?.answer.text)
+            let request = requests::Transcript {
+                limit: Some(tools::TRANSCRIPT_ENTRIES),
+                ..requests::Transcript::default()
+            };
+            let answer = host.ask(&request).await?.answer;
+            live(
+                "text/plain",
+                tools::last_lines(&answer, tools::TRANSCRIPT_ENTRIES),
+            )
         }
         ["tests", "last"] => {
             let last = session.last_tests.borrow().clone();

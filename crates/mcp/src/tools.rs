@@ -25,6 +25,7 @@ use crate::settings::{LoopRight, Policy, Settings, Toolset};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use changes::{change_values, pending_diff};
 pub(crate) use classes::{class_source, head_source, method};
+pub(crate) use evaluation::{TRANSCRIPT_ENTRIES, last_lines};
 pub(crate) use table::{Class, TOOLS, Tool};
 
 /// Input and output schema of each tool, made of the types.

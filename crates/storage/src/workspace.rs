@@ -28,6 +28,7 @@ const LOG: &str = "workspace.log";
 const STARTUP_LOG: &str = "startup.log";
 const CRASH_DUMP: &str = "crash.dump";
 const CHANGES: &str = "changes";
+const DESK: &str = "desk";
 const LOG_BYTES: u64 = 10 << 20;
 const LOG_COUNT: u32 = 5;
 
@@ -268,6 +269,11 @@ impl WorkspaceDirectory {
     /// The directory of the change log.
     pub fn changes(&self) -> Result<Directory, StorageError> {
         self.state.create_in(&self.directory, CHANGES)
+    }
+
+    /// The directory of what clients keep with the workspace.
+    pub fn desk(&self) -> Result<Directory, StorageError> {
+        self.state.create_in(&self.directory, DESK)
     }
 
     // Life.

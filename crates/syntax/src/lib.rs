@@ -87,6 +87,37 @@ pub fn is_incomplete(source: &str) -> bool {
     }
 }
 
+/// Does the next line belong to an input that began before it? It does while the input is incomplete, and when it is
+/// indented; a blank line or a comment ends an input.
+pub fn goes_on(input: &str, line: &str) -> bool {
+    let trimmed = line.trim_start();
+    !trimmed.is_empty()
+        && !trimmed.starts_with("//")
+        && (line.starts_with([' ', '\t']) || is_incomplete(input))
+}
+
+/// Where the inputs of a text are, without the line end of the last line of each.
+pub fn inputs(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+    let (mut at, mut is_going) = (0, false);
+    for line in text.split_inclusive('\n') {
+        let shown = line.trim_end_matches(['\n', '\r']);
+        let (start, end) = (at, at + shown.len());
+        at += line.len();
+        let trimmed = shown.trim_start();
+        match found.last_mut() {
+            Some(last) if is_going && goes_on(&text[last.clone()], shown) => last.end = end,
+            _ => {
+                is_going = !trimmed.is_empty() && !trimmed.starts_with("//");
+                if is_going {
+                    found.push(start..end);
+                }
+            }
+        }
+    }
+    found
+}
+
 /// Does this text break off inside of something: a bracket, a string, a comment, after an operator or a keyword?
 pub fn is_open(source: &str) -> bool {
     let lexed = lexer::lex(source);

@@ -98,11 +98,7 @@ fn read_input(lines: &[&str], at: usize, style: Style) -> (Input, usize) {
     let mut expectation = None;
     while let Some(line) = lines.get(next) {
         if next > at {
-            let trimmed = line.trim_start();
-            let goes_on = !trimmed.is_empty()
-                && !trimmed.starts_with("//")
-                && (line.starts_with([' ', '\t']) || beamtalk_syntax::is_incomplete(&text));
-            if !goes_on {
+            if !beamtalk_syntax::goes_on(&text, line) {
                 break;
             }
             text.push('\n');

@@ -1,6 +1,7 @@
 //! Answers: a type for each operation. What belongs to every answer (`id`, `session`, `status`, `warnings`) is not in them.
 
 mod actors;
+mod browser;
 mod changes;
 mod classes;
 mod code;
@@ -13,8 +14,12 @@ mod sessions;
 mod tests;
 
 pub use actors::{
-    Actor, ActorsAnswer, ClassCount, InspectAnswer, InspectedField, PidStats, PidStatsAnswer,
+    Actor, ActorsAnswer, ClassCount, InspectAnswer, InspectedField, PidStatsAnswer, ProcessStats,
     SupervisedProcess, SupervisionTreeAnswer, TopActor, TopActorsAnswer, Understood,
+};
+pub use browser::{
+    AuditTrailAnswer, AutoflushAnswer, DeskItem, DeskReadAnswer, DeskWriteAnswer, DocCell, DocCellsAnswer,
+    FormatAnswer, InputPlace, ReplayAnswer, TranscriptAnswer, TranscriptEntry,
 };
 pub use changes::{
     ChangeSidesAnswer, ChangesAnswer, ClearChangesAnswer, Conflict, ConflictReason, DecideAnswer, DiffAnswer,
@@ -39,7 +44,7 @@ pub use loading::{
 pub use observation::{
     ActorStatsAnswer, AuditState, Capabilities, ChannelsAnswer, DescribeAnswer, ExportTracesAnswer,
     FileAccess, GetTracesAnswer, HealthAnswer, LimitsInForce, LoadedProject, LogLevelAnswer, NodeMemory,
-    OpDescription, Trace, TraceStats, TranscriptAnswer, Versions,
+    OpDescription, Trace, TraceStats, Versions,
 };
 pub use sessions::{
     BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer,

@@ -14,6 +14,8 @@ pub struct Call {
     pub session: Option<String>,
     /// When it wants to be answered, counted from its arrival.
     pub timeout_ms: Option<u64>,
+    /// What the client wants to be reminded of with the answer.
+    pub about: Option<String>,
     pub op: Op,
     /// What is asked, or why it cannot be read. Who may not ask is told that first.
     pub request: Result<Request, ErrorBody>,
@@ -28,6 +30,8 @@ pub struct BadRequest {
 
 /// Longest `id`, in characters.
 const ID_LENGTH: usize = 64;
+/// Longest `about`, in bytes.
+const ABOUT_LENGTH: usize = 1024;
 
 /// The fields of every request, whatever they are.
 #[derive(Deserialize)]
@@ -36,6 +40,7 @@ struct Envelope {
     op: Option<Value>,
     session: Option<Value>,
     timeout_ms: Option<Value>,
+    about: Option<Value>,
 }
 
 /// A request as it is sent.
@@ -77,6 +82,14 @@ impl Call {
             Some(Value::String(session)) => Some(session),
             Some(_) => return Err(bad(Some(&id), "'session' must be a string".to_owned())),
         };
+        let about = match envelope.about {
+            None | Some(Value::Null) => None,
+            Some(Value::String(about)) if about.len() <= ABOUT_LENGTH => Some(about),
+            Some(_) => {
+                let message = format!("'about' must be a string of at most {ABOUT_LENGTH} bytes");
+                return Err(bad(Some(&id), message));
+            }
+        };
         let Some(op) = Op::from_name(&name) else {
             let shown: String = name.chars().take(ID_LENGTH).collect();
             let error = ErrorBody::new(ErrorKind::UnknownOp, format!("there is no op '{shown}'"))
@@ -93,6 +106,7 @@ impl Call {
             id,
             session,
             timeout_ms,
+            about,
             op,
             request,
         })

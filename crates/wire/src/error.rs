@@ -55,6 +55,7 @@ kinds! {
     CapabilityDisabled "capability_disabled",
     EvalLimit "eval_limit",
     ReadLimit "read_limit",
+    RefGone "ref_gone",
     CompilerLimit "compiler_limit",
     CompilerCrash "compiler_crash",
     Busy "busy",

@@ -91,6 +91,8 @@ channel! {
             /// The `id` of the evaluation of this connection that caused it.
             r#for: Option<String>,
         },
+        /// Entries that were asked for and are no longer kept.
+        Gap { from: u64, to: u64, },
     }
 }
 
@@ -210,7 +212,17 @@ impl Event {
     /// As it is sent.
     pub fn text(&self) -> String {
         // Everything in an event has a form in JSON.
-        serde_json::to_string(&Sent { event: self }).unwrap_or_default()
+        serde_json::to_string(&Sent {
+            seq: None,
+            event: self,
+        })
+        .unwrap_or_default()
+    }
+
+    /// As it is sent on a channel that numbers its events.
+    pub fn numbered_text(&self, seq: u64) -> String {
+        let seq = Some(seq);
+        serde_json::to_string(&Sent { seq, event: self }).unwrap_or_default()
     }
 
     /// That events of a channel went by unread.
@@ -232,6 +244,8 @@ impl Event {
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "push")]
 struct Sent<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
     #[serde(flatten)]
     event: &'a Event,
 }
@@ -241,6 +255,10 @@ struct Sent<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(tag = "type", rename = "push")]
 pub struct Push {
+    /// On channels that number their events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub seq: Option<u64>,
     #[serde(flatten)]
     pub event: Event,
 }

@@ -36,6 +36,22 @@ pub struct Head {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
     pub status: Vec<Flag>,
+    /// Of a session that keeps its frames: the number of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub n: Option<u64>,
+    /// What the request was sent with, in its first and last kept frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub about: Option<String>,
+    /// It is sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub replayed: Option<bool>,
+    /// Of this request only the end is still known: so many bytes are gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub lost_bytes: Option<u64>,
     /// A piece of output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", ts(optional))]

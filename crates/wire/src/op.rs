@@ -4,29 +4,31 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{
-    ActorStatsAnswer, ActorsAnswer, BindingsAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer,
-    BrowseMethodSourceAnswer, BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ChangeSidesAnswer,
-    ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer,
-    DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
-    ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer, FindingsAnswer, FlushAnswer, GetTracesAnswer,
-    HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer,
-    ListClassesAnswer, ListTestsAnswer, LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer,
-    NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer,
-    QuestionTakeAnswer, ReloadAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    ActorStatsAnswer, ActorsAnswer, AuditTrailAnswer, AutoflushAnswer, BindingsAnswer,
+    BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer, BrowseNativeSourceAnswer,
+    BrowseProtocolsAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer,
+    CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
+    DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer,
+    ExportTracesAnswer, FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HandleListAnswer,
+    HandleOpenAnswer, HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer,
+    ListTestsAnswer, LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer,
+    NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
+    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
     ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
     TranscriptAnswer, ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
-    ActorStats, Actors, Bindings, BrowseClassDefinition, BrowseClasses, BrowseMethodSource,
-    BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone,
-    Close, Complete, Describe, Diagnostics, Diff, Dirty, DisableTracing, Discard, Docs, EnableTracing,
-    ErlangComplete, Eval, ExportTraces, Fields, Flush, GetTraces, HandleClose, HandleList, HandleOpen,
-    Health, Hover, Info, Inspect, Interrupt, Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource,
-    LoadTests, LogLevel, McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod,
-    QuestionKeep, QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Restore,
-    Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe,
-    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
+    ActorStats, Actors, AuditTrail, Autoflush, Bindings, BrowseClassDefinition, BrowseClasses,
+    BrowseMethodSource, BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges,
+    ClearTraces, Clone, Close, Complete, Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty,
+    DisableTracing, Discard, DocCells, Docs, EnableTracing, ErlangComplete, Eval, ExportTraces, Fields,
+    Flush, Format, GetTraces, HandleClose, HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt,
+    Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, McpCall, Methods,
+    Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage,
+    Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass,
+    SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test,
+    TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -167,6 +169,8 @@ operations! {
     Docs "docs" Read "-" DocsAnswer;
     Diagnostics "diagnostics" Read "-" DiagnosticsAnswer;
     ShowCodegen "show-codegen" Read "-" ShowCodegenAnswer;
+    Format "format" Read "-" FormatAnswer;
+    DocCells "doc-cells" Read "-" DocCellsAnswer;
     // Loading.
     LoadFile "load-file" Execute "load" LoadAnswer;
     LoadSource "load-source" Execute "load" SourceAnswer;
@@ -186,6 +190,9 @@ operations! {
     HandleList "handle-list" Read "-" HandleListAnswer;
     QuestionKeep "question-keep" Execute "-" QuestionKeepAnswer;
     QuestionTake "question-take" Execute "-" QuestionTakeAnswer;
+    Replay "replay" Read "-" ReplayAnswer;
+    DeskRead "desk-read" Read "-" DeskReadAnswer;
+    DeskWrite "desk-write" Execute "-" DeskWriteAnswer;
     // Classes and navigation.
     ListClasses "list-classes" Read "-" ListClassesAnswer;
     Methods "methods" Read "-" MethodsAnswer;
@@ -225,6 +232,7 @@ operations! {
     Discard "discard" Execute "load" DecideAnswer;
     ChangeSides "change-sides" Read "-" ChangeSidesAnswer;
     Flush "flush" Execute "flush" FlushAnswer;
+    Autoflush "autoflush" Execute "flush" AutoflushAnswer;
     RecheckImage "recheck-image" Read "-" FindingsAnswer;
     ReloadFindings "reload-findings" Read "-" FindingsAnswer;
     // Observation and server.
@@ -241,6 +249,7 @@ operations! {
     LogLevel "log-level" Execute "-" LogLevelAnswer;
     Describe "describe" Read "-" DescribeAnswer;
     Health "health" Read "-" HealthAnswer;
+    AuditTrail "audit" Administer "-" AuditTrailAnswer;
     Shutdown "shutdown" Administer "stop" Nothing;
 }
 
@@ -251,6 +260,11 @@ impl Op {
             "-" => None,
             kind => Some(kind),
         }
+    }
+
+    /// Reads what only the owner may see.
+    pub fn is_owners(self) -> bool {
+        matches!(self, Self::DeskRead)
     }
 
     /// Reads, and others have to work for the answer: the node, a compiler. What the daemon knows itself is no question.
@@ -264,6 +278,11 @@ impl Op {
                     | Self::Dirty
                     | Self::Diff
                     | Self::ReloadFindings
+                    | Self::Replay
+                    | Self::DeskRead
+                    | Self::DocCells
+                    | Self::Transcript
+                    | Self::Format
                     | Self::Subscribe
                     | Self::Unsubscribe
                     | Self::Describe
@@ -362,11 +381,13 @@ mod tests {
                 "handle-close",
                 "question-keep",
                 "question-take",
+                "desk-write",
                 "enable-tracing",
                 "disable-tracing",
                 "clear-traces",
                 "export-traces",
                 "log-level",
+                "audit",
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! Requests: a type for each operation. Their comments are the text of `docs/protocol.md`.
 
 mod actors;
+mod browser;
 mod changes;
 mod classes;
 mod editing;
@@ -13,6 +14,9 @@ mod tests;
 
 pub use actors::{
     ActorName, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree, TopActors, TopOrder,
+};
+pub use browser::{
+    AuditTrail, Autoflush, DeskRead, DeskWrite, DocCells, Format, Replay, TextForm, Transcript,
 };
 pub use changes::{
     ChangeSides, Changes, ClearChanges, Diff, Dirty, Discard, Flush, From, Restore, Revert, Settle, Take,
@@ -34,7 +38,7 @@ pub(crate) use field::{Fields, Wanted};
 pub use loading::{LoadFile, LoadProject, LoadSource, LoadTests, Modules, Reload, Unload};
 pub use observation::{
     ActorStats, ClearTraces, Describe, DisableTracing, EnableTracing, ExportTraces, GetTraces, Health,
-    LogLevel, McpCall, Shutdown, Subscribe, Transcript, Unsubscribe,
+    LogLevel, McpCall, Shutdown, Subscribe, Unsubscribe,
 };
 pub use sessions::{
     Bindings, Clear, Clone, Close, HandleClose, HandleList, HandleOpen, QuestionKeep, QuestionTake, Sessions,

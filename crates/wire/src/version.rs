@@ -1,6 +1,6 @@
 //! `MAJOR.MINOR`: minor versions only add.
 
-pub const PROTOCOL: &str = "1.0";
+pub const PROTOCOL: &str = "1.1";
 
 /// The version both sides speak: same major, the lower minor. `None` when the majors differ.
 pub fn negotiate(wanted: &str) -> Option<String> {
@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn the_lower_minor_of_the_same_major_is_used() {
         assert_eq!(negotiate("1.0").as_deref(), Some("1.0"));
-        assert_eq!(negotiate("1.7").as_deref(), Some("1.0"));
+        assert_eq!(negotiate("1.7").as_deref(), Some("1.1"));
         for other in ["2.0", "0.9", "1", "", "1.x", "+1.0", "1.0.0", "99999999999.0"] {
             assert_eq!(negotiate(other), None, "{other}");
         }

@@ -151,7 +151,7 @@ fn the_typescript_is_that_of_the_types() {
         ));
     }
     text.push_str("};\n");
-    check("web/src/protocol.ts", &text);
+    check("web/src/wire/protocol.ts", &text);
 }
 
 // ---- tables

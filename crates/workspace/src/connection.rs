@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use beamtalk_wire::{Call, ErrorBody, ErrorKind, Event, Flag, Head, Op, Role, WorkspaceEvent, limits};
+use beamtalk_wire::{
+    Access, Call, ErrorBody, ErrorKind, Event, Flag, Head, Op, Role, WorkspaceEvent, limits,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
@@ -25,6 +27,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
         auth,
         client,
         resume,
+        keeps,
         mut incoming,
         outgoing,
         ..
@@ -37,6 +40,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
         auth: auth.to_string(),
         peer: peer.to_string(),
         connection,
+        keeps,
     };
     let Ok((session, resumed)) = workspace.sessions.enter(resume.as_deref(), newcomer) else {
         outgoing.close(1011, "no session");
@@ -45,7 +49,10 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
     // A node that is down now makes the session later.
     let resumed = resumed && session.node_start.get() == workspace.image.start_number();
     drop(tokio::time::timeout(ENTRY, workspace.enter_node(&session)).await);
-    let greeting = json!({"op": "session-started", "session": session.id, "resumed": resumed});
+    let mut greeting = json!({"op": "session-started", "session": session.id, "resumed": resumed});
+    if let Some(kept) = &session.kept {
+        greeting["last"] = kept.borrow().last().into();
+    }
     workspace.connections.borrow_mut().insert(
         connection,
         Guest {
@@ -58,6 +65,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
     let open = Rc::new(RefCell::new(BTreeSet::new()));
     let reading = Rc::new(Mutex::new(()));
     if outgoing.send(greeting.to_string()).await.is_ok() {
+        session.attach(&outgoing);
         while let Some(text) = incoming.recv().await {
             let caller = Caller {
                 session: session.clone(),
@@ -66,11 +74,7 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
             };
             match admit(&workspace, &session, &open, &text) {
                 Ok(call) => {
-                    let sink = Sink::Client {
-                        outgoing: outgoing.clone(),
-                        id: call.id.clone(),
-                        session: session.id.clone(),
-                    };
+                    let sink = sink(&session, &call, &outgoing);
                     let task = answer(
                         workspace.clone(),
                         caller,
@@ -92,6 +96,24 @@ pub(crate) async fn serve(workspace: Rc<Workspace>, admitted: Admitted) {
     workspace.connections.borrow_mut().remove(&connection);
     session.leave(connection);
     workspace.tell_node_channels();
+}
+
+/// Where the frames of a request go. Those that a session keeps are begun here.
+fn sink(session: &Rc<Session>, call: &Call, outgoing: &crate::gate::Outgoing) -> Sink {
+    match &session.kept {
+        Some(kept) if call.op.access() != Access::Read => {
+            kept.borrow_mut().begin(&call.id, call.about.as_deref());
+            Sink::Kept {
+                session: session.clone(),
+                id: call.id.clone(),
+            }
+        }
+        _ => Sink::Client {
+            outgoing: outgoing.clone(),
+            id: call.id.clone(),
+            session: session.id.clone(),
+        },
+    }
 }
 
 /// Tell a client that came in where image and disk are apart.
@@ -186,8 +208,11 @@ async fn answer(
     if text.len() > limits::OUTBOUND_FRAME {
         text = cut(&call.id, &session, &text);
     }
-    // A client that left does not need its answer.
-    let _ = outgoing.send(text).await;
+    match &sink {
+        Sink::Kept { session, id } => session.deliver(id, &text, true).await,
+        // A client that left does not need its answer.
+        Sink::Client { .. } | Sink::Nowhere => drop(outgoing.send(text).await),
+    }
     if is_closing {
         outgoing.close(1000, "session closed");
     }

@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 
 use crate::audit::{Audit, Event, Who};
 use crate::compile::job::{Job, SourceText, TextOrigin};
-use crate::gate::{AuditSink, AuthKind, Connections, ControlCall, Credential, GateEvent, Peer, parse_span};
+use crate::gate::{
+    AuditSink, AuthKind, Connections, ControlCall, Credential, GateEvent, LoginName, Peer, parse_span,
+};
 use crate::workspace::{Workspace, audit_failed};
 use tail::Tail;
 
@@ -82,14 +84,27 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         "login-token" => {
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
-            begin("login-token", None)?;
-            let (token, seconds) = gate.login_token().map_err(internal)?;
+            let role = role(text("role"))?;
+            let name = if request["plain_host"] == true {
+                LoginName::Plain
+            } else {
+                LoginName::Own
+            };
+            begin("login-token", Some(role.name()))?;
+            let (token, seconds) = gate.login_token(role, name).map_err(internal)?;
             remove_login_pages_after(workspace, seconds);
             record(Event::Login {
                 action: "created".to_owned(),
             });
-            let port = workspace.info.borrow().local_address().port();
-            Ok(json!({"token": token.expose(), "expires_in_s": seconds.as_secs(), "port": port}))
+            let local = workspace.info.borrow().local_address();
+            let host = match name {
+                LoginName::Own => format!("{}:{}", gate.login_host, local.port()),
+                LoginName::Plain => local.to_string(),
+            };
+            Ok(json!({
+                "token": token.expose(), "expires_in_s": seconds.as_secs(), "port": local.port(),
+                "site": format!("http://{host}"),
+            }))
         }
         "rotate-cookie" => {
             let keep = request["keep_connections"] == true;
@@ -114,16 +129,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         }
         "token-create" => {
             let name = need("name")?;
-            let role = match text("role") {
-                None | Some("owner") => Role::Owner,
-                Some("observer") => Role::Observer,
-                Some(_) => {
-                    return Err(ErrorBody::new(
-                        ErrorKind::InvalidParameter,
-                        "'role' is owner or observer",
-                    ));
-                }
-            };
+            let role = role(text("role"))?;
             let lifetime = text("expires").map(parse_span).transpose().map_err(invalid)?;
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
@@ -189,6 +195,18 @@ fn remove_login_pages_after(workspace: &Rc<Workspace>, lifetime: Duration) {
             remove_login_pages(&workspace.run);
         }
     });
+}
+
+/// The role in a request; the owner if it names none.
+fn role(name: Option<&str>) -> Result<Role, ErrorBody> {
+    match name {
+        None | Some("owner") => Ok(Role::Owner),
+        Some("observer") => Ok(Role::Observer),
+        Some(_) => Err(ErrorBody::new(
+            ErrorKind::InvalidParameter,
+            "'role' is owner or observer",
+        )),
+    }
 }
 
 fn stopping() -> ErrorBody {

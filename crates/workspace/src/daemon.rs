@@ -30,6 +30,7 @@ use tokio::task::LocalSet;
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
+use crate::desk::Desk;
 use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
@@ -323,7 +324,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         workspace_id: id.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         control_socket: run.socket_path()?,
-        pages: gate::LOGIN_PAGES,
+        pages: gate::workspace_page,
         pace: gate::Pace::default(),
     };
     let credentials = Credentials {
@@ -354,6 +355,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: options.capabilities(),
     };
+    let desk = Desk::open(directory.desk()?)?;
     let mut changes = ChangeLog::open(directory.changes()?, &root)?.with_limit(options.changes);
     if order.clean {
         changes.archive_all()?;
@@ -377,6 +379,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         sessions: Sessions::default(),
         handles: Handles::default(),
         questions: Questions::default(),
+        desk: RefCell::new(desk),
+        told: RefCell::default(),
         changes: RefCell::new(changes),
         gate: RefCell::new(Some(gate)),
         project: RefCell::new(None),

@@ -47,8 +47,9 @@ pub(crate) use exposure::is_loopback;
 pub use exposure::{Bind, Exposure, ExposureFlags, ExposureRefusal, exposure, exposure_warning, parse_bind};
 pub use failures::{Delays, Failure, Peer, Reason};
 pub use framing::{FrameFault, Frames, encode_frame};
+pub use logins::LoginName;
 pub use outgoing::{Closed, Outgoing};
-pub use pages::{LOGIN_PAGES, Page};
+pub use pages::{Page, Pages, workspace_page};
 pub use secret::Credential;
 pub use tls::{TlsError, TlsFiles};
 pub use tokens::{TokenError, TokenRecord, Tokens, parse_span};
@@ -97,7 +98,7 @@ pub struct GateConfig {
     /// The version of the daemon, told after authentication.
     pub version: String,
     pub control_socket: PathBuf,
-    pub pages: &'static [Page],
+    pub pages: Pages,
     pub pace: Pace,
 }
 
@@ -209,6 +210,8 @@ pub struct Admitted {
     pub protocol: String,
     /// The session it wants back.
     pub resume: Option<String>,
+    /// Its frames are to be kept, so that it can ask for them again.
+    pub keeps: bool,
     /// Text frames, at most [`limits::INBOUND_FRAME`] bytes each; ends with the connection.
     pub incoming: mpsc::Receiver<String>,
     pub outgoing: Outgoing,
@@ -249,6 +252,8 @@ pub struct Gate {
     pub address: SocketAddr,
     /// Where clients of this machine come in, without TLS, when `127.0.0.1` does not lead to the one above.
     pub local: Option<SocketAddr>,
+    /// The host name of browser logins, without its port.
+    pub login_host: String,
     /// Bound, and not yet accepting.
     listeners: Vec<(TcpListener, Arc<Entrance>)>,
     entrance: Arc<Entrance>,
@@ -285,9 +290,11 @@ impl Gate {
         })?;
         let (admitted, admissions) = mpsc::channel(ADMITTED);
         let (calls, control_calls) = mpsc::channel(ADMITTED);
+        let label = label()?;
         let doors = |address, scheme| Doors {
             address,
             scheme,
+            label: label.clone(),
             allow_hosts: config.allow_hosts.clone(),
             allow_origins: config.allow_origins.clone(),
         };
@@ -311,6 +318,7 @@ impl Gate {
         let gate = Self {
             address,
             local,
+            login_host: format!("{label}.localhost"),
             listeners,
             entrance,
             shared,
@@ -368,6 +376,17 @@ impl Gate {
             connected: state.connected.len(),
         }
     }
+}
+
+/// A name nobody can guess: no other server was ever visited under it, so no worker of an earlier server listens there
+/// and no other port of this machine gets its cookies.
+fn label() -> Result<String, StorageError> {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let bytes = beamtalk_storage::random_bytes::<20>()?;
+    let letters = bytes
+        .iter()
+        .map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+    Ok(std::iter::once('w').chain(letters).collect())
 }
 
 /// Whether a listener can be reached at `127.0.0.1` without TLS.

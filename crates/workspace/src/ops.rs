@@ -2,6 +2,7 @@
 //!
 //! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
 
+mod audit_trail;
 mod autoflush;
 mod changes;
 mod check;
@@ -10,10 +11,13 @@ mod clone;
 mod complete;
 mod deadline;
 mod describe;
+mod desk;
 mod diagnostics;
+mod doc_cells;
 mod docs;
 mod entries;
 mod eval;
+mod format;
 mod handles;
 mod health;
 mod hover;
@@ -31,6 +35,7 @@ mod recheck_image;
 mod reload;
 mod remove_class;
 mod remove_method;
+mod replay;
 mod reply;
 mod restore;
 mod run_entry;
@@ -39,6 +44,7 @@ mod save_method;
 mod show_codegen;
 mod stdin;
 mod subscribe;
+mod transcript;
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -82,6 +88,11 @@ pub(crate) enum Sink {
         id: String,
         session: String,
     },
+    /// A session that keeps its frames: they go to whichever connection it has.
+    Kept {
+        session: Rc<Session>,
+        id: String,
+    },
     Nowhere,
 }
 
@@ -97,13 +108,27 @@ impl Sink {
     }
 
     async fn send(&self, message: impl FnOnce(&str, &str) -> Head) {
-        if let Self::Client {
-            outgoing,
-            id,
-            session,
-        } = self
-        {
-            let _ = outgoing.send(text_of(&message(id, session))).await;
+        match self {
+            Self::Client {
+                outgoing,
+                id,
+                session,
+            } => {
+                let _ = outgoing.send(text_of(&message(id, session))).await;
+            }
+            Self::Kept { session, id } => {
+                session
+                    .deliver(id, &text_of(&message(id, &session.id)), false)
+                    .await;
+            }
+            Self::Nowhere => {}
+        }
+    }
+
+    /// A frame as it is.
+    pub(crate) async fn raw(&self, text: String) {
+        if let Self::Client { outgoing, .. } = self {
+            let _ = outgoing.send(text).await;
         }
     }
 }
@@ -115,7 +140,7 @@ pub(crate) async fn perform(
     call: &Call,
     sink: &Sink,
 ) -> Result<Reply, ErrorBody> {
-    if !caller.role.may(call.op.access()) {
+    if !caller.role.may(call.op.access()) || caller.role == Role::Observer && call.op.is_owners() {
         let refusal = Event::AuthFail {
             reason: "role".to_owned(),
             bytes: 0,
@@ -204,6 +229,14 @@ async fn dispatch(
         Request::Sessions(_) => Reply::new(SessionsAnswer {
             sessions: workspace.sessions.describe(),
         }),
+        Request::Replay(replay) => Reply::new(replay::replay(caller, replay, sink).await?),
+        Request::DeskRead(read) => Reply::new(desk::read(workspace, read)),
+        Request::DeskWrite(write) => Reply::new(desk::write(workspace, write)?),
+        Request::DocCells(text) => Reply::new(doc_cells::doc_cells(text)),
+        Request::AuditTrail(page) => Reply::new(audit_trail::audit_trail(workspace, page).await?),
+        Request::Autoflush(wanted) => Reply::new(autoflush::switch(workspace, wanted)),
+        Request::Format(code) => Reply::new(format::format(code)?),
+        Request::Transcript(of) => Reply::new(transcript::transcript(workspace, of)),
         Request::Clear(_) => Reply::new(clear::clear(workspace, caller).await?),
         Request::Clone(_) => Reply::new(clone::clone(workspace, caller).await?),
         Request::Close(_) => {
@@ -300,7 +333,6 @@ async fn dispatch(
         | Request::GetTraces(_)
         | Request::ActorStats(_)
         | Request::ExportTraces(_)
-        | Request::Transcript(_)
         | Request::LogLevel(_) => in_node(workspace, session, request).await?,
     };
     Ok(reply)

@@ -8,6 +8,9 @@ use beamtalk_wire::answers::SessionInfo;
 use beamtalk_wire::{ClientKind, ErrorBody, ErrorKind, Role, limits};
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::gate::Outgoing;
+use crate::kept::Kept;
+
 /// A number that no two connections of a daemon share.
 pub(crate) type ConnectionId = u64;
 
@@ -35,9 +38,43 @@ pub(crate) struct Session {
     pub node_start: Cell<u64>,
     /// What asks for input gets its end.
     pub has_no_input: Cell<bool>,
+    /// What its client may ask for again.
+    pub kept: Option<RefCell<Kept>>,
+    /// The connection it has now.
+    outgoing: RefCell<Option<Outgoing>>,
+    /// Frames leave in the order of their numbers.
+    delivery: Mutex<()>,
 }
 
+/// The close code of a connection whose session another one took.
+const TAKEN_OVER: u16 = 4002;
+
 impl Session {
+    /// Keep a frame and send it, if somebody is there.
+    pub(crate) async fn deliver(&self, request: &str, text: &str, is_last: bool) {
+        let Some(kept) = &self.kept else { return };
+        let _turn = self.delivery.lock().await;
+        let text = kept.borrow_mut().keep(request, text, is_last);
+        let outgoing = self.outgoing.borrow().clone();
+        if let Some(outgoing) = outgoing {
+            // Whoever is gone asks for it again.
+            let _ = outgoing.send(text).await;
+        }
+    }
+
+    /// From now on frames go to this connection.
+    pub(crate) fn attach(&self, outgoing: &Outgoing) {
+        *self.outgoing.borrow_mut() = Some(outgoing.clone());
+    }
+
+    /// Whether somebody may have it: of the same kind, role and secret.
+    fn is_of(&self, newcomer: &Newcomer) -> bool {
+        self.client == newcomer.client
+            && self.role == newcomer.role
+            && self.kept.is_some() == newcomer.keeps
+            && *self.auth.borrow() == newcomer.auth
+    }
+
     pub(crate) fn names(&self) -> Vec<String> {
         self.names.borrow().clone()
     }
@@ -50,6 +87,7 @@ impl Session {
     pub(crate) fn leave(&self, connection: ConnectionId) {
         if self.connection.get() == Some(connection) {
             self.connection.set(None);
+            *self.outgoing.borrow_mut() = None;
             self.left.set(Some(Instant::now()));
         }
     }
@@ -96,7 +134,12 @@ pub(crate) struct Newcomer {
     pub auth: String,
     pub peer: String,
     pub connection: ConnectionId,
+    /// Wants its frames to be kept.
+    pub keeps: bool,
 }
+
+/// Asks for whichever session of the same person is free.
+const LATEST: &str = "latest";
 
 #[derive(Default)]
 pub(crate) struct Sessions {
@@ -104,16 +147,27 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// The session to resume if it lives, is of the same role and has no other connection; else a new one.
+    /// The session to resume if it lives, is of the same role and has no other connection; else a new one. A client
+    /// that keeps its frames may also ask for the latest that is free, and takes its own over from a connection that
+    /// has not yet noticed its end.
     pub(crate) fn enter(
         &self,
         resume: Option<&str>,
         newcomer: Newcomer,
     ) -> Result<(Rc<Session>, bool), ErrorBody> {
-        if let Some(session) = resume.and_then(|id| self.find(id))
+        let wanted = match resume {
+            Some(LATEST) if newcomer.keeps => self.latest(&newcomer),
+            Some(id) => self.find(id),
+            None => None,
+        };
+        if let Some(session) = wanted
             && session.role == newcomer.role
-            && session.connection.get().is_none()
+            && (session.connection.get().is_none() || newcomer.keeps && session.is_of(&newcomer))
         {
+            let before = session.outgoing.borrow_mut().take();
+            if let Some(before) = before {
+                before.close(TAKEN_OVER, "taken over");
+            }
             session.connection.set(Some(newcomer.connection));
             session.left.set(None);
             *session.peer.borrow_mut() = newcomer.peer;
@@ -123,6 +177,15 @@ impl Sessions {
         }
         let session = self.add(newcomer)?;
         Ok((session, false))
+    }
+
+    fn latest(&self, newcomer: &Newcomer) -> Option<Rc<Session>> {
+        let table = self.table.borrow();
+        let mut free = table
+            .iter()
+            .rev()
+            .filter(|session| session.connection.get().is_none() && session.is_of(newcomer));
+        free.next().cloned()
     }
 
     pub(crate) fn add(&self, newcomer: Newcomer) -> Result<Rc<Session>, ErrorBody> {
@@ -150,6 +213,9 @@ impl Sessions {
             names: RefCell::new(Vec::new()),
             node_start: Cell::new(0),
             has_no_input: Cell::new(false),
+            kept: newcomer.keeps.then(RefCell::default),
+            outgoing: RefCell::new(None),
+            delivery: Mutex::new(()),
         });
         self.table.borrow_mut().push(session.clone());
         Ok(session)
@@ -164,6 +230,7 @@ impl Sessions {
             auth: "image".to_owned(),
             peer: "image".to_owned(),
             connection,
+            keeps: false,
         })?;
         session.leave(connection);
         Ok(session)
@@ -225,6 +292,7 @@ mod tests {
             auth: "cookie".to_owned(),
             peer: "127.0.0.1:1".to_owned(),
             connection,
+            keeps: false,
         }
     }
 
@@ -244,6 +312,43 @@ mod tests {
             Some(3),
             "an older connection does not end a newer one"
         );
+    }
+
+    fn keeper(connection: ConnectionId) -> Newcomer {
+        Newcomer {
+            client: ClientKind::Browser,
+            keeps: true,
+            ..newcomer(connection)
+        }
+    }
+
+    #[test]
+    fn a_client_that_keeps_takes_its_session_over() {
+        let sessions = Sessions::default();
+        let (first, _) = sessions.enter(Some("latest"), keeper(1)).expect("random");
+        let (other, resumed) = sessions.enter(Some("latest"), keeper(2)).expect("random");
+        assert!(!resumed && other.id != first.id, "the first is in use");
+        let (again, resumed) = sessions.enter(Some(&first.id), keeper(3)).expect("random");
+        assert!(resumed && again.id == first.id);
+        first.leave(1);
+        assert_eq!(first.connection.get(), Some(3));
+        other.leave(2);
+        let (latest, resumed) = sessions.enter(Some("latest"), keeper(4)).expect("random");
+        assert!(resumed && latest.id == other.id);
+    }
+
+    #[test]
+    fn nobody_else_gets_a_kept_session() {
+        let sessions = Sessions::default();
+        let (first, _) = sessions.enter(None, keeper(1)).expect("random");
+        let stranger = |connection| Newcomer {
+            auth: "token:other".to_owned(),
+            ..keeper(connection)
+        };
+        assert!(!sessions.enter(Some(&first.id), stranger(2)).expect("random").1);
+        first.leave(1);
+        assert!(!sessions.enter(Some("latest"), stranger(3)).expect("random").1);
+        assert!(!sessions.enter(Some("latest"), newcomer(4)).expect("random").1);
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
 use crate::cluster::ports::Registration;
 use crate::compile::CompilerPool;
+use crate::desk::Desk;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::handles::Handles;
@@ -32,6 +33,7 @@ use crate::options::StartOptions;
 use crate::project::ProjectImage;
 use crate::questions::Questions;
 use crate::sessions::{ConnectionId, Session, Sessions};
+use crate::told::Told as Written;
 use crate::{record, terms};
 
 pub(crate) struct Workspace {
@@ -54,6 +56,9 @@ pub(crate) struct Workspace {
     pub sessions: Sessions,
     pub(crate) handles: Handles,
     pub(crate) questions: Questions,
+    pub(crate) desk: RefCell<Desk>,
+    /// What was written to the Transcript.
+    pub(crate) told: RefCell<Written>,
     pub changes: RefCell<ChangeLog>,
     pub gate: RefCell<Option<Gate>>,
     pub project: RefCell<Option<ProjectImage>>,
@@ -194,8 +199,8 @@ impl Workspace {
     /// The node sends only what somebody listens to.
     pub(crate) fn tell_node_channels(&self) {
         let connections = self.connections.borrow();
-        // The daemon itself listens to classes: it keeps a record of them.
-        let mut channels = BTreeSet::from([Channel::Classes]);
+        // The daemon itself listens to these: it keeps a record of them.
+        let mut channels = BTreeSet::from([Channel::Classes, Channel::Transcript]);
         let mut actors = BTreeSet::new();
         for guest in connections.values() {
             channels.extend(guest.watch.channels.iter().copied());
@@ -223,13 +228,20 @@ impl Workspace {
 
     /// Send what was written to the Transcript. Who caused it is told by which of its evaluations.
     pub(crate) fn publish_text(&self, text: &str, request: Option<u64>) {
+        let seq = self.told.borrow_mut().keep(text);
         for guest in self.connections.borrow().values() {
             if guest.watch.channels.contains(&Channel::Transcript) {
                 let event = Told::Transcript(TranscriptEvent::Text {
                     text: text.to_owned(),
                     r#for: request.and_then(|number| guest.own_request(number)),
                 });
-                guest.outgoing.push_event(Channel::Transcript, event.text());
+                // Numbers are for those who can use them.
+                let text = if guest.session.kept.is_some() {
+                    event.numbered_text(seq)
+                } else {
+                    event.text()
+                };
+                guest.outgoing.push_event(Channel::Transcript, text);
             }
         }
     }

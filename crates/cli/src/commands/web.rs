@@ -21,6 +21,12 @@ pub(crate) struct Arguments {
     /// Print an address with a one-time login, for a machine without a browser.
     #[arg(long, conflicts_with = "no_open")]
     print_url: bool,
+    /// Log in as an observer, who may look and change nothing.
+    #[arg(long)]
+    observer: bool,
+    /// Use 127.0.0.1, for a browser that does not resolve names below localhost.
+    #[arg(long)]
+    plain_host: bool,
 }
 
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -29,9 +35,16 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         StartFlags::of_environment()?.options(defaults(&place, Config::of(&place.state)?.start)?)?;
     place.find_or_start(terminal, &options)?;
     let (mut control, info) = place.require_control()?;
-    let answer = control_answer(control.call(&json!({"op": "login-token"}))?)?;
+    let role = if arguments.observer { "observer" } else { "owner" };
+    let request = json!({"op": "login-token", "role": role, "plain_host": arguments.plain_host});
+    let answer = control_answer(control.call(&request)?)?;
     let token = answer["token"].as_str().unwrap_or_default();
-    let site = format!("http://{}", info.local_address());
+    let site = answer["site"].as_str().unwrap_or_default();
+    if arguments.plain_host {
+        terminal.status(
+            "warning: cookies ignore ports, so every other server on 127.0.0.1 that this browser visits is sent this login.",
+        );
+    }
     if arguments.print_url {
         terminal.status("Use it within 60 s; it works once.");
         let url = format!("{site}/#login={token}");
@@ -47,7 +60,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     // Whatever earlier page is still there was used, or is too old.
     run.remove_login_pages().map_err(refused)?;
     let file = run
-        .write_login_page(page(&site, token).as_bytes())
+        .write_login_page(page(site, token).as_bytes())
         .map_err(refused)?;
     if arguments.no_open {
         terminal.status("Open this file in a browser within 60 s; it works once.");

@@ -63,7 +63,7 @@ impl View {
             path: Some(names.collect()).filter(|names: &Vec<Name>| !names.is_empty()),
             page: Some(self.page).filter(|page| *page > 1),
             understands: Some(true),
-            handle: None,
+            ..Inspect::default()
         }
     }
 

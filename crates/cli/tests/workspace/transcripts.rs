@@ -1,4 +1,4 @@
-//! Recorded conversations, replayed against the real binary: what a client of protocol 1.0 sends and gets stays the same.
+//! Recorded conversations, replayed against the real binary: what a client sends and gets stays the same.
 //!
 //! A transcript has one JSON object a line. `send` is sent as it is (a string: as that text); `receive` is what comes next
 //! for its `id`; `event` is one that comes at some time. `save` names values of the answer that later lines use as `$name`.
@@ -49,6 +49,7 @@ transcripts!(
     observation,
     refusals,
     events,
+    browser,
     stopping
 );
 

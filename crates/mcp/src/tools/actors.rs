@@ -140,7 +140,7 @@ pub(crate) async fn inspect<H: Host>(context: &Context<'_, H>, input: Inspect) -
         binding: input.binding,
         path: input.path.map(|path| path.into_iter().map(step).collect()),
         page: input.page,
-        understands: None,
+        ..requests::Inspect::default()
     };
     let answer = context.ask(&request).await?.answer;
     Ok(Inspected::from(answer))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use beamtalk_wire::answers::TranscriptAnswer;
 use beamtalk_wire::requests::{self, CheckMode, CodeForm};
 
 use super::parts::{FoundFault, faults, input, output, warnings};
@@ -401,9 +402,25 @@ pub(crate) async fn read_transcript<H: Host>(
     context: &Context<'_, H>,
     input: ReadTranscript,
 ) -> Result<TranscriptText, Failure> {
-    let request = requests::Transcript { lines: input.lines };
+    let request = requests::Transcript {
+        limit: Some(TRANSCRIPT_ENTRIES),
+        ..requests::Transcript::default()
+    };
     let answer = context.ask(&request).await?.answer;
     Ok(TranscriptText {
-        text: Data::new(answer.text),
+        text: Data::new(last_lines(&answer, input.lines.unwrap_or(50))),
     })
+}
+
+/// As many entries as the operation gives at once.
+pub(crate) const TRANSCRIPT_ENTRIES: u64 = 1_000;
+
+/// The last lines of what was written, which may come in pieces of a line.
+pub(crate) fn last_lines(answer: &TranscriptAnswer, count: u64) -> String {
+    let text: String = answer.entries.iter().map(|entry| entry.text.as_str()).collect();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let first = lines
+        .len()
+        .saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+    lines.get(first..).unwrap_or_default().concat()
 }

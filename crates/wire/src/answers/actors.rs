@@ -47,6 +47,8 @@ answer! {
         fields: Vec<InspectedField>,
         total: u64,
         ;
+        /// `sorted`, or `unsorted` for a dictionary too large to be put in order.
+        order: String,
         /// The value itself, as tools print it.
         text: String,
         /// With `understands`: from its own class up.
@@ -85,7 +87,7 @@ answer! {
 
 answer! {
     /// Of a dead process, the status only.
-    PidStats {
+    ProcessStats {
         status: String,
         ;
         queue_len: u64,
@@ -98,7 +100,7 @@ answer! {
 answer! {
     /// All of `stats` once more, but `status`, which is the answer's own.
     PidStatsAnswer {
-        stats: PidStats,
+        stats: ProcessStats,
         ;
         queue_len: u64,
         memory: u64,

@@ -63,12 +63,6 @@ answer! {
 }
 
 answer! {
-    TranscriptAnswer {
-        text: String,
-    }
-}
-
-answer! {
     LogLevelAnswer {
         level: String,
     }

@@ -27,15 +27,21 @@ pub enum Step {
 wanted! { Vec<Step>: "a list of names and numbers"; }
 
 request! {
-    /// Look into an actor or a variable.
+    /// Look into an actor, a variable, or a value that is held.
     Inspect {
         ;
         actor: ActorName,
         binding: String,
+        /// What `eval` with `hold` answered.
+        r#ref: String,
         /// From the outermost value down.
         path: Vec<Step>,
         /// Of 50 elements, from 1.
         page: u64,
+        /// How many elements to leave out, instead of `page`.
+        offset: u64,
+        /// At most 500; 50 if absent.
+        limit: u64,
         /// Answer the messages it understands too.
         understands: bool,
         /// Whose variable it is.

@@ -20,6 +20,8 @@ request! {
         width: u64,
         /// In the variables of a handle; `once` for variables that are forgotten afterwards.
         handle: String,
+        /// Keep the value and answer a reference to it.
+        hold: bool,
     }
 }
 

@@ -61,6 +61,7 @@ wanted! {
     u64: "a whole number that is not negative";
     Vec<String>: "a list of strings";
     BTreeMap<String, String>: "an object of strings";
+    BTreeMap<String, u64>: "an object of whole numbers";
     Side: "instance or class";
     OneOrMore<AuthorKind>: "human or agent, or a list of such";
     Vec<Channel>: "a list made of these: transcript, actors, classes, bindings, supervision, object, reload_check, workspace, logs";

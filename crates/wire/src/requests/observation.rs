@@ -1,5 +1,7 @@
 //! Observation and the server itself.
 
+use std::collections::BTreeMap;
+
 use super::field::request;
 use crate::event::Channel;
 
@@ -12,6 +14,8 @@ request! {
         actor: String,
         /// For `logs`: this one and graver.
         level: String,
+        /// For `transcript`: first what was written after this number.
+        since: BTreeMap<String, u64>,
     }
 }
 
@@ -72,15 +76,6 @@ request! {
         outcome: String,
         min_duration_ns: u64,
         limit: u64,
-    }
-}
-
-request! {
-    /// The last lines of the Transcript.
-    Transcript {
-        ;
-        /// 50 if absent.
-        lines: u64,
     }
 }
 

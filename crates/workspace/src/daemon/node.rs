@@ -367,6 +367,7 @@ async fn perform(
         id: "image".to_owned(),
         session: None,
         timeout_ms: None,
+        about: None,
         op,
         request: Request::parse(op, &terms::to_json(args).to_string()),
     };

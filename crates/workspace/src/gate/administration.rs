@@ -6,7 +6,7 @@ use beamtalk_storage::time::now_seconds;
 use beamtalk_wire::Role;
 
 use super::server::{Connected, State};
-use super::{AuthKind, Credential, Gate, GateError, TokenRecord, Tokens};
+use super::{AuthKind, Credential, Gate, GateError, LoginName, TokenRecord, Tokens};
 
 /// The close code of connections whose secret is no longer accepted.
 pub(crate) const CREDENTIALS_GONE: u16 = 4001;
@@ -56,6 +56,7 @@ impl Gate {
         let mut state = self.shared.state();
         state.keys.tokens.revoke(name)?;
         let auth = AuthKind::Token(name.to_owned());
+        state.keys.logins.end_of(|one| *one == auth);
         let closed = sever(&state, "token revoked", |one| one.pass.auth == auth);
         let tokens = state.keys.tokens.clone();
         save(&state, &tokens)?;
@@ -66,6 +67,7 @@ impl Gate {
     pub fn revoke_all_tokens(&self) -> Result<usize, GateError> {
         let mut state = self.shared.state();
         state.keys.tokens.revoke_all();
+        state.keys.logins.end_of(|one| matches!(one, AuthKind::Token(_)));
         let closed = sever(&state, "token revoked", |one| {
             matches!(one.pass.auth, AuthKind::Token(_))
         });
@@ -74,10 +76,12 @@ impl Gate {
     }
 
     /// Make a one-time token a browser can log in with, and how long it may be used.
-    pub fn login_token(&self) -> Result<(Credential, Duration), GateError> {
+    pub fn login_token(&self, role: Role, name: LoginName) -> Result<(Credential, Duration), GateError> {
         let lifetime = self.shared.config.pace.login_token;
         let State { keys, .. } = &mut *self.shared.state();
-        let token = keys.logins.invite(&keys.comparer, lifetime, Instant::now())?;
+        let token = keys
+            .logins
+            .invite(&keys.comparer, (role, name), lifetime, Instant::now())?;
         Ok((token, lifetime))
     }
 }

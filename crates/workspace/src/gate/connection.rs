@@ -125,6 +125,7 @@ async fn attend<S>(
         client: greeting.client,
         protocol,
         resume: greeting.resume,
+        keeps: greeting.keeps,
         incoming,
         outgoing: outgoing.clone(),
     };

@@ -9,7 +9,7 @@ use beamtalk_storage::time::now_seconds;
 use beamtalk_wire::Role;
 
 use super::failures::Reason;
-use super::logins::{LoginId, Logins};
+use super::logins::{Holder, LoginId, LoginName, Logins};
 use super::opening::Offer;
 use super::secret::{Comparer, Credential, Mark};
 use super::tokens::Tokens;
@@ -99,11 +99,51 @@ impl Keys {
                 }
             }
             Offer::Login(secret) => match self.logins.find(secret, &self.comparer, Instant::now()) {
-                Some((login, until)) => local(owner(AuthKind::Browser, Some(login), Some(until))),
+                Some((login, holder, until)) => {
+                    let is_token = matches!(holder.auth, AuthKind::Token(_));
+                    let pass = Pass {
+                        role: holder.role,
+                        auth: holder.auth,
+                        login: Some(login),
+                        until: Some(until),
+                    };
+                    // One made with a token counts wherever the token does.
+                    if is_token { Ok(pass) } else { local(pass) }
+                }
                 None => Err(Reason::Invalid),
             },
             Offer::Cookie(_) => Err(Reason::Invalid),
         }
+    }
+
+    /// A browser shows a one-time token, or an access token: the answer is its login cookie.
+    pub(crate) fn log_in(
+        &mut self,
+        secret: &Credential,
+        place: Place,
+        name: LoginName,
+        lifetime: Duration,
+    ) -> Option<Credential> {
+        let now = Instant::now();
+        // Both are compared, whatever the first says.
+        let pass = self.token(secret);
+        // One-time tokens are for this machine; from the network only access tokens count.
+        let invited = match place {
+            Place::Loopback => self.logins.redeem(secret, &self.comparer, name, (lifetime, now)),
+            Place::Network => Ok(None),
+        };
+        let made = match pass {
+            Some(Pass {
+                role, auth, until, ..
+            }) if name == LoginName::Own => {
+                let end = now + lifetime;
+                let until = until.map_or(end, |until| until.min(end));
+                let holder = Holder { role, auth };
+                self.logins.open(holder, &self.comparer, until, now).map(Some)
+            }
+            _ => invited,
+        };
+        made.ok().flatten()
     }
 
     fn is_cookie(&self, secret: &Credential) -> bool {

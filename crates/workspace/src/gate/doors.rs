@@ -34,9 +34,14 @@ impl Scheme {
 pub(crate) struct Doors {
     pub(crate) address: SocketAddr,
     pub(crate) scheme: Scheme,
+    /// Browser logins of this machine live under `<label>.localhost`.
+    pub(crate) label: String,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
 }
+
+/// The plain names of this machine.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// How a request got here.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +104,8 @@ impl Doors {
             return false;
         };
         let host = host.to_ascii_lowercase();
-        let mut own: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into();
+        let mut own: Vec<String> = LOOPBACK.map(str::to_owned).into();
+        own.push(format!("{}.localhost", self.label));
         if self.address.ip().is_unspecified() {
             // The address the connection arrived at is the only one of this machine that its
             // client can have meant.
@@ -117,6 +123,21 @@ impl Doors {
         own.iter()
             .any(|name| with_port(name) || is_default_port && host == *name)
             || allowed.into_iter().any(|name| host == name || with_port(&name))
+    }
+
+    /// Whether a browser may log in under an accepted host. Cookies ignore ports: under a plain name of this machine
+    /// every other server on it would be sent the login.
+    pub(crate) fn is_login_host(&self, host: &[u8]) -> bool {
+        let host = String::from_utf8_lossy(host).to_ascii_lowercase();
+        let name = host
+            .strip_suffix(&format!(":{}", self.address.port()))
+            .unwrap_or(&host);
+        let is_plain = LOOPBACK.contains(&name)
+            || name
+                .trim_matches(['[', ']'])
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback());
+        !is_plain
     }
 
     fn is_own_origin(&self, arrival: Arrival<'_>, origin: &[u8]) -> bool {

@@ -5,7 +5,9 @@
 use std::time::{Duration, Instant};
 
 use beamtalk_storage::StorageError;
+use beamtalk_wire::Role;
 
+use super::AuthKind;
 use super::secret::{Comparer, Credential, Mark};
 
 /// More logins than this push out the oldest; nobody has that many browsers.
@@ -17,8 +19,34 @@ const PENDING: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LoginId(u64);
 
+/// Under which names of this machine a one-time token may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginName {
+    /// Only the one nobody can guess.
+    Own,
+    /// Also `127.0.0.1` and its kin, for a browser that does not resolve the other.
+    Plain,
+}
+
+/// Who is behind a login.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) role: Role,
+    pub(crate) auth: AuthKind,
+}
+
+impl Holder {
+    /// Somebody at this machine.
+    pub(crate) fn local(role: Role) -> Self {
+        let auth = AuthKind::Browser;
+        Self { role, auth }
+    }
+}
+
 struct Entry {
     id: LoginId,
+    holder: Holder,
+    name: LoginName,
     mark: Mark,
     until: Instant,
 }
@@ -36,10 +64,12 @@ impl Logins {
     pub(crate) fn invite(
         &mut self,
         comparer: &Comparer,
+        (role, name): (Role, LoginName),
         lifetime: Duration,
         now: Instant,
     ) -> Result<Credential, StorageError> {
-        let (secret, entry) = self.entry(comparer, now + lifetime)?;
+        let (secret, mut entry) = self.entry(comparer, Holder::local(role), now + lifetime)?;
+        entry.name = name;
         push(&mut self.pending, entry, PENDING, now);
         Ok(secret)
     }
@@ -49,27 +79,46 @@ impl Logins {
         &mut self,
         token: &Credential,
         comparer: &Comparer,
-        lifetime: Duration,
-        now: Instant,
+        name: LoginName,
+        (lifetime, now): (Duration, Instant),
     ) -> Result<Option<Credential>, StorageError> {
         let Some(place) = find(&self.pending, token, comparer, now) else {
             return Ok(None);
         };
-        self.pending.remove(place);
-        let (secret, entry) = self.entry(comparer, now + lifetime)?;
-        push(&mut self.open, entry, LOGINS, now);
-        Ok(Some(secret))
+        if name == LoginName::Plain && self.pending[place].name == LoginName::Own {
+            return Ok(None);
+        }
+        let invited = self.pending.remove(place);
+        self.open(invited.holder, comparer, now + lifetime, now).map(Some)
     }
 
-    /// The login a cookie belongs to, and until when.
+    /// The login cookie of somebody who showed another secret.
+    pub(crate) fn open(
+        &mut self,
+        holder: Holder,
+        comparer: &Comparer,
+        until: Instant,
+        now: Instant,
+    ) -> Result<Credential, StorageError> {
+        let (secret, entry) = self.entry(comparer, holder, until)?;
+        push(&mut self.open, entry, LOGINS, now);
+        Ok(secret)
+    }
+
+    /// The login a cookie belongs to, whose it is, and until when.
     pub(crate) fn find(
         &self,
         cookie: &Credential,
         comparer: &Comparer,
         now: Instant,
-    ) -> Option<(LoginId, Instant)> {
+    ) -> Option<(LoginId, Holder, Instant)> {
         let entry = &self.open[find(&self.open, cookie, comparer, now)?];
-        Some((entry.id, entry.until))
+        Some((entry.id, entry.holder.clone(), entry.until))
+    }
+
+    /// End all logins that were made with a secret.
+    pub(crate) fn end_of(&mut self, is_meant: impl Fn(&AuthKind) -> bool) {
+        self.open.retain(|entry| !is_meant(&entry.holder.auth));
     }
 
     pub(crate) fn end(&mut self, id: LoginId) {
@@ -82,11 +131,18 @@ impl Logins {
         self.open.clear();
     }
 
-    fn entry(&mut self, comparer: &Comparer, until: Instant) -> Result<(Credential, Entry), StorageError> {
+    fn entry(
+        &mut self,
+        comparer: &Comparer,
+        holder: Holder,
+        until: Instant,
+    ) -> Result<(Credential, Entry), StorageError> {
         let secret = Credential::random("")?;
         self.next += 1;
         let entry = Entry {
             id: LoginId(self.next),
+            holder,
+            name: LoginName::Own,
             mark: comparer.mark(secret.bytes()),
             until,
         };
@@ -120,15 +176,52 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_mins(1);
     const HOUR: Duration = Duration::from_hours(1);
+    const OWN: (Role, LoginName) = (Role::Owner, LoginName::Own);
+
+    #[test]
+    fn a_token_for_the_own_name_opens_nothing_under_a_plain_one() {
+        let (comparer, now) = (Comparer::new().unwrap(), Instant::now());
+        let mut logins = Logins::default();
+        let token = logins.invite(&comparer, OWN, MINUTE, now).unwrap();
+        let plain = (HOUR, now);
+        assert!(
+            logins
+                .redeem(&token, &comparer, LoginName::Plain, plain)
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            logins
+                .redeem(&token, &comparer, LoginName::Own, plain)
+                .unwrap()
+                .is_some()
+        );
+        let asked = (Role::Observer, LoginName::Plain);
+        let token = logins.invite(&comparer, asked, MINUTE, now).unwrap();
+        let cookie = logins
+            .redeem(&token, &comparer, LoginName::Plain, plain)
+            .unwrap()
+            .unwrap();
+        let (_, holder, _) = logins.find(&cookie, &comparer, now).unwrap();
+        assert_eq!(holder, Holder::local(Role::Observer));
+    }
 
     #[test]
     fn login_token_single_use() {
         let (comparer, now) = (Comparer::new().unwrap(), Instant::now());
         let mut logins = Logins::default();
-        let token = logins.invite(&comparer, MINUTE, now).unwrap();
-        let cookie = logins.redeem(&token, &comparer, HOUR, now).unwrap().unwrap();
+        let token = logins.invite(&comparer, OWN, MINUTE, now).unwrap();
+        let cookie = logins
+            .redeem(&token, &comparer, LoginName::Own, (HOUR, now))
+            .unwrap()
+            .unwrap();
         assert_ne!(cookie, token);
-        assert!(logins.redeem(&token, &comparer, HOUR, now).unwrap().is_none());
+        assert!(
+            logins
+                .redeem(&token, &comparer, LoginName::Own, (HOUR, now))
+                .unwrap()
+                .is_none()
+        );
         assert!(logins.find(&cookie, &comparer, now).is_some());
         assert!(logins.find(&token, &comparer, now).is_none());
     }
@@ -137,15 +230,18 @@ mod tests {
     fn login_token_expires() {
         let (comparer, now) = (Comparer::new().unwrap(), Instant::now());
         let mut logins = Logins::default();
-        let token = logins.invite(&comparer, MINUTE, now).unwrap();
+        let token = logins.invite(&comparer, OWN, MINUTE, now).unwrap();
         assert!(
             logins
-                .redeem(&token, &comparer, HOUR, now + MINUTE)
+                .redeem(&token, &comparer, LoginName::Own, (HOUR, now + MINUTE))
                 .unwrap()
                 .is_none()
         );
-        let token = logins.invite(&comparer, MINUTE, now).unwrap();
-        let cookie = logins.redeem(&token, &comparer, HOUR, now).unwrap().unwrap();
+        let token = logins.invite(&comparer, OWN, MINUTE, now).unwrap();
+        let cookie = logins
+            .redeem(&token, &comparer, LoginName::Own, (HOUR, now))
+            .unwrap()
+            .unwrap();
         assert!(logins.find(&cookie, &comparer, now + HOUR).is_none());
     }
 
@@ -154,11 +250,14 @@ mod tests {
         let (comparer, now) = (Comparer::new().unwrap(), Instant::now());
         let mut logins = Logins::default();
         let log_in = |logins: &mut Logins| {
-            let token = logins.invite(&comparer, MINUTE, now).unwrap();
-            logins.redeem(&token, &comparer, HOUR, now).unwrap().unwrap()
+            let token = logins.invite(&comparer, OWN, MINUTE, now).unwrap();
+            logins
+                .redeem(&token, &comparer, LoginName::Own, (HOUR, now))
+                .unwrap()
+                .unwrap()
         };
         let (one, two) = (log_in(&mut logins), log_in(&mut logins));
-        let (id, _) = logins.find(&one, &comparer, now).unwrap();
+        let (id, _, _) = logins.find(&one, &comparer, now).unwrap();
         logins.end(id);
         assert!(logins.find(&one, &comparer, now).is_none());
         assert!(logins.find(&two, &comparer, now).is_some());
@@ -171,7 +270,7 @@ mod tests {
         let (comparer, now) = (Comparer::new().unwrap(), Instant::now());
         let mut logins = Logins::default();
         for _ in 0..1_000 {
-            logins.invite(&comparer, MINUTE, now).unwrap();
+            logins.invite(&comparer, OWN, MINUTE, now).unwrap();
         }
         assert_eq!(logins.pending.len(), PENDING);
     }

@@ -37,6 +37,8 @@ pub(crate) struct Greeting {
     pub(crate) protocol: Option<String>,
     /// The session it wants back.
     pub(crate) resume: Option<String>,
+    /// Its frames are to be kept.
+    pub(crate) keeps: bool,
 }
 
 impl Greeting {
@@ -45,6 +47,7 @@ impl Greeting {
             client,
             protocol: None,
             resume: None,
+            keeps: false,
         }
     }
 }
@@ -61,6 +64,7 @@ struct Message {
     client: Option<String>,
     protocol: Option<String>,
     resume: Option<String>,
+    keep: Option<bool>,
 }
 
 impl Message {
@@ -69,6 +73,7 @@ impl Message {
             client: ClientKind::from_name(self.client.as_deref().unwrap_or_default()),
             protocol: self.protocol.take(),
             resume: self.resume.take().filter(|resume| resume.len() <= RESUME_LENGTH),
+            keeps: self.keep == Some(true),
         }
     }
 }

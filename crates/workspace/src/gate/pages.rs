@@ -1,49 +1,115 @@
-//! Static pages and the headers every answer carries.
+//! The files of the browser workspace and the headers every answer carries.
+
+use std::borrow::Cow;
+use std::io::Read;
 
 use beamtalk_http::{PROTECTION, set};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
+use rust_embed::RustEmbed;
 
-/// A file of the browser workspace.
-#[derive(Clone, Copy, Debug)]
+/// A file to be served.
+#[derive(Clone, Debug)]
 pub struct Page {
-    /// `/` or below `/assets/`.
-    pub path: &'static str,
     pub mime: &'static str,
-    pub bytes: &'static [u8],
+    pub bytes: Cow<'static, [u8]>,
+    /// The bytes are compressed with gzip.
+    pub is_compressed: bool,
 }
 
-/// The smallest browser workspace: it turns the token of a login link into a login.
-pub const LOGIN_PAGES: &[Page] = &[
-    Page {
-        path: "/",
-        mime: "text/html; charset=utf-8",
-        bytes: include_bytes!("pages/index.html"),
-    },
-    Page {
-        path: "/assets/login.js",
-        mime: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("pages/login.js"),
-    },
-];
+/// The file at a path: `/` or below `/assets/`.
+pub type Pages = fn(&str) -> Option<Page>;
+
+/// What `web/build.mjs` made, or one page that says it was left out. Debug builds read the folder when asked.
+#[derive(RustEmbed)]
+#[folder = "$BEAMTALK_WEB_FILES"]
+struct Built;
+
+/// Stands in the page where the nonce of each answer goes.
+const NONCE: &str = "__NONCE__";
+
+/// A file of the browser workspace.
+pub fn workspace_page(path: &str) -> Option<Page> {
+    let name = match path {
+        "/" => "index.html",
+        _ => path
+            .strip_prefix('/')
+            .filter(|name| name.starts_with("assets/"))?,
+    };
+    let mime = match name.rsplit('.').next()? {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        _ => return None,
+    };
+    let plain = Built::get(name).map(|file| (file, false));
+    let found = plain.or_else(|| Built::get(&format!("{name}.gz")).map(|file| (file, true)));
+    found.map(|(file, is_compressed)| Page {
+        mime,
+        bytes: file.data,
+        is_compressed,
+    })
+}
 
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// The page at a path.
-pub(crate) fn find<'a>(pages: &'a [Page], path: &str) -> Option<&'a Page> {
-    pages.iter().find(|page| page.path == path)
+/// How a page is wanted.
+pub(crate) struct Wish<'a> {
+    /// Where its script may connect to.
+    pub(crate) socket_origin: &'a str,
+    /// The client takes gzip.
+    pub(crate) takes_compressed: bool,
+    /// Random, new for each answer.
+    pub(crate) nonce: &'a str,
 }
 
-pub(crate) fn page(page: &Page, socket_origin: &str) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from_static(page.bytes)));
+pub(crate) fn page(page: Page, wish: &Wish<'_>) -> Reply {
+    let is_sent_compressed = page.is_compressed && wish.takes_compressed;
+    let bytes = match (page.is_compressed, is_sent_compressed) {
+        (true, false) => match inflated(&page.bytes) {
+            Ok(bytes) => bytes,
+            Err(cause) => {
+                tracing::error!("a file of the browser workspace is damaged: {cause}");
+                return empty(StatusCode::INTERNAL_SERVER_ERROR);
+            }
+        },
+        _ if page.mime.starts_with("text/html") => String::from_utf8_lossy(&page.bytes)
+            .replace(NONCE, wish.nonce)
+            .into_bytes(),
+        _ => page.bytes.into_owned(),
+    };
+    let mut reply = Response::new(Full::new(Bytes::from(bytes)));
     set(&mut reply, "content-type", page.mime);
-    let policy = format!(
-        "default-src 'self'; connect-src 'self' {socket_origin}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    if is_sent_compressed {
+        set(&mut reply, "content-encoding", "gzip");
+    }
+    set(&mut reply, "content-security-policy", &policy(wish));
+    set(
+        &mut reply,
+        "permissions-policy",
+        "camera=(), microphone=(), geolocation=(), usb=(), payment=()",
     );
-    set(&mut reply, "content-security-policy", &policy);
     protect(&mut reply);
     reply
+}
+
+fn policy(wish: &Wish<'_>) -> String {
+    let Wish {
+        socket_origin, nonce, ..
+    } = wish;
+    format!(
+        "default-src 'none'; script-src 'self'; style-src-elem 'self' 'nonce-{nonce}'; style-src-attr 'unsafe-inline'; \
+         img-src 'self' data:; font-src 'self'; connect-src 'self' {socket_origin}; frame-ancestors 'none'; \
+         base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+}
+
+fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain)?;
+    Ok(plain)
 }
 
 /// An answer without a body.

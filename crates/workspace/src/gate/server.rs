@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderName, ORIGIN, SEC_WEBSOCKET_ACCEPT, UPGRADE};
+use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, ORIGIN, SEC_WEBSOCKET_ACCEPT, UPGRADE};
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, StatusCode, Version};
@@ -27,9 +27,10 @@ use super::connection;
 use super::credentials::{self, Keys, Pass};
 use super::doors::{Arrival, Doors, Foreign, NullOrigin, Origin};
 use super::failures::{Failure, Failures, MERGE, Peer, Reason, Record};
+use super::logins::LoginName;
 use super::opening::{self, Ambiguous, Offer, SUBPROTOCOL};
 use super::outgoing::Outgoing;
-use super::pages::{self, Reply};
+use super::pages::{self, Page, Reply, Wish};
 use super::tls::Tls;
 use super::waiting::{Place, Waiting};
 use super::{Admitted, AuditSink, GateConfig, GateEvent};
@@ -367,12 +368,29 @@ async fn answer(
         ("GET", "/ws") => accept_upgrade(request, origin, ends, shared, upgrade),
         ("POST", "/login") => log_in(request, ends, shared).await,
         ("POST", "/logout") => log_out(&request, ends, shared),
-        ("GET", _) => match pages::find(shared.config.pages, path) {
-            Some(page) => pages::page(page, &doors.socket_origin(&host(&request))),
+        ("GET", _) => match (shared.config.pages)(path) {
+            Some(page) => serve_page(page, &request, doors),
             None => pages::empty(StatusCode::NOT_FOUND),
         },
         _ => pages::empty(StatusCode::NOT_FOUND),
     }
+}
+
+fn serve_page(page: Page, request: &Request<Incoming>, doors: &Doors) -> Reply {
+    let Ok(nonce) = beamtalk_storage::random_bytes::<16>() else {
+        return pages::empty(StatusCode::INTERNAL_SERVER_ERROR);
+    };
+    let nonce = format!("{:032x}", u128::from_be_bytes(nonce));
+    let takes_compressed = values(request.headers(), ACCEPT_ENCODING)
+        .iter()
+        .flat_map(|value| value.split(|byte| *byte == b','))
+        .any(|value| value.trim_ascii().eq_ignore_ascii_case(b"gzip"));
+    let wish = Wish {
+        socket_origin: &doors.socket_origin(&host(request)),
+        takes_compressed,
+        nonce: &nonce,
+    };
+    pages::page(page, &wish)
 }
 
 /// The accepted host of a request, as text.
@@ -434,6 +452,11 @@ fn accept_upgrade(
 }
 
 async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -> Reply {
+    let name = if ends.entrance.doors.is_login_host(host(&request).as_bytes()) {
+        LoginName::Own
+    } else {
+        LoginName::Plain
+    };
     let body = read_body(request.into_body(), BODY_LIMIT);
     let body = match timeout(shared.config.pace.authentication, body).await {
         Ok(Ok(body)) => body,
@@ -446,7 +469,10 @@ async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -
             return pages::empty(StatusCode::FORBIDDEN);
         }
     };
-    let cookie = opening::token_in_form(&body).and_then(|token| redeem(shared, &token, ends));
+    let cookie = opening::token_in_form(&body).and_then(|token| {
+        let lifetime = shared.config.pace.login;
+        shared.state().keys.log_in(&token, ends.place(), name, lifetime)
+    });
     let Some(cookie) = cookie else {
         shared.fail(ends.peer, Reason::Invalid, body.len()).await;
         return pages::empty(StatusCode::FORBIDDEN);
@@ -470,23 +496,11 @@ async fn log_in(request: Request<Incoming>, ends: &Ends, shared: &Arc<Shared>) -
     reply
 }
 
-fn redeem(shared: &Shared, token: &super::Credential, ends: &Ends) -> Option<super::Credential> {
-    // Browser logins are for this machine; from the network only tokens count.
-    if ends.place() == credentials::Place::Network {
-        return None;
-    }
-    let State { keys, .. } = &mut *shared.state();
-    keys.logins
-        .redeem(token, &keys.comparer, shared.config.pace.login, Instant::now())
-        .ok()
-        .flatten()
-}
-
 fn log_out(request: &Request<Incoming>, ends: &Ends, shared: &Shared) -> Reply {
     let mut ended = false;
     if let Some(cookie) = opening::login_in(request.headers(), &shared.login_cookie()) {
         let State { keys, connected, .. } = &mut *shared.state();
-        if let Some((login, _)) = keys.logins.find(&cookie, &keys.comparer, Instant::now()) {
+        if let Some((login, _, _)) = keys.logins.find(&cookie, &keys.comparer, Instant::now()) {
             keys.logins.end(login);
             ended = true;
             for connection in connected.iter().filter(|one| one.pass.login == Some(login)) {

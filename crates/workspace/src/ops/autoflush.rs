@@ -1,6 +1,8 @@
-//! Whether changes are written to their files at once: only the image may ask.
+//! Whether changes are written to their files at once.
 
 use beamtalk_etf::Term;
+use beamtalk_wire::answers::AutoflushAnswer;
+use beamtalk_wire::requests::Autoflush;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,7 +14,17 @@ struct Wanted {
     value: Option<bool>,
 }
 
-/// Switch it, if wanted; answers how it is.
+/// A client switches it, or asks.
+pub(super) fn switch(workspace: &Workspace, request: &Autoflush) -> AutoflushAnswer {
+    if let Some(on) = request.on {
+        workspace.autoflush.set(on);
+        remember(workspace, on);
+    }
+    let on = workspace.autoflush.get();
+    AutoflushAnswer { on }
+}
+
+/// The image switches it, if wanted; answers how it is.
 pub(crate) fn autoflush(workspace: &Workspace, args: &Term) -> Value {
     let wanted = terms::typed::<Wanted>(terms::to_object(args));
     if let Ok(Wanted { value: Some(on) }) = wanted {

@@ -16,6 +16,7 @@ pub(super) async fn clone(workspace: &Rc<Workspace>, caller: &Caller) -> Result<
     workspace.enter_node(session).await?;
     let connection = u64::MAX;
     let copy = workspace.sessions.add(Newcomer {
+        keeps: caller.session.kept.is_some(),
         client: session.client,
         role: session.role,
         auth: session.auth.borrow().clone(),

@@ -62,7 +62,10 @@ pub(super) async fn eval(
         .await?;
     refuse_errors(&compiled)?;
     let time = time_limit(workspace, &session, deadline.left());
-    let arguments = arguments(workspace, &compiled, time, request.width);
+    let mut arguments = arguments(workspace, &compiled, time, request.width);
+    if let (Some(true), Term::Map(pairs)) = (request.hold, &mut arguments) {
+        pairs.push((Term::binary("hold"), Term::atom("true")));
+    }
     let mut fields = run(workspace, &session, id, (arguments, time), sink).await?;
     let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
     let mut answer: EvalAnswer = terms::typed(fields)?;

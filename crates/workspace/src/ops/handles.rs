@@ -24,6 +24,7 @@ async fn session(workspace: &Rc<Workspace>, caller: &Caller) -> Result<Rc<Sessio
         auth: own.auth.borrow().clone(),
         peer: own.peer.borrow().clone(),
         connection: ConnectionId::MAX,
+        keeps: false,
     })?;
     session.has_no_input.set(true);
     if let Err(error) = workspace.enter_node(&session).await {

@@ -1,12 +1,13 @@
 //! What an operation answers, whichever it is.
 
 use beamtalk_wire::answers::{
-    ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer,
-    DecideAnswer, DescribeAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocsAnswer, EntryAnswer,
-    EvalAnswer, FindingsAnswer, FlushAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer,
+    AuditTrailAnswer, AutoflushAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer,
+    CloneAnswer, CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer,
+    DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer,
+    FindingsAnswer, FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer,
     LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
-    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
-    TakeAnswer, ValueAnswer, Warning,
+    ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer,
+    SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -113,7 +114,15 @@ answers!(
     ClearChangesAnswer,
     CloneAnswer,
     CompleteAnswer,
+    AuditTrailAnswer,
+    AutoflushAnswer,
+    FormatAnswer,
     DescribeAnswer,
+    DeskReadAnswer,
+    DeskWriteAnswer,
+    DocCellsAnswer,
+    ReplayAnswer,
+    TranscriptAnswer,
     DiagnosticsAnswer,
     DiffAnswer,
     DirtyAnswer,

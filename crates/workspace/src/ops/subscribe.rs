@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use beamtalk_wire::answers::ChannelsAnswer;
 use beamtalk_wire::requests::{Subscribe, Unsubscribe};
-use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Op, Role};
+use beamtalk_wire::{Channel, ErrorBody, ErrorKind, Event, Op, Role, TranscriptEvent};
 
 use super::Caller;
 use crate::workspace::{Watch, Workspace};
@@ -35,6 +35,14 @@ pub(super) fn subscribe(
             "the channel 'object' needs the field 'actor'",
         ));
     }
+    if channels.contains(&Channel::Transcript)
+        && let Some(since) = request
+            .since
+            .as_ref()
+            .and_then(|since| since.get(Channel::Transcript.name()))
+    {
+        catch_up(workspace, caller, *since);
+    }
     change(workspace, caller, |watch| {
         watch.channels.extend(channels);
         if channels.contains(&Channel::Object) {
@@ -44,6 +52,34 @@ pub(super) fn subscribe(
             watch.level.clone_from(&request.level);
         }
     })
+}
+
+/// Send what was written after a number, or say from where on that is possible.
+fn catch_up(workspace: &Workspace, caller: &Caller, since: u64) {
+    let connections = workspace.connections.borrow();
+    let Some(guest) = caller
+        .connection
+        .and_then(|connection| connections.get(&connection))
+    else {
+        return;
+    };
+    let told = workspace.told.borrow();
+    if told.first() > since + 1 {
+        let gap = Event::Transcript(TranscriptEvent::Gap {
+            from: since + 1,
+            to: told.first() - 1,
+        });
+        guest.outgoing.push_event(Channel::Transcript, gap.text());
+    }
+    for entry in told.after(since) {
+        let event = Event::Transcript(TranscriptEvent::Text {
+            text: entry.text.clone(),
+            r#for: None,
+        });
+        guest
+            .outgoing
+            .push_event(Channel::Transcript, event.numbered_text(entry.seq));
+    }
 }
 
 pub(super) fn unsubscribe(

@@ -157,7 +157,7 @@ async fn a_foreign_protocol_version_is_named() {
         let (said, end) = client.rest().await;
         assert_eq!(
             said,
-            [json!({"type": "auth_error", "message": "Protocol not supported", "supported": ["1.0"]})]
+            [json!({"type": "auth_error", "message": "Protocol not supported", "supported": ["1.1"]})]
         );
         assert_eq!(end, Heard::Closed(1002));
     }
@@ -167,8 +167,8 @@ async fn a_foreign_protocol_version_is_named() {
     client
         .say(&json!({"type": "auth", "cookie": COOKIE, "protocol": "1.9"}).to_string())
         .await;
-    assert_eq!(client.expect("auth_ok").await["protocol"], "1.0");
-    assert_eq!(house.next().await.protocol, "1.0");
+    assert_eq!(client.expect("auth_ok").await["protocol"], "1.1");
+    assert_eq!(house.next().await.protocol, "1.1");
     // A stranger does not learn which versions there are.
     let mut client = house.client().await;
     client.expect("auth-required").await;

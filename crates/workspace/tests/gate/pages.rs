@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use beamtalk_wire::ClientKind;
-use beamtalk_workspace::gate::{AuthKind, Connections, Credential, Pace};
+use beamtalk_wire::{ClientKind, Role};
+use beamtalk_workspace::gate::{AuthKind, Connections, Credential, LoginName, Pace};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -23,6 +23,19 @@ fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
         .filter_map(|line| line.split_once(": "))
         .find(|(found, _)| found.eq_ignore_ascii_case(name))
         .map(|(_, value)| value)
+}
+
+/// The name that browsers log in under.
+fn own_host(house: &House) -> String {
+    format!("{}:{}", house.gate.login_host, house.port())
+}
+
+/// Post a form to `/login` as a page without an origin does.
+async fn post_login(house: &House, form: &str) -> String {
+    let host = own_host(house);
+    house
+        .http("POST /login", &[("origin", "null"), ("host", &host)], form)
+        .await
 }
 
 #[tokio::test]
@@ -52,19 +65,34 @@ async fn routes() {
 #[tokio::test]
 async fn csp_present() {
     let house = house().await;
-    for line in ["GET /", "GET /assets/main.js"] {
+    let mut nonces = std::collections::BTreeSet::new();
+    for line in ["GET /", "GET /assets/main.js", "GET /"] {
         let answer = house.http(line, &[], "").await;
-        let policy = format!(
-            "default-src 'self'; connect-src 'self' ws://localhost:{}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
-            house.port()
+        let policy = header(&answer, "content-security-policy").unwrap();
+        let (_, rest) = policy.split_once("'nonce-").unwrap();
+        let (nonce, _) = rest.split_once('\'').unwrap();
+        assert_eq!(nonce.len(), 32);
+        assert!(nonces.insert(nonce.to_owned()), "a nonce is used once");
+        assert_eq!(
+            policy,
+            format!(
+                "default-src 'none'; script-src 'self'; style-src-elem 'self' 'nonce-{nonce}'; \
+                 style-src-attr 'unsafe-inline'; img-src 'self' data:; font-src 'self'; \
+                 connect-src 'self' ws://localhost:{}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; \
+                 require-trusted-types-for 'script'; trusted-types 'none'",
+                house.port()
+            )
         );
-        assert_eq!(header(&answer, "content-security-policy"), Some(policy.as_str()));
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
             ("referrer-policy", "no-referrer"),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),
             ("cache-control", "no-store"),
+            (
+                "permissions-policy",
+                "camera=(), microphone=(), geolocation=(), usb=(), payment=()",
+            ),
         ] {
             assert_eq!(header(&answer, name), Some(value));
         }
@@ -133,9 +161,9 @@ async fn null_origin_403() {
     assert_eq!(house.client_with(&null).await.err(), Some(403));
     assert_eq!(status(&house.http("GET /", &null, "").await), 403);
     assert_eq!(status(&house.http("POST /logout", &null, "").await), 403);
-    let (token, _) = house.gate.login_token().unwrap();
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     let form = format!("token={}", token.expose());
-    assert_eq!(status(&house.http("POST /login", &null, &form).await), 303);
+    assert_eq!(status(&post_login(&house, &form).await), 303);
 }
 
 #[tokio::test]
@@ -158,14 +186,8 @@ async fn allowed_hosts_and_origins() {
 }
 
 async fn log_in(house: &House) -> String {
-    let (token, _) = house.gate.login_token().unwrap();
-    let answer = house
-        .http(
-            "POST /login",
-            &[("origin", "null")],
-            &format!("token={}", token.expose()),
-        )
-        .await;
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
+    let answer = post_login(house, &format!("token={}", token.expose())).await;
     assert_eq!(status(&answer), 303);
     header(&answer, "set-cookie").unwrap().to_owned()
 }
@@ -206,10 +228,16 @@ async fn a_browser_logs_in_and_out() {
 #[tokio::test]
 async fn login_token_single_use() {
     let house = house().await;
-    let (token, lifetime) = house.gate.login_token().unwrap();
+    let (token, lifetime) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     assert_eq!(lifetime, Duration::from_mins(1));
     let form = format!("token={}", token.expose());
-    assert_eq!(status(&house.http("POST /login", &[], &form).await), 303);
+    // Under a plain name of this machine it opens nothing, and is not used up.
+    for host in ["127.0.0.1", "localhost"] {
+        let host = format!("{host}:{}", house.port());
+        let answer = house.http("POST /login", &[("host", &host)], &form).await;
+        assert_eq!((status(&answer), body(&answer)), (403, ""), "{host}");
+    }
+    assert_eq!(status(&post_login(&house, &form).await), 303);
     for form in [
         form.as_str(),
         "token=",
@@ -217,9 +245,60 @@ async fn login_token_single_use() {
         "token=nonsense",
         &format!("token={COOKIE}"),
     ] {
-        let answer = house.http("POST /login", &[], form).await;
+        let answer = post_login(&house, form).await;
         assert_eq!((status(&answer), body(&answer)), (403, ""), "{form}");
     }
+}
+
+#[tokio::test]
+async fn a_plain_host_is_used_only_when_it_was_asked_for() {
+    let house = house().await;
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Plain).unwrap();
+    let form = format!("token={}", token.expose());
+    assert_eq!(status(&house.http("POST /login", &[], &form).await), 303);
+}
+
+#[tokio::test]
+async fn an_observer_logs_in_as_one() {
+    let mut house = house().await;
+    let (token, _) = house.gate.login_token(Role::Observer, LoginName::Own).unwrap();
+    let answer = post_login(&house, &format!("token={}", token.expose())).await;
+    let set = header(&answer, "set-cookie").unwrap().to_owned();
+    let (pair, _) = set.split_once("; ").unwrap();
+    let own = format!("http://{}", own_host(&house));
+    let headers = [("origin", own.as_str()), ("cookie", pair)];
+    let mut client = house.client_with(&headers).await.unwrap();
+    assert_eq!(client.expect("auth_ok").await["role"], "observer");
+    assert_eq!(house.next().await.role, Role::Observer);
+}
+
+#[tokio::test]
+async fn an_access_token_logs_in_and_ends_with_its_login() {
+    let mut house = house().await;
+    let token = house.gate.create_token("tablet", Role::Observer, None).unwrap();
+    let form = format!("token={}", token.expose());
+    let answer = post_login(&house, &form).await;
+    assert_eq!(status(&answer), 303);
+    let set = header(&answer, "set-cookie").unwrap().to_owned();
+    let (pair, _) = set.split_once("; ").unwrap();
+    assert!(!set.contains(token.expose()));
+    let own = format!("http://{}", own_host(&house));
+    let headers = [("origin", own.as_str()), ("cookie", pair)];
+    let mut client = house.client_with(&headers).await.unwrap();
+    client.expect("auth_ok").await;
+    let admitted = house.next().await;
+    assert_eq!(
+        (&admitted.auth, admitted.role),
+        (&AuthKind::Token("tablet".into()), Role::Observer)
+    );
+    house.gate.revoke_token("tablet").unwrap();
+    assert_eq!(client.hear().await, Heard::Closed(4001));
+    let mut again = house.client_with(&headers).await.unwrap();
+    again.expect("auth_error").await;
+    // Under a plain name not even a right token logs in.
+    let token = house.gate.create_token("other", Role::Owner, None).unwrap();
+    let form = format!("token={}", token.expose());
+    assert_eq!(status(&house.http("POST /login", &[], &form).await), 403);
 }
 
 #[tokio::test]
@@ -229,11 +308,9 @@ async fn login_token_expires() {
         ..Pace::default()
     };
     let house = house_with(pace, |_| {}).await;
-    let (token, _) = house.gate.login_token().unwrap();
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     tokio::time::sleep(Duration::from_millis(150)).await;
-    let answer = house
-        .http("POST /login", &[], &format!("token={}", token.expose()))
-        .await;
+    let answer = post_login(&house, &format!("token={}", token.expose())).await;
     assert_eq!((status(&answer), body(&answer)), (403, ""));
 }
 
@@ -242,7 +319,7 @@ async fn rotation_ends_logins_and_invitations() {
     let house = house().await;
     let set = log_in(&house).await;
     let (pair, _) = set.split_once("; ").unwrap();
-    let (token, _) = house.gate.login_token().unwrap();
+    let (token, _) = house.gate.login_token(Role::Owner, LoginName::Own).unwrap();
     house.gate.rotate(&Credential::new("N"), Connections::Keep);
     let own = format!("http://127.0.0.1:{}", house.port());
     let mut client = house
@@ -250,9 +327,7 @@ async fn rotation_ends_logins_and_invitations() {
         .await
         .unwrap();
     client.expect("auth_error").await;
-    let answer = house
-        .http("POST /login", &[], &format!("token={}", token.expose()))
-        .await;
+    let answer = post_login(&house, &format!("token={}", token.expose())).await;
     assert_eq!(status(&answer), 403);
 }
 

@@ -21,18 +21,21 @@ use tokio_tungstenite::tungstenite::{self, Message};
 pub(crate) const COOKIE: &str = "p3Zk1q8vTn0cXwRr5yLsJdHb2mGfQaUe7iOoKxVtWzE";
 pub(crate) const ID: &str = "d0dc08b498b6";
 
-pub(crate) const PAGES: &[Page] = &[
-    Page {
-        path: "/",
-        mime: "text/html; charset=utf-8",
-        bytes: b"<!doctype html><title>Beamtalk</title>",
-    },
-    Page {
-        path: "/assets/main.js",
-        mime: "text/javascript",
-        bytes: b"export {};",
-    },
-];
+pub(crate) fn pages(path: &str) -> Option<Page> {
+    let (mime, bytes) = match path {
+        "/" => (
+            "text/html; charset=utf-8",
+            &b"<!doctype html><title>Beamtalk</title>"[..],
+        ),
+        "/assets/main.js" => ("text/javascript", &b"export {};"[..]),
+        _ => return None,
+    };
+    Some(Page {
+        mime,
+        bytes: bytes.into(),
+        is_compressed: false,
+    })
+}
 
 /// What was recorded, as text.
 #[derive(Default)]
@@ -111,7 +114,7 @@ pub(crate) async fn try_house(pace: Pace, change: impl FnOnce(&mut GateConfig)) 
         workspace_id: ID.into(),
         version: "0.1.0".into(),
         control_socket: directory.path().join("daemon.sock"),
-        pages: PAGES,
+        pages,
         pace,
     };
     change(&mut config);

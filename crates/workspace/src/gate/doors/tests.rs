@@ -11,6 +11,7 @@ fn doors(bind: &str, scheme: Scheme) -> Doors {
     Doors {
         address: bind.parse().unwrap(),
         scheme,
+        label: "wlabel".into(),
         allow_hosts: vec!["dev.example".into(), "proxy.example:8443".into()],
         allow_origins: vec!["https://dev.example".into()],
     }

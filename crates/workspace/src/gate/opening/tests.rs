@@ -34,7 +34,8 @@ fn first_messages() {
         Greeting {
             client: ClientKind::Repl,
             protocol: Some("1.0".into()),
-            resume: Some("s-7f2a".into())
+            resume: Some("s-7f2a".into()),
+            keeps: false,
         }
     );
     let (offer, greeting) = read_auth(r#"{"type":"auth","token":"t"}"#).unwrap();

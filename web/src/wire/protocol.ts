@@ -41,7 +41,53 @@ seq: number,
  */
 lost: number, text: boolean, required: boolean, error?: string, };
 
+/**
+ * Records of the audit trail, the newest last.
+ */
+export type AuditTrail = { 
+/**
+ * Only records with a smaller number.
+ */
+before?: number, 
+/**
+ * At most 1,000; 200 if absent.
+ */
+limit?: number, 
+/**
+ * Only of these types.
+ */
+type?: Array<string>, 
+/**
+ * Only of this session.
+ */
+of_session?: string, };
+
+export type AuditTrailAnswer = { 
+/**
+ * As they stand in the trail.
+ */
+records: Array<{ [key in string]: JsonValue }>, 
+/**
+ * The numbers of the oldest and the newest record there is; 0 when there is none.
+ */
+first: number, last: number, 
+/**
+ * Numbers before which some are missing.
+ */
+gaps: Array<number>, };
+
 export type AuthorKind = "human" | "agent";
+
+/**
+ * Whether changes are written to their files at once.
+ */
+export type Autoflush = { 
+/**
+ * Switches it.
+ */
+on?: boolean, };
+
+export type AutoflushAnswer = { on: boolean, };
 
 /**
  * The variables of a session.
@@ -261,6 +307,42 @@ export type Describe = Record<symbol, never>;
 
 export type DescribeAnswer = { ops: { [key in string]: OpDescription }, versions: Versions, capabilities: Capabilities, limits: LimitsInForce, };
 
+export type DeskItem = { text: string, version: number, 
+/**
+ * Milliseconds since 1970.
+ */
+at: number, };
+
+/**
+ * Texts that clients keep with the workspace: layouts, scratch texts, settings.
+ */
+export type DeskRead = { 
+/**
+ * All if absent.
+ */
+names?: Array<string>, };
+
+export type DeskReadAnswer = { items: { [key in string]: DeskItem }, };
+
+/**
+ * Keep a text, or remove it.
+ */
+export type DeskWrite = { 
+/**
+ * Of `a`–`z`, digits, `/`, `_`, `.` and `-`.
+ */
+name: string, 
+/**
+ * Of the text that was read; 0 when there was none.
+ */
+version: number, 
+/**
+ * Absent removes it.
+ */
+text?: string, };
+
+export type DeskWriteAnswer = { version: number, };
+
 /**
  * A finding of the compiler.
  */
@@ -304,6 +386,15 @@ export type DisableTracing = Record<symbol, never>;
  * Set changes aside: exactly one of the fields.
  */
 export type Discard = { seq?: number, class?: string, file?: string, all?: boolean, };
+
+export type DocCell = { index: number, start: number, end: number, inputs: Array<InputPlace>, };
+
+/**
+ * Where the inputs of a text are, by the rule of scripts.
+ */
+export type DocCells = { text: string, form?: TextForm, };
+
+export type DocCellsAnswer = { cells: Array<DocCell>, };
 
 /**
  * Documentation of a class, of a method, or of Erlang.
@@ -438,7 +529,7 @@ export type ErrorBody = { kind: ErrorKind, message: string, class?: string, sele
 /**
  * What went wrong: stable and machine-readable.
  */
-export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "session_expired" | "cross_session_mutation_unsupported" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
+export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "ref_gone" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "session_expired" | "cross_session_mutation_unsupported" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
 
 /**
  * Run code in the session. Output comes before the answer.
@@ -464,7 +555,11 @@ width?: number,
 /**
  * In the variables of a handle; `once` for variables that are forgotten afterwards.
  */
-handle?: string, };
+handle?: string, 
+/**
+ * Keep the value and answer a reference to it.
+ */
+hold?: boolean, };
 
 /**
  * The value of code.
@@ -478,6 +573,10 @@ value?: unknown,
  * As it is printed.
  */
 text: string, class?: string, 
+/**
+ * With `hold`: what `inspect` finds the value by.
+ */
+ref?: string, 
 /**
  * With `trace`.
  */
@@ -552,6 +651,13 @@ merged: Array<string>, new_classes: Array<string>, removed_classes: Array<string
 
 export type FlushedFile = { file: string, kind: FileChange, };
 
+/**
+ * Code as the formatter writes it.
+ */
+export type Format = { code: string, };
+
+export type FormatAnswer = { text: string, };
+
 export type Frame = { class?: string, selector?: string, file?: string, line?: number, };
 
 /**
@@ -608,6 +714,22 @@ handle: string, };
  */
 export type Head = { id?: string, session?: string, status?: Array<Flag>, 
 /**
+ * Of a session that keeps its frames: the number of this one.
+ */
+n?: number, 
+/**
+ * What the request was sent with, in its first and last kept frame.
+ */
+about?: string, 
+/**
+ * It is sent again.
+ */
+replayed?: boolean, 
+/**
+ * Of this request only the end is still known: so many bytes are gone.
+ */
+lost_bytes?: number, 
+/**
  * A piece of output.
  */
 out?: string, 
@@ -663,9 +785,18 @@ export type Info = { symbol: string, };
 export type InfoAnswer = { info: SymbolInfo, };
 
 /**
- * Look into an actor or a variable.
+ * Byte offsets; `end` is after its last byte.
+ */
+export type InputPlace = { start: number, end: number, line: number, };
+
+/**
+ * Look into an actor, a variable, or a value that is held.
  */
 export type Inspect = { actor?: string, binding?: string, 
+/**
+ * What `eval` with `hold` answered.
+ */
+ref?: string, 
 /**
  * From the outermost value down.
  */
@@ -674,6 +805,14 @@ path?: Array<Step>,
  * Of 50 elements, from 1.
  */
 page?: number, 
+/**
+ * How many elements to leave out, instead of `page`.
+ */
+offset?: number, 
+/**
+ * At most 500; 50 if absent.
+ */
+limit?: number, 
 /**
  * Answer the messages it understands too.
  */
@@ -684,6 +823,10 @@ understands?: boolean,
 handle?: string, };
 
 export type InspectAnswer = { kind: string, class: string, fields: Array<InspectedField>, total: number, 
+/**
+ * `sorted`, or `unsorted` for a dictionary too large to be put in order.
+ */
+order?: string, 
 /**
  * The value itself, as tools print it.
  */
@@ -709,6 +852,8 @@ export type Interrupt = {
  * The `id` of the evaluation, on whichever connection.
  */
 for?: string, handle?: string, };
+
+export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in string]: JsonValue } | null;
 
 /**
  * End an actor.
@@ -955,14 +1100,14 @@ fields: Array<string>,
 audit: string | null, };
 
 /**
- * Of a dead process, the status only.
+ * How a process does.
  */
-export type PidStats = { status: string, queue_len?: number, memory?: number, reductions?: number, current_function?: string, };
+export type PidStats = { actor: string, };
 
 /**
  * All of `stats` once more, but `status`, which is the answer's own.
  */
-export type PidStatsAnswer = { stats: PidStats, queue_len?: number, memory?: number, reductions?: number, current_function?: string, };
+export type PidStatsAnswer = { stats: ProcessStats, queue_len?: number, memory?: number, reductions?: number, current_function?: string, };
 
 /**
  * One definition three ways.
@@ -975,6 +1120,11 @@ export type Place = { class: string, side: Side | null, selector: string | null,
 export type PrecheckMethod = { class: string, selector: string, source: string, side?: Side, };
 
 export type PrecheckMethodAnswer = { findings: Array<Finding>, checked: number, not_checked: number, total_candidates: number, cap_note: string | null, checked_owners: Array<string>, };
+
+/**
+ * Of a dead process, the status only.
+ */
+export type ProcessStats = { status: string, queue_len?: number, memory?: number, reductions?: number, current_function?: string, };
 
 export type Protocol = { name: string, selectors: Array<ProtocolSelector>, };
 
@@ -1033,6 +1183,25 @@ export type RemoveClass = { class: string, };
  * Take a method out.
  */
 export type RemoveMethod = { class: string, selector: string, side?: Side, };
+
+/**
+ * Send what was kept for the session again, then the answer.
+ */
+export type Replay = { 
+/**
+ * Only what has a greater number.
+ */
+after?: number, };
+
+export type ReplayAnswer = { 
+/**
+ * The number of the last frame there is.
+ */
+last: number, 
+/**
+ * How many finished requests are no longer kept.
+ */
+lost: number, };
 
 /**
  * Install changes of an earlier run: exactly one of the fields.
@@ -1180,7 +1349,11 @@ actor?: string,
 /**
  * For `logs`: this one and graver.
  */
-level?: string, };
+level?: string, 
+/**
+ * For `transcript`: first what was written after this number.
+ */
+since?: { [key in string]: number }, };
 
 export type SupervisedProcess = { pid: string, parent: string | null, name: string | null, kind: string, class: string | null, child_count: number, };
 
@@ -1252,6 +1425,11 @@ duration: number, output: string, error?: TestFailure, reason?: string, };
 
 export type TestResults = { total: number, passed: number, failed: number, skipped: number, duration: number, seed: number, tests: Array<TestOutcome>, };
 
+/**
+ * How a text is made of inputs.
+ */
+export type TextForm = "script";
+
 export type TopActor = { pid: string, class: string, name: string | null, queue_len: number, memory: number, reductions: number, 
 /**
  * What it works on; `null` when it waits.
@@ -1292,21 +1470,39 @@ export type TraceStats = { actor: string, class: string | null, selector: string
 export type TracedStep = { src: string, text: string, };
 
 /**
- * The last lines of the Transcript.
+ * What was written to the Transcript, the newest last.
  */
 export type Transcript = { 
 /**
- * 50 if absent.
+ * Only what has a smaller number.
  */
-lines?: number, };
+before?: number, 
+/**
+ * At most 1,000; 200 if absent.
+ */
+limit?: number, 
+/**
+ * Only entries with this text in them.
+ */
+find?: string, };
 
-export type TranscriptAnswer = { text: string, };
+export type TranscriptAnswer = { entries: Array<TranscriptEntry>, 
+/**
+ * The number of the oldest that is kept; 0 when there is none.
+ */
+first: number, };
+
+export type TranscriptEntry = { seq: number, 
+/**
+ * Milliseconds since 1970.
+ */
+at: number, text: string, };
 
 export type TranscriptEvent = { "event": "text", "data": { text: string, 
 /**
  * The `id` of the evaluation of this connection that caused it.
  */
-for: string | null, } } | { "event": "dropped", "data": { count: number, } };
+for: string | null, } } | { "event": "gap", "data": { from: number, to: number, } } | { "event": "dropped", "data": { count: number, } };
 
 /**
  * Install a method that is never flushed.
@@ -1371,7 +1567,11 @@ export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string,
 /**
  * An event as it is sent.
  */
-export type push = { "type": "push", } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent);
+export type push = { "type": "push", 
+/**
+ * On channels that number their events.
+ */
+seq?: number, } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent);
 
 /** What each operation is asked with, and what it answers. */
 export type Operations = {
@@ -1386,6 +1586,8 @@ export type Operations = {
   "docs": { request: Docs, answer: DocsAnswer },
   "diagnostics": { request: Diagnostics, answer: DiagnosticsAnswer },
   "show-codegen": { request: ShowCodegen, answer: ShowCodegenAnswer },
+  "format": { request: Format, answer: FormatAnswer },
+  "doc-cells": { request: DocCells, answer: DocCellsAnswer },
   "load-file": { request: LoadFile, answer: LoadAnswer },
   "load-source": { request: LoadSource, answer: SourceAnswer },
   "load-project": { request: LoadProject, answer: LoadAnswer },
@@ -1403,6 +1605,9 @@ export type Operations = {
   "handle-list": { request: HandleList, answer: HandleListAnswer },
   "question-keep": { request: QuestionKeep, answer: QuestionKeepAnswer },
   "question-take": { request: QuestionTake, answer: QuestionTakeAnswer },
+  "replay": { request: Replay, answer: ReplayAnswer },
+  "desk-read": { request: DeskRead, answer: DeskReadAnswer },
+  "desk-write": { request: DeskWrite, answer: DeskWriteAnswer },
   "list-classes": { request: ListClasses, answer: ListClassesAnswer },
   "methods": { request: Methods, answer: MethodsAnswer },
   "browse-classes": { request: BrowseClasses, answer: BrowseClassesAnswer },
@@ -1438,6 +1643,7 @@ export type Operations = {
   "discard": { request: Discard, answer: DecideAnswer },
   "change-sides": { request: ChangeSides, answer: ChangeSidesAnswer },
   "flush": { request: Flush, answer: FlushAnswer },
+  "autoflush": { request: Autoflush, answer: AutoflushAnswer },
   "recheck-image": { request: RecheckImage, answer: FindingsAnswer },
   "reload-findings": { request: ReloadFindings, answer: FindingsAnswer },
   "subscribe": { request: Subscribe, answer: ChannelsAnswer },
@@ -1453,5 +1659,6 @@ export type Operations = {
   "log-level": { request: LogLevel, answer: LogLevelAnswer },
   "describe": { request: Describe, answer: DescribeAnswer },
   "health": { request: Health, answer: HealthAnswer },
+  "audit": { request: AuditTrail, answer: AuditTrailAnswer },
   "shutdown": { request: Shutdown, answer: Nothing },
 };

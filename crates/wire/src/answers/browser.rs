@@ -1,0 +1,100 @@
+//! What a client that shows everything needs beside the rest.
+
+use std::collections::BTreeMap;
+
+use super::answer;
+
+answer! {
+    ReplayAnswer {
+        /// The number of the last frame there is.
+        last: u64,
+        /// How many finished requests are no longer kept.
+        lost: u64,
+    }
+}
+
+answer! {
+    DeskItem {
+        text: String,
+        version: u64,
+        /// Milliseconds since 1970.
+        at: u64,
+    }
+}
+
+answer! {
+    DeskReadAnswer {
+        items: BTreeMap<String, DeskItem>,
+    }
+}
+
+answer! {
+    DeskWriteAnswer {
+        version: u64,
+    }
+}
+
+answer! {
+    /// Byte offsets; `end` is after its last byte.
+    InputPlace {
+        start: u64,
+        end: u64,
+        line: u64,
+    }
+}
+
+answer! {
+    DocCell {
+        index: u64,
+        start: u64,
+        end: u64,
+        inputs: Vec<InputPlace>,
+    }
+}
+
+answer! {
+    DocCellsAnswer {
+        cells: Vec<DocCell>,
+    }
+}
+
+answer! {
+    TranscriptEntry {
+        seq: u64,
+        /// Milliseconds since 1970.
+        at: u64,
+        text: String,
+    }
+}
+
+answer! {
+    TranscriptAnswer {
+        entries: Vec<TranscriptEntry>,
+        /// The number of the oldest that is kept; 0 when there is none.
+        first: u64,
+    }
+}
+
+answer! {
+    AuditTrailAnswer {
+        /// As they stand in the trail.
+        records: Vec<serde_json::Map<String, serde_json::Value>>,
+        /// The numbers of the oldest and the newest record there is; 0 when there is none.
+        first: u64,
+        last: u64,
+        /// Numbers before which some are missing.
+        gaps: Vec<u64>,
+    }
+}
+
+answer! {
+    AutoflushAnswer {
+        on: bool,
+    }
+}
+
+answer! {
+    FormatAnswer {
+        text: String,
+    }
+}

@@ -1,0 +1,95 @@
+//! What a client that shows everything needs beside the rest: output it missed, its desk, places in a text.
+
+use super::field::{request, words};
+
+request! {
+    /// Send what was kept for the session again, then the answer.
+    Replay {
+        ;
+        /// Only what has a greater number.
+        after: u64,
+    }
+}
+
+request! {
+    /// Texts that clients keep with the workspace: layouts, scratch texts, settings.
+    DeskRead {
+        ;
+        /// All if absent.
+        names: Vec<String>,
+    }
+}
+
+request! {
+    /// Keep a text, or remove it.
+    DeskWrite {
+        /// Of `a`–`z`, digits, `/`, `_`, `.` and `-`.
+        name: String,
+        /// Of the text that was read; 0 when there was none.
+        version: u64,
+        ;
+        /// Absent removes it.
+        text: String,
+    }
+}
+
+words! {
+    /// How a text is made of inputs.
+    TextForm: "script" {
+        #[default]
+        Script "script",
+    }
+}
+
+request! {
+    /// Where the inputs of a text are, by the rule of scripts.
+    DocCells {
+        text: String,
+        ;
+        form: TextForm,
+    }
+}
+
+request! {
+    /// What was written to the Transcript, the newest last.
+    Transcript {
+        ;
+        /// Only what has a smaller number.
+        before: u64,
+        /// At most 1,000; 200 if absent.
+        limit: u64,
+        /// Only entries with this text in them.
+        find: String,
+    }
+}
+
+request! {
+    /// Records of the audit trail, the newest last.
+    AuditTrail {
+        ;
+        /// Only records with a smaller number.
+        before: u64,
+        /// At most 1,000; 200 if absent.
+        limit: u64,
+        /// Only of these types.
+        r#type: Vec<String>,
+        /// Only of this session.
+        of_session: String,
+    }
+}
+
+request! {
+    /// Whether changes are written to their files at once.
+    Autoflush {
+        ;
+        /// Switches it.
+        on: bool,
+    }
+}
+
+request! {
+    /// Code as the formatter writes it.
+    Format {
+        code: String,
+    }
+}

@@ -1,0 +1,236 @@
+// The workspace in a browser: its frame, its keys, and how it begins.
+
+import { render, type JSX } from "preact";
+import { effect, signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { focused, actionsOf, isTyping, keyText, type Action } from "./kernel/actions";
+import { keep, kept, readDesk } from "./kernel/desk";
+import { PRESETS, parse as parseLayout, type PaneId } from "./kernel/layout";
+import { alarm, toast } from "./kernel/notices";
+import { place, startRoutes, wanted } from "./kernel/routes";
+import { change, readSettings, settings } from "./kernel/settings";
+import { client, diskChanged, epoch, fault, isOnline, isOwner, node, notice, now, pending, phase, role, running, start, status, waiting, workspaceName } from "./kernel/store";
+import { clock, count } from "./kernel/text";
+import { Dialogs, areKeysShown } from "./shell/dialogs";
+import { Dock, Pane, focusPane, full, layout, nextPane, reveal } from "./shell/dock";
+import { Palette, isPaletteOpen, openPalette, watchSymbols } from "./shell/palette";
+import { LETTERS } from "./shell/panes";
+
+const isReady = signal(false);
+const isPhone = signal(matchMedia("(max-width: 480px)").matches);
+matchMedia("(max-width: 480px)").addEventListener("change", (event) => { isPhone.value = event.matches; });
+const phonePane = signal<PaneId>("workspace");
+
+function interrupt(): void {
+  if (running.value === null) return;
+  client.request("interrupt", {}).catch((cause: unknown) => { status.value = fault(cause).message; });
+}
+
+function loadFromDisk(): void {
+  client.request("load-project", {}).then(
+    (answer) => { diskChanged.value = []; toast(answer.summary ?? `${count(answer.classes.length, "class")} loaded`); },
+    (cause: unknown) => { status.value = fault(cause).message; },
+  );
+}
+
+const THEMES = { system: "light", light: "dark", dark: "system" } as const;
+
+const ACTIONS: Action[] = [
+  { title: "Interrupt the evaluation", key: "Mod-.", isChange: true, run: interrupt },
+  { title: "Next pane", key: "F6", run: () => nextPane(1) },
+  { title: "Previous pane", key: "Shift-F6", run: () => nextPane(-1) },
+  { title: "Keys", key: "?", run: () => { areKeysShown.value = true; } },
+  { title: "Theme: system", run: () => change({ theme: "system" }) },
+  { title: "Theme: light", run: () => change({ theme: "light" }) },
+  { title: "Theme: dark", run: () => change({ theme: "dark" }) },
+  { title: "Single letter keys: switch", run: () => change({ letters: !settings.value.letters }) },
+  { title: "Load changed files from disk", isChange: true, run: loadFromDisk },
+  { title: "Log out", run: () => { void fetch("/logout", { method: "POST" }); } },
+];
+const actions = (): Action[] => ACTIONS.filter((action) => isOwner.value || action.isChange !== true);
+
+function Header(): JSX.Element {
+  const seconds = running.value === null ? 0 : Math.max(0, Math.round((now.value - running.value.since) / 1000));
+  return (
+    <header class="head">
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); nextPane(1); }}>Skip to pane</a>
+      <span class="name cut">{workspaceName.value}</span>
+      <span class="muted"><span class={`dot ${node.value === "running" && isOnline.value ? "" : "bad"}`} />{isOnline.value ? node.value : "offline"}</span>
+      {isOwner.value ? null : <span class="chip warn">observer</span>}
+      {running.value === null ? null : (
+        <span class="muted">evaluating {seconds} s {isOwner.value ? <button class="plain" onClick={interrupt}>Stop</button> : null}</span>
+      )}
+      <button class="field" onClick={() => openPalette()}><span class="grow">Search or run a command</span><kbd>{keyText("Mod-K")}</kbd></button>
+      <button class="wide" aria-label={`Theme: ${settings.value.theme}`} title={`Theme: ${settings.value.theme}`} onClick={() => change({ theme: THEMES[settings.value.theme] })}>
+        {{ system: "◐", light: "☀", dark: "☾" }[settings.value.theme]}
+      </button>
+      <button class="wide" aria-label="Keys" title="Keys" onClick={() => { areKeysShown.value = true; }}>?</button>
+    </header>
+  );
+}
+
+function Banner(): JSX.Element {
+  const at = phase.value;
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 500);
+    return () => clearTimeout(timer);
+  }, []);
+  if (at.is === "lost") {
+    const seconds = Math.max(0, Math.ceil((at.retryAt - now.value) / 1000));
+    return <div class="banner" role="alert">Connection lost. Trying again in {seconds} s. <button class="plain" onClick={() => client.hurry()}>Now</button></div>;
+  }
+  if (at.is === "stopped") return <div class="banner" role="alert">The workspace was stopped at {clock(at.at).slice(0, 5)}. Run beamtalk web to open it again.</div>;
+  if (at.is === "taken-over") return <div class="banner" role="alert">This session is open in another tab. <button class="plain" onClick={() => location.reload()}>Use here</button></div>;
+  if (at.is === "other-version") return <div class="banner" role="alert">The workspace was updated. <button class="plain" onClick={() => location.reload()}>Reload</button></div>;
+  if (at.is === "connecting" && isLate) return <div class="banner info">Connecting…</div>;
+  if (notice.value !== null) {
+    return <div class={`banner ${notice.value.kind}`} role="status">{notice.value.text}{notice.value.until === null ? <button class="right" aria-label="Dismiss" onClick={() => { notice.value = null; }}>✕</button> : null}</div>;
+  }
+  return <div />;
+}
+
+function Footer(): JSX.Element {
+  return (
+    <footer class="foot">
+      <span class="cut">{status.value}</span>
+      <span class="right" />
+      {diskChanged.value.length === 0 ? null : <span>{count(diskChanged.value.length, "file")} changed on disk {isOwner.value ? <button class="link" onClick={loadFromDisk}>Load</button> : null}</span>}
+      {waiting.value === 0 ? null : <span>{waiting.value} wait from the last run</span>}
+      <button onClick={() => reveal("changes", true)}>{pending.value === 0 ? "no changes" : `${pending.value} unflushed`}</button>
+      <span>{{ connecting: "connecting", online: "connected", lost: "disconnected", "logged-out": "logged out", "taken-over": "taken over", stopped: "stopped", "other-version": "updated" }[phase.value.is]}</span>
+    </footer>
+  );
+}
+
+const BAR: [PaneId, string][] = [["transcript", "Transcript"], ["workspace", "Workspace"], ["changes", "Changes"], ["classes", "Classes"]];
+
+function Phone(): JSX.Element {
+  return (
+    <>
+      <main class={`dock ${isOnline.value ? "" : "frozen"}`} id="main"><div class="group grow"><Pane key={phonePane.value} pane={phonePane.value} isVisible /></div></main>
+      <nav class="bottom" aria-label="Panes">
+        {BAR.map(([pane, title]) => <button key={pane} aria-current={pane === phonePane.value ? "page" : undefined} onClick={() => { phonePane.value = pane; }}>{title}</button>)}
+        <button onClick={() => openPalette()}>More</button>
+      </nav>
+    </>
+  );
+}
+
+function App(): JSX.Element {
+  if (phase.value.is === "logged-out") return <main class="over"><p>You were logged out. Run <code>beamtalk web</code> to come back.</p></main>;
+  return (
+    <div class="frame">
+      <Header />
+      <Banner />
+      {!isReady.value ? <main class="over muted" /> : isPhone.value ? <Phone /> : <Dock />}
+      <Footer />
+      {isPaletteOpen.value ? <Palette actions={actions()} /> : null}
+      <Dialogs />
+    </div>
+  );
+}
+
+let isGoing = false;
+
+/** Keys of panes and of the frame. Those of a text come first and never get here. */
+function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.isComposing) return;
+  const isMod = event.ctrlKey || event.metaKey;
+  if (isMod && event.key.toLowerCase() === "k") openPalette();
+  else if (isMod && event.key === ".") interrupt();
+  else if (event.key === "F6") nextPane(event.shiftKey ? -1 : 1);
+  else if (isTyping(event.target)) {
+    const frame = (event.target as HTMLElement).closest<HTMLElement>(".pane");
+    if (event.key !== "Escape" || frame === null) return;
+    frame.focus();
+  } else if (!isMod && !event.altKey && !isPaletteOpen.value && !areKeysShown.value) {
+    if (!letter(event)) return;
+  } else return;
+  event.preventDefault();
+}
+
+/** A single letter in pane mode; answers whether it did something. */
+function letter(event: KeyboardEvent): boolean {
+  const pane = focused.value;
+  if (isGoing) {
+    isGoing = false;
+    const target = LETTERS[event.key];
+    if (target === undefined || (target === "audit" && !isOwner.value)) return false;
+    reveal(target, true);
+    if (isPhone.value) phonePane.value = target;
+    return true;
+  }
+  if (event.key === "Enter" && pane !== null && event.target === document.getElementById(`pane-${pane}`)) {
+    focusPane(pane);
+    return true;
+  }
+  if (!settings.value.letters) return false;
+  const own = actionsOf(pane).find((action) => action.key === event.key || (action.key === "Space" && event.key === " "));
+  if (own !== undefined) {
+    if (own.isChange === true && !isOwner.value) status.value = "Observers cannot change anything";
+    else own.run();
+    return true;
+  }
+  if (event.key === "g") isGoing = true;
+  else if (event.key === "/") openPalette();
+  else if (event.key === "?") areKeysShown.value = true;
+  else if (event.key === "f" && pane !== null) full.value = full.value === pane ? null : pane;
+  else if (event.key === "r") epoch.value += 1;
+  else return false;
+  return true;
+}
+
+async function readCounts(): Promise<void> {
+  const [health, changes] = await Promise.all([client.request("health", {}), client.request("changes", {})]);
+  workspaceName.value = health.project?.name ?? workspaceName.value;
+  node.value = health.node === "up" || health.node === "running" ? "running" : health.node;
+  document.title = `${workspaceName.value} · Beamtalk`;
+  pending.value = changes.entries.filter((entry) => entry.active).length;
+  waiting.value = changes.waiting.length;
+}
+
+async function begin(): Promise<void> {
+  await readDesk().catch(() => undefined);
+  readSettings();
+  layout.value = parseLayout(kept("layout/last") ?? "") ?? structuredClone(PRESETS.Start ?? layout.value);
+  isReady.value = true;
+  startRoutes();
+  watchSymbols();
+  // The layout is kept as it is left.
+  let isFirst = true;
+  effect(() => {
+    const text = JSON.stringify(layout.value);
+    if (!isFirst) keep("layout/last", text);
+    isFirst = false;
+  });
+}
+
+effect(() => {
+  const want = wanted.value;
+  if (want === null || !isReady.value) return;
+  queueMicrotask(() => {
+    reveal(want.pane, want.focus);
+    phonePane.value = want.pane;
+  });
+});
+effect(() => {
+  if (epoch.value === 0) return;
+  if (!isReady.peek()) void begin();
+  else readDesk().catch(() => undefined);
+  readCounts().catch(() => undefined);
+});
+effect(() => {
+  if (phase.value.is === "lost") alarm("Connection lost");
+  // Nothing of the workspace stays behind for whoever comes next.
+  if (phase.value.is === "logged-out") {
+    place.value = null;
+    layout.value = { columns: [] };
+  }
+});
+
+document.addEventListener("keydown", onKey);
+const root = document.getElementById("app");
+if (root !== null) render(<App />, root);
+void start();
+export { role };

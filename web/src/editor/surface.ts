@@ -1,0 +1,202 @@
+// A surface: the editor every text with code is in, with completion, documentation and findings of the daemon.
+
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab, selectParentSyntax, toggleComment } from "@codemirror/commands";
+import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
+import { lintKeymap, setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap, selectNextOccurrence } from "@codemirror/search";
+import { Compartment, EditorState, Prec, type Extension } from "@codemirror/state";
+import { EditorView, ViewPlugin, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, hoverTooltip, keymap, lineNumbers, showTooltip, type Tooltip, type ViewUpdate } from "@codemirror/view";
+import { StateEffect, StateField } from "@codemirror/state";
+import type { CheckMode, Diagnostic } from "../wire/protocol";
+import { go } from "../kernel/routes";
+import { settings } from "../kernel/settings";
+import { client, isOnline, isOwner } from "../kernel/store";
+import { byteOffset, placeOfByte, visible } from "../kernel/text";
+import { beamtalk, colours } from "./language";
+
+const look = EditorView.theme({
+  "&": { height: "100%", fontSize: "13px", backgroundColor: "var(--bg)", color: "var(--text)" },
+  ".cm-scroller": { fontFamily: "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace", lineHeight: "20px" },
+  ".cm-content": { padding: "8px 0", caretColor: "var(--text)" },
+  ".cm-gutters": { backgroundColor: "var(--bg)", color: "var(--muted)", border: "none" },
+  ".cm-activeLine": { backgroundColor: "var(--current)" },
+  ".cm-activeLineGutter": { backgroundColor: "var(--current)", color: "var(--text)" },
+  "&.cm-focused": { outline: "none" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--select) !important" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  ".cm-selectionMatch, .cm-searchMatch": { backgroundColor: "var(--mark)" },
+  ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--line)", borderRadius: "4px", boxShadow: "0 4px 16px rgb(0 0 0 / .25)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--select)", color: "var(--text)" },
+  ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal" },
+  ".cm-panels": { backgroundColor: "var(--side)", color: "var(--text)", borderColor: "var(--line)" },
+  ".cm-specialChar": { color: "var(--danger)" },
+  ".cm-matchingBracket": { backgroundColor: "var(--accent-bg) !important", outline: "1px solid var(--accent)" },
+  ".card": { maxWidth: "560px", maxHeight: "320px", overflow: "auto", padding: "8px 12px", whiteSpace: "pre-wrap" },
+  "@media (max-width: 480px)": { "&": { fontSize: "16px" } },
+});
+
+/** What the daemon proposes at the caret. */
+async function propose(context: CompletionContext): Promise<CompletionResult | null> {
+  const before = context.matchBefore(/[\w:]*/);
+  if (!context.explicit && (before === null || before.from === before.to || !settings.value.autocomplete)) return null;
+  if (!isOnline.value) return null;
+  const code = context.state.doc.toString();
+  const cursor = byteOffset(code, context.pos);
+  const answer = await client.request("complete", { code, cursor }).catch(() => null);
+  if (answer === null || answer.completions.length === 0) return null;
+  const types: Record<string, string> = { class: "class", variable: "variable", selector: "method", keyword: "keyword" };
+  return {
+    from: placeOfByte(code, answer.start),
+    validFor: /^[\w:]*$/,
+    options: answer.completions.map((one, at) => ({
+      label: one.text,
+      ...(one.detail === null ? {} : { detail: visible(one.detail) }),
+      type: types[one.kind] ?? "method",
+      boost: -at,
+    })),
+  };
+}
+
+function card(text: string): HTMLElement {
+  const element = document.createElement("div");
+  element.className = "card code";
+  element.textContent = visible(text);
+  return element;
+}
+
+async function documentation(view: EditorView, place: number): Promise<Tooltip | null> {
+  if (!isOnline.value) return null;
+  const code = view.state.doc.toString();
+  const answer = await client.request("hover", { code, cursor: byteOffset(code, place) }).catch(() => null);
+  const text = [answer?.signature, answer?.contents].filter((one) => one !== null && one !== undefined && one !== "").join("\n\n");
+  return text === "" ? null : { pos: place, above: true, create: () => ({ dom: card(text) }) };
+}
+
+const setCard = StateEffect.define<Tooltip | null>();
+/** The documentation that was asked for with a key; anything typed takes it away. */
+const cardField = StateField.define<Tooltip | null>({
+  create: () => null,
+  update: (value, transaction) => {
+    for (const effect of transaction.effects) if (effect.is(setCard)) return effect.value;
+    return transaction.docChanged || transaction.selection !== undefined ? null : value;
+  },
+  provide: (field) => showTooltip.from(field),
+});
+
+function word(state: EditorState): string {
+  const { head } = state.selection.main;
+  const line = state.doc.lineAt(head);
+  let [from, to] = [head - line.from, head - line.from];
+  while (from > 0 && /[\w:]/.test(line.text[from - 1] ?? "")) from -= 1;
+  while (to < line.text.length && /[\w:]/.test(line.text[to] ?? "")) to += 1;
+  return line.text.slice(from, to);
+}
+
+function browse(kind: "class" | "senders" | "implementors" | "references") {
+  return (view: EditorView): boolean => {
+    const name = word(view.state);
+    if (name === "") return true;
+    const isClass = /^[A-Z]/.test(name);
+    if (kind === "class") go(isClass ? "class" : "implementors", name);
+    else go(kind === "references" || isClass ? "references" : kind, name);
+    return true;
+  };
+}
+
+/** The daemon's findings as the editor shows them. */
+export function shown(found: readonly Diagnostic[], text: string): Shown[] {
+  return found.flatMap((one) => {
+    const line = one.line === null ? null : text.split("\n").slice(0, one.line - 1).join("\n").length + (one.line > 1 ? 1 : 0);
+    const from = one.span_start === undefined ? (line ?? 0) : placeOfByte(text, one.span_start);
+    const end = one.span_end === undefined ? text.indexOf("\n", from) : placeOfByte(text, one.span_end);
+    const to = Math.max(from, Math.min(text.length, end < 0 ? text.length : end));
+    const severity = one.severity === "error" ? ("error" as const) : one.severity === "warning" ? ("warning" as const) : ("info" as const);
+    return [{ from: Math.min(from, text.length), to, severity, message: visible(`${one.code === null ? "" : `${one.code} `}${one.message}${one.hint === null ? "" : `\n${one.hint}`}`) }];
+  });
+}
+
+/** Findings while typing. */
+function checks(mode: (text: string) => CheckMode | null): Extension {
+  return ViewPlugin.fromClass(class {
+    timer: ReturnType<typeof setTimeout> | undefined;
+    constructor(readonly view: EditorView) {
+      this.later();
+    }
+    update(update: ViewUpdate): void {
+      if (update.docChanged) this.later();
+    }
+    later(): void {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => void this.check(), 250);
+    }
+    async check(): Promise<void> {
+      const { doc } = this.view.state;
+      const code = doc.toString();
+      const kind = mode(code);
+      if (kind === null || !isOnline.value || document.hidden) return;
+      const answer = await client.request("diagnostics", { code, mode: kind }).catch(() => null);
+      if (answer !== null && this.view.state.doc === doc) this.view.dispatch(setDiagnostics(this.view.state, shown(answer.diagnostics, code)));
+    }
+    destroy(): void {
+      clearTimeout(this.timer);
+    }
+  });
+}
+
+export interface SurfaceOptions {
+  parent: HTMLElement;
+  text: string;
+  label: string;
+  isReadOnly?: boolean;
+  mode?: (text: string) => CheckMode | null;
+  extensions?: Extension[];
+  onChange?: (text: string) => void;
+  onSave?: () => void;
+}
+
+const wrapping = new Compartment();
+/** Longer than this is refused rather than pasted. */
+const LONGEST = 1024 * 1024;
+
+export function surface(options: SurfaceOptions): EditorView {
+  const readOnly = options.isReadOnly === true || !isOwner.value;
+  const state = EditorState.create({
+    doc: options.text,
+    extensions: [
+      Prec.high(keymap.of([
+        { key: "F1", run: (view) => { void documentation(view, view.state.selection.main.head).then((found) => view.dispatch({ effects: setCard.of(found) })); return true; } },
+        { key: "Mod-b", run: browse("class") },
+        { key: "Alt-n", run: browse("senders") },
+        { key: "Alt-m", run: browse("implementors") },
+        { key: "Alt-r", run: browse("references") },
+        { key: "Mod-s", run: () => { options.onSave?.(); return true; }, preventDefault: true },
+        { key: "Alt-e", run: selectParentSyntax },
+        { key: "Alt-j", run: selectNextOccurrence },
+        { key: "Mod-/", run: toggleComment },
+      ])),
+      ...(options.extensions ?? []),
+      settings.value.line_numbers ? [lineNumbers(), highlightActiveLineGutter()] : [],
+      highlightSpecialChars({ addSpecialChars: /[\u200b-\u200f\u2028-\u202e\u2060-\u206f\u061c\u180e]/ }),
+      history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightSelectionMatches(),
+      search({ top: true }), indentUnit.of("  "), EditorState.tabSize.of(2),
+      autocompletion({ override: [propose], activateOnTypingDelay: 80, icons: false }),
+      cardField,
+      hoverTooltip((view, place) => documentation(view, place), { hoverTime: 300 }),
+      options.mode === undefined ? [] : checks(options.mode),
+      keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter((one) => one.key !== "Mod-i" && one.key !== "Mod-Enter" && one.key !== "Escape"), ...searchKeymap.filter((one) => one.key !== "Mod-d"), ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
+      // Whatever else Escape closes comes first; then it leaves the text for its pane.
+      Prec.lowest(keymap.of([{ key: "Escape", run: (view) => { view.dom.closest<HTMLElement>(".pane")?.focus(); return true; } }])),
+      beamtalk, colours, look,
+      wrapping.of(settings.value.wrap ? EditorView.lineWrapping : []),
+      EditorState.readOnly.of(readOnly),
+      EditorView.editable.of(!readOnly),
+      EditorView.contentAttributes.of({ "aria-label": options.label, spellcheck: "false", ...(readOnly ? { tabindex: "0" } : {}) }),
+      EditorState.transactionFilter.of((transaction) => (transaction.docChanged && transaction.newDoc.length > LONGEST ? [] : transaction)),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged) options.onChange?.(update.state.doc.toString());
+      }),
+    ],
+  });
+  return new EditorView({ state, parent: options.parent });
+}

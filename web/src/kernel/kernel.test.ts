@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { PRESETS, close, groups, move, parse, resize, show, visiblePanes } from "./layout";
+import { format, parse as parseRoute } from "./routes";
+import { age, byteOffset, bytes, match, placeOfByte, visible } from "./text";
+
+const start = PRESETS.Start ?? { columns: [] };
+
+test("a pane that is shown is active, in its group or beside its kin", () => {
+  assert.ok(visiblePanes(show(start, "classes")).includes("classes"));
+  const next = show(start, "log");
+  assert.deepEqual(groups(next).find((group) => group.tabs.includes("log"))?.tabs, ["transcript", "tests", "log"]);
+});
+
+test("closing everything leaves the Workspace", () => {
+  let layout = start;
+  for (const group of groups(start)) for (const pane of group.tabs) layout = close(layout, pane);
+  assert.deepEqual(visiblePanes(layout), ["workspace"]);
+});
+
+test("moving keeps every pane once and the shares whole", () => {
+  for (const edge of ["middle", "left", "right", "above", "below"] as const) {
+    const next = move(start, "tests", "workspace", edge);
+    const all = groups(next).flatMap((group) => group.tabs).sort();
+    assert.deepEqual(all, groups(start).flatMap((group) => group.tabs).sort(), edge);
+    assert.ok(Math.abs(next.columns.reduce((sum, column) => sum + column.size, 0) - 100) < 0.01);
+  }
+  assert.equal(move(start, "workspace", "workspace", "right"), start, "alone in its group it stays");
+});
+
+test("borders stop before a pane is gone", () => {
+  const next = resize(start, 0, null, 90, 15);
+  assert.equal(Math.round(next.columns[1]?.size ?? 0), 15);
+});
+
+test("a layout from outside is checked", () => {
+  for (const bad of ["", "null", "[]", "{}", '{"columns":[]}', '{"columns":[{"groups":[{"tabs":["<img>"]}]}]}', '{"columns":3}']) assert.equal(parse(bad), null, bad);
+  const read = parse('{"columns":[{"size":1e9,"groups":[{"tabs":["workspace","workspace","future"],"active":"future","size":-1}]}]}');
+  assert.deepEqual(read, { columns: [{ size: 100, groups: [{ tabs: ["workspace"], active: "workspace", size: 100 }] }] });
+  assert.deepEqual(parse(JSON.stringify(start)), start);
+});
+
+test("addresses lead to panes and nowhere else", () => {
+  assert.deepEqual(parseRoute("#/class/Lamp/at%3Aput%3A"), { pane: "classes", parts: ["class", "Lamp", "at:put:"] });
+  assert.equal(format(["class", "Lamp", "/"]), "#/class/Lamp/%2F");
+  for (const none of ["", "#", "#login=x", "#/nowhere", "#/__proto__", "#/constructor"]) assert.equal(parseRoute(none), null, none);
+  assert.deepEqual(parseRoute("#/class/%E0%A4%A"), { pane: "classes", parts: ["class", "%E0%A4%A"] });
+});
+
+test("what hides is shown", () => {
+  assert.equal(visible("a\u202eb\u0000c\u200bd\td\n"), "a⟨U+202E⟩b⟨U+0000⟩c⟨U+200B⟩d\td\n");
+  assert.equal(visible("\ud800 \u{1f600}"), "⟨U+D800⟩ \u{1f600}");
+});
+
+test("bytes and places agree in both directions", () => {
+  const text = "aä€😀b";
+  for (let place = 0; place <= text.length; place += 1) {
+    if (place === 4) continue;
+    assert.equal(placeOfByte(text, byteOffset(text, place)), place);
+  }
+});
+
+test("numbers for people", () => {
+  assert.deepEqual([bytes(999), bytes(1234), bytes(5_600_000)], ["999 B", "1.2 KB", "5.6 MB"]);
+  assert.deepEqual([age(-3), age(59), age(3700), age(200_000)], ["0 s", "59 s", "1 h", "2 d"]);
+});
+
+test("the better match comes first", () => {
+  const score = (text: string): number => match("lt", text) ?? -1;
+  assert.ok(score("LampTest") > score("Flatten"));
+  assert.equal(match("xyz", "Lamp"), null);
+});

@@ -1,0 +1,65 @@
+// Places that have an address: `#/class/Lamp/toggle`. A link opens something and never runs, saves or sends anything.
+
+import { signal } from "@preact/signals";
+import type { PaneId } from "./layout";
+
+export interface Place {
+  pane: PaneId;
+  /** What of the pane, in its own words. */
+  parts: string[];
+}
+
+const FIRST: Record<string, PaneId> = {
+  workspace: "workspace", class: "classes", senders: "classes", implementors: "classes", references: "classes",
+  actor: "inspector", inspect: "inspector", actors: "actors", supervision: "supervision", transcript: "transcript",
+  changes: "changes", test: "tests", bindings: "bindings", log: "log", audit: "audit",
+};
+
+/** The place an address names, or null. */
+export function parse(hash: string): Place | null {
+  if (!hash.startsWith("#/")) return null;
+  const parts = hash.slice(2).split("/").map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  const first = parts[0] ?? "";
+  const pane = Object.hasOwn(FIRST, first) ? FIRST[first] : undefined;
+  return pane === undefined ? null : { pane, parts: parts.filter((part, at) => at === 0 || part !== "") };
+}
+
+export function format(parts: string[]): string {
+  return `#/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+/** Where the page is. Panes look at it and open what it names. */
+export const place = signal<Place | null>(null);
+/** Told when a pane is to be seen; the shell shows it. */
+export const wanted = signal<{ pane: PaneId; focus: boolean } | null>(null);
+
+function reach(hash: string, focus: boolean): void {
+  const next = parse(hash);
+  if (next === null) return;
+  place.value = next;
+  wanted.value = { pane: next.pane, focus };
+}
+
+/** Open a place: Back comes back from it. */
+export function go(...parts: string[]): void {
+  const hash = format(parts);
+  if (location.hash !== hash) history.pushState(null, "", hash);
+  reach(hash, true);
+}
+
+/** Something was selected where the page is already: the address follows. */
+export function note(...parts: string[]): void {
+  history.replaceState(null, "", format(parts));
+}
+
+export function startRoutes(): void {
+  addEventListener("popstate", () => reach(location.hash, false));
+  addEventListener("hashchange", () => reach(location.hash, false));
+  if (location.hash !== "") reach(location.hash, false);
+}

@@ -1,0 +1,131 @@
+// What the whole page knows. Panes meet here and in the routes, never in each other.
+
+import { computed, signal } from "@preact/signals";
+import { Client, type Frame, type Phase } from "../wire/client";
+import type { ErrorBody } from "../wire/protocol";
+
+export const phase = signal<Phase>({ is: "connecting" });
+export const role = signal("owner");
+export const isOwner = computed(() => role.value === "owner");
+export const isOnline = computed(() => phase.value.is === "online");
+export const sessionId = signal<string | null>(null);
+export const workspaceName = signal("workspace");
+/** `running`, or why it is not. */
+export const node = signal("running");
+/** A notice of the connection or the image, shown until the time given. */
+export const notice = signal<{ text: string; until: number | null; kind: "info" | "warn" } | null>(null);
+export const status = signal("");
+/** Counts up when everything shown has to be asked for again. */
+export const epoch = signal(0);
+/** The evaluation of this session that runs. */
+export const running = signal<{ id: string; since: number } | null>(null);
+export const pending = signal(0);
+export const waiting = signal(0);
+export const diskChanged = signal<string[]>([]);
+export const now = signal(Date.now());
+
+/** What listens to frames of kept requests. */
+export const frameListeners = new Set<(frame: Frame) => void>();
+
+function address(): string {
+  return `${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}/ws`;
+}
+
+const SESSION = "session";
+
+/** A session belongs to one tab: the lock says whether a copy of this tab has it. */
+async function resumable(): Promise<string> {
+  const kept = sessionStorage.getItem(SESSION);
+  if (kept === null || navigator.locks === undefined) return "latest";
+  return (await hold(kept)) ? kept : "new";
+}
+
+/** Hold the lock of a session for as long as the page lives. */
+function hold(session: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    void navigator.locks?.request(`session-${session}`, { ifAvailable: true }, (lock) => {
+      resolve(lock !== null);
+      return lock === null ? undefined : new Promise<void>(() => undefined);
+    });
+    if (navigator.locks === undefined) resolve(false);
+  });
+}
+
+export let client: Client;
+
+export async function start(): Promise<void> {
+  const resume = await resumable();
+  let isFirst = true;
+  let held = resume;
+  client = new Client(
+    address(),
+    {
+      phase: (next) => {
+        phase.value = next;
+      },
+      session: (id, resumed, as) => {
+        role.value = as;
+        const isNew = !isFirst && !resumed;
+        sessionId.value = id;
+        sessionStorage.setItem(SESSION, id);
+        if (held !== id) void hold(id);
+        held = id;
+        if (isNew) say("Reconnected with a new session: variables of the old one are gone.", "warn", null);
+        if (!resumed) running.value = null;
+        isFirst = false;
+        epoch.value += 1;
+        if (resumed) void findRunning(id);
+      },
+      frame: (frame) => {
+        for (const listener of frameListeners) listener(frame);
+      },
+      replayed: (frames) => {
+        if (frames > 0 && performance.now() > 5000) say(`Reconnected. ${frames.toLocaleString("en-US")} messages arrived meanwhile.`, "info", 5000);
+      },
+      now: () => Date.now(),
+    },
+    resume,
+  );
+  client.on("workspace", (event) => {
+    if (event.event === "node_exited") node.value = "restarting";
+    if (event.event === "node_started") {
+      node.value = "running";
+      notice.value = null;
+      epoch.value += 1;
+    }
+    if (event.event === "disk_changed") diskChanged.value = event.data.files;
+    if (event.event === "changes_waiting") waiting.value = event.data.count;
+    if (event.event === "node_exited") {
+      running.value = null;
+      const unflushed = pending.value === 0 ? "" : ` ${pending.value} unflushed ${pending.value === 1 ? "change is" : "changes are"} installed again.`;
+      say(`The image is restarting; actors and variables are gone. Classes are loaded again from disk.${unflushed}`, "warn", null);
+    }
+  });
+  client.connect();
+  addEventListener("online", () => client.hurry());
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) client.hurry();
+  });
+  // Seconds that are shown count only while somebody looks.
+  setInterval(() => {
+    if (!document.hidden) now.value = Date.now();
+  }, 1000);
+}
+
+/** An evaluation that has said nothing yet is known to the daemon only. */
+async function findRunning(id: string): Promise<void> {
+  const { sessions } = await client.request("sessions", {}).catch(() => ({ sessions: [] }));
+  if (running.value === null && sessions.some((one) => one.id === id && one.busy)) running.value = { id: "", since: Date.now() };
+}
+
+export function say(text: string, kind: "info" | "warn", forMs: number | null): void {
+  const next = { text, kind, until: forMs === null ? null : Date.now() + forMs };
+  notice.value = next;
+  if (forMs !== null) setTimeout(() => { if (notice.value === next) notice.value = null; }, forMs);
+}
+
+/** What a failed request says, for showing where it happened. */
+export function fault(cause: unknown): ErrorBody {
+  if (cause !== null && typeof cause === "object" && "body" in cause) return cause.body as ErrorBody;
+  return { kind: "internal_error", message: cause instanceof Error ? cause.message : String(cause) };
+}

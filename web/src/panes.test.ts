@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { ChangesAnswer, ClassRow, EntryView, Place, SupervisedProcess, TestOutcome } from "./wire/protocol";
+import { ordered, pushed, rowOf, withFigures, withoutOld } from "./panes/actors/model";
+import { diffLines, hasMarks, isContested, merged, plainChoice, sections } from "./panes/changes/model";
+import { filtered, nearest, selectorOf, tree } from "./panes/classes/model";
+import { recent, rows } from "./panes/supervision/model";
+import { failedFirst, testRows } from "./panes/tests/model";
+import { MOST, add, found, gap, none } from "./panes/transcript/model";
+import { begun, findPlace, heard, mark, readAbout, type About } from "./panes/workspace/model";
+
+const about: About = { buffer: "main", from: 3, to: 8, hash: mark("1 + 2"), how: "print", at: 1000 };
+
+test("workspace: frames of any page load make one result", () => {
+  let result = begun("a-1", about);
+  result = heard(result, { id: "a-1", out: "one\n" }, 0);
+  result = heard(result, { id: "a-1", status: ["need-input"], prompt: "name? " }, 0);
+  assert.equal(result.prompt, "name? ");
+  result = heard(result, { id: "a-1", out: "two\n" }, 0);
+  result = heard(result, { id: "a-1", status: ["done"], text: "3", class: "Integer", ref: "v-1" }, 1040);
+  assert.deepEqual([result.output, result.state, result.text, result.className, result.ref, result.ms, result.prompt], ["one\ntwo\n", "done", "3", "Integer", "v-1", 40, null]);
+  const failed = heard(begun("b", about), { id: "b", status: ["done", "error"], error: { kind: "x", message: "no" } }, 0);
+  assert.equal(failed.state, "failed");
+  const lost = heard(begun("c", about), { id: "c", status: ["done"], lost_bytes: 5 }, 0);
+  assert.equal(lost.state, "lost");
+});
+
+test("workspace: output is bounded and says so", () => {
+  const result = heard(begun("a", about), { id: "a", out: "x".repeat(300_000) }, 0);
+  assert.equal(result.output.length + result.cut, 300_000);
+  assert.ok(result.output.length <= 256 * 1024);
+});
+
+test("workspace: a result finds its input again", () => {
+  assert.equal(findPlace(about, "// 1 + 2"), 8);
+  assert.equal(findPlace({ ...about, from: 0, to: 5 }, "new line\n1 + 2\n"), 14);
+  assert.equal(findPlace(about, "something else"), null);
+});
+
+test("workspace: what came back is not trusted", () => {
+  for (const bad of [undefined, 3, "", "null", "[]", "{", '{"buffer":3}']) assert.equal(readAbout(bad), null);
+});
+
+test("transcript: pieces become lines", () => {
+  let lines = add(none, [{ text: "a", at: 1 }, { text: "b\nc\n", at: 2 }, { text: "\nd", at: 3 }]);
+  assert.deepEqual(lines.lines.map((line) => line.text), ["ab", "c", "", "d"]);
+  lines = add(lines, [{ text: "e\n", at: 4 }]);
+  assert.deepEqual(lines.lines.map((line) => line.text), ["ab", "c", "", "de"]);
+  assert.equal(gap(lines, 1204, 5).lines.at(-1)?.text, "1,204 entries are gone");
+  assert.equal(found(lines.lines, "DE").length, 1);
+});
+
+test("transcript: many lines are bounded, none is counted twice", () => {
+  let lines = none;
+  for (let round = 0; round < 30; round += 1) lines = add(lines, Array.from({ length: 1000 }, (_, at) => ({ text: `${round * 1000 + at}\n`, at: 0 })));
+  assert.equal(lines.lines.length, MOST);
+  assert.equal(lines.dropped + lines.lines.length, 30_000);
+  assert.equal(lines.lines.at(-1)?.text, "29999");
+});
+
+const classRow = (name: string, superclass: string | null, category: string | null): ClassRow => ({ name, superclass, category, comment: null, sealed: false, abstract: false, internal: false, source_file: null, origin: "both", is_test: false, is_protocol: false });
+
+test("classes: own ones, a tree, a near name", () => {
+  const all = [classRow("Lamp", "Actor", "lamp"), classRow("Actor", "Object", "stdlib"), classRow("Bulb", "Lamp", null)];
+  assert.deepEqual(filtered(all, "", "lamp").map((row) => row.name), ["Bulb", "Lamp"]);
+  assert.deepEqual(filtered(all, "act", null).map((row) => row.name), ["Actor"]);
+  assert.deepEqual(tree(all).map((row) => [row.row.name, row.level]), [["Actor", 0], ["Lamp", 1], ["Bulb", 2]]);
+  assert.deepEqual(tree([classRow("A", "B", null), classRow("B", "A", null)]).length, 0, "a loop ends");
+  assert.equal(nearest("Lmap", all), "Lamp");
+  assert.equal(nearest("Elephant", all), null);
+});
+
+test("classes: a selector from its source", () => {
+  const cases: [string, string | null][] = [
+    ["toggle => 1", "toggle"], ["/// doc\nat: i put: v => 1", "at:put:"], ["+ other => 1", "+"], ["class make => 1", "make"],
+    ["size -> Integer => 3", "size"], ["fill: litres :: Integer -> Integer => 3", "fill:"], ["", null], ["3 + 4", null],
+  ];
+  for (const [source, expected] of cases) assert.equal(selectorOf(source), expected, source);
+});
+
+const entry = (seq: number, more: Partial<EntryView> = {}): EntryView => ({ seq, active: true, class: "Lamp", selector: "toggle", side: "instance", ...more }) as EntryView;
+
+test("changes: conflicts first, then pending, then what waits", () => {
+  const answer = { entries: [entry(1), entry(2), entry(3, { active: false })], waiting: [entry(4)], conflicts: [{ file: "a", reason: "external_edit", detail: null, seqs: [2] }] } as unknown as ChangesAnswer;
+  assert.deepEqual(sections(answer).map((one) => [one.title, one.entries.map((two) => two.seq)]), [["Conflicts", [2]], ["Pending", [1]], ["From the last run", [4]]]);
+  assert.deepEqual(diffLines("--- a\n+++ b\n@@ 1 @@\n-x\n+y\n z\n").map((line) => line.kind), ["head", "head", "head", "minus", "plus", "same"]);
+});
+
+test("changes: three sides become one text", () => {
+  const place = (base: string | null, image: string | null, disk: string | null): Place => ({ class: "C", side: "instance", selector: "m", base, image, disk });
+  const contested = place("  a => 1\n", "  a => 2\n", "  a => 3\n");
+  assert.ok(isContested(contested));
+  assert.equal(plainChoice(place("x", "y", "x")), "image");
+  assert.equal(plainChoice(place("x", "x", "y")), "disk");
+  const disk = "C\n  a => 3\n  b => 1\n";
+  assert.ok(hasMarks(merged(disk, [contested], [])));
+  assert.equal(merged(disk, [contested], ["image"]), "C\n  a => 2\n  b => 1\n");
+  assert.equal(merged(disk, [contested], ["disk"]), disk);
+  assert.equal(merged(disk, [place(null, "  n => $$&\n", null)], ["image"]), `${disk}\n  n => $$&\n`);
+});
+
+const process = (pid: string, parent: string | null): SupervisedProcess => ({ pid, parent, name: null, kind: "actor", class: "C", child_count: 0 });
+
+test("supervision: a tree that ends, with what is closed closed", () => {
+  const nodes = [process("1", null), process("2", "1"), process("3", "2"), process("9", "gone")];
+  assert.deepEqual(rows(nodes, new Set()).map((row) => [row.process.pid, row.level]), [["1", 0], ["2", 1], ["3", 2], ["9", 0]]);
+  assert.deepEqual(rows(nodes, new Set(["1"])).map((row) => row.process.pid), ["1", "9"]);
+  assert.deepEqual(rows([process("1", "2"), process("2", "1")], new Set()), []);
+  const many = rows([process("0", null), ...Array.from({ length: 5000 }, (_, at) => process(`c${at}`, "0"))], new Set());
+  assert.equal(many.length, 201);
+  assert.equal(many.at(-1)?.hidden, 4800);
+  assert.equal(recent([{ at: 0, what: "restarted", reason: null }, { at: 90_000, what: "restarted", reason: null }], 100_000), 1);
+});
+
+test("actors: figures, order, and those that ended", () => {
+  const list = ["a", "b"].map((pid) => rowOf({ pid, class: "C", module: null, spawned_at: 1, name: null }));
+  const known = withFigures(list, [{ pid: "b", class: "C", name: null, queue_len: 7, memory: 1, reductions: 1, message: null }]);
+  assert.deepEqual(ordered(known, "queue", true).map((row) => row.pid), ["b", "a"]);
+  assert.deepEqual(withoutOld([{ ...list[0]!, ended: { at: 0, reason: "normal" } }, list[1]!], 6000).map((row) => row.pid), ["b"]);
+  let series = { at: [] as number[], values: [] as number[][] };
+  for (let at = 0; at < 5; at += 1) series = pushed(series, at, [at * 10], 3);
+  assert.deepEqual(series, { at: [2, 3, 4], values: [[20, 30, 40]] });
+});
+
+test("tests: failures first", () => {
+  const outcome = (status: string): TestOutcome => ({ class: "B", name: "testY", file: null, line: null, status, duration: 0, output: "" });
+  const list = testRows([{ class: "A", methods: ["testX"], file: null }, { class: "B", methods: ["testW", "testY"], file: null }], new Map([["B>>testY", outcome("fail")]]));
+  assert.deepEqual(failedFirst(list).map((row) => row.key), ["B", "B>>testY", "B>>testW", "A", "A>>testX"]);
+});

@@ -1,0 +1,79 @@
+// Changes as rows by file, a diff as lines, and the text that is made of base, image and disk. Pure.
+
+import type { ChangesAnswer, EntryView, Place } from "../../wire/protocol";
+
+export interface Section {
+  title: string;
+  entries: EntryView[];
+}
+
+export function sections(answer: ChangesAnswer): Section[] {
+  const conflicting = new Set(answer.conflicts.flatMap((conflict) => conflict.seqs));
+  const active = answer.entries.filter((entry) => entry.active);
+  const found = [
+    { title: "Conflicts", entries: active.filter((entry) => conflicting.has(entry.seq)) },
+    { title: "Pending", entries: active.filter((entry) => !conflicting.has(entry.seq)) },
+    { title: "From the last run", entries: answer.waiting },
+  ];
+  return found.filter((section) => section.entries.length > 0);
+}
+
+export function nameOf(entry: EntryView): string {
+  const side = entry.side === "class" ? " class" : "";
+  return entry.selector === null ? entry.class : `${entry.class}${side}>>${entry.selector}`;
+}
+
+export interface DiffLine {
+  kind: "plus" | "minus" | "head" | "same";
+  text: string;
+}
+
+export function diffLines(diff: string): DiffLine[] {
+  return diff.replace(/\n$/, "").split("\n").map((text) => {
+    if (/^(@@|---|\+\+\+)/.test(text)) return { kind: "head", text };
+    return { kind: text.startsWith("+") ? "plus" : text.startsWith("-") ? "minus" : "same", text };
+  });
+}
+
+export type Choice = "image" | "disk" | "both" | null;
+
+/** Both sides changed it, and not to the same. */
+export function isContested(place: Place): boolean {
+  return place.image !== place.disk && place.image !== place.base && place.disk !== place.base;
+}
+
+/** The choice that needs nobody: whoever changed it is right. */
+export function plainChoice(place: Place): Choice {
+  if (isContested(place)) return null;
+  return place.disk === place.base ? "image" : "disk";
+}
+
+export const OPEN = "<<<<<<< image";
+const MIDDLE = "=======";
+const CLOSE = ">>>>>>> disk";
+
+function chosenText(place: Place, choice: Choice): string {
+  const [image, disk] = [place.image ?? "", place.disk ?? ""];
+  if (choice === "image") return image;
+  if (choice === "disk") return disk;
+  const joined = [image, disk].filter((text) => text !== "");
+  if (choice === "both") return joined.join("\n");
+  return [OPEN, image.replace(/\n$/, ""), MIDDLE, disk.replace(/\n$/, ""), CLOSE].join("\n") + (disk.endsWith("\n") ? "\n" : "");
+}
+
+/** The file's text with each place as it was chosen; a place nobody decided has conflict marks. */
+export function merged(disk: string, places: readonly Place[], choices: readonly Choice[]): string {
+  let text = disk;
+  places.forEach((place, at) => {
+    const choice = choices[at] ?? plainChoice(place);
+    if (choice === "disk") return;
+    const next = chosenText(place, choice);
+    if (place.disk !== null && place.disk !== "" && text.includes(place.disk)) text = text.replace(place.disk, () => next);
+    else if (next !== "") text = `${text.replace(/\n*$/, "\n\n")}${next.replace(/\n*$/, "\n")}`;
+  });
+  return text;
+}
+
+export function hasMarks(text: string): boolean {
+  return text.split("\n").some((line) => line.startsWith("<<<<<<<") || line.startsWith(">>>>>>>"));
+}

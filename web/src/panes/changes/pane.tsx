@@ -1,0 +1,133 @@
+// Changes: what the image has and the files do not, what conflicts, and writing it to the files.
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { offer } from "../../kernel/actions";
+import type { PaneProps } from "../../kernel/layout";
+import { ask, toast } from "../../kernel/notices";
+import { go, place } from "../../kernel/routes";
+import { client, epoch, fault, isOwner, now, pending, waiting } from "../../kernel/store";
+import { age, count, visible } from "../../kernel/text";
+import { Problem } from "../../parts/fault";
+import { List } from "../../parts/list";
+import { useAnswer } from "../../parts/use";
+import type { EntryView, ErrorBody, FlushAnswer } from "../../wire/protocol";
+import { diffLines, nameOf, sections } from "./model";
+import { ThreeWay } from "./three";
+
+type Row = { title: string } | { entry: EntryView };
+
+function Diff({ seq, turn }: { seq: number; turn: number }): JSX.Element {
+  const { answer, error, again } = useAnswer(() => client.request("diff", { seq }), [seq, turn]);
+  return (
+    <div class="diff code" aria-label="Diff" tabIndex={0}>
+      <Problem error={error} onDismiss={again} />
+      {answer === null ? null : diffLines(answer.diff).map((line, at) => <div key={at} class={line.kind}>{visible(line.text)}</div>)}
+    </div>
+  );
+}
+
+function told(answer: FlushAnswer): string {
+  const files = answer.files.length;
+  return `flushed ${count(answer.flushed, "method")} across ${count(files, "file")}`;
+}
+
+export default function Changes({ isVisible }: PaneProps): JSX.Element {
+  const [turn, setTurn] = useState(0);
+  const [selected, select] = useState<number | null>(null);
+  const [three, setThree] = useState<string | null>(null);
+  const [problem, setProblem] = useState<ErrorBody | null>(null);
+  const [isAuto, setAuto] = useState(false);
+  const { answer, error, again } = useAnswer(() => client.request("changes", { disk: true }), [turn], isVisible);
+  const refresh = (): void => setTurn((old) => old + 1);
+  useEffect(() => client.on("classes", refresh), [epoch.value]);
+  useEffect(() => client.on("workspace", (event) => { if (event.event === "flush_completed" || event.event === "disk_changed") refresh(); }), [epoch.value]);
+  useEffect(() => { if (isOwner.value && isVisible) client.request("autoflush", {}).then((found) => setAuto(found.on), () => undefined); }, [epoch.value, isVisible]);
+  useEffect(() => {
+    if (answer === null) return;
+    pending.value = answer.entries.filter((entry) => entry.active).length;
+    waiting.value = answer.waiting.length;
+  }, [answer]);
+  useEffect(() => {
+    const seq = Number(place.value?.pane === "changes" ? place.value.parts[1] : Number.NaN);
+    if (!Number.isNaN(seq)) select(seq);
+  }, [place.value]);
+  const groups = answer === null ? [] : sections(answer);
+  const rows: Row[] = groups.flatMap((group) => [{ title: group.title }, ...group.entries.map((entry) => ({ entry }))]);
+  const entries = rows.flatMap((row) => ("entry" in row ? [row.entry] : []));
+  const current = entries.find((entry) => entry.seq === selected) ?? null;
+  const conflict = answer?.conflicts.find((one) => current !== null && one.seqs.includes(current.seq)) ?? null;
+  const act = (work: Promise<unknown>, done: string): void => {
+    work.then(() => { setProblem(null); toast(done); refresh(); }, (cause: unknown) => setProblem(fault(cause)));
+  };
+  const flush = (fields: { class?: string; file?: string; confirm_destructive?: boolean }): void => {
+    client.request("flush", fields).then((done) => {
+      setProblem(null);
+      toast(told(done));
+      if (done.conflicts.length > 0) setProblem({ kind: "file_changed", message: `${count(done.conflicts.length, "file")} changed in the same place on disk and in the image`, hint: "Select the change and open the three-way view." });
+      else if (done.skipped.some((one) => one.reason === "destructive")) void askDestructive(done);
+      refresh();
+    }, (cause: unknown) => setProblem(fault(cause)));
+  };
+  const askDestructive = async (done: FlushAnswer): Promise<void> => {
+    const gone = done.skipped.filter((one) => one.reason === "destructive");
+    const word = gone[0]?.class ?? "";
+    if (await ask("Remove from the files?", `These removals were not flushed: ${gone.map((one) => `${one.class}${one.selector === null ? "" : `>>${one.selector}`}`).join(", ")}.`, "Flush removals", { typed: word })) flush({ confirm_destructive: true });
+  };
+  const flushSelected = (): void => flush(current === null ? {} : current.source_file === null ? { class: current.class } : { file: current.source_file });
+  const revert = async (entry: EntryView): Promise<void> => {
+    if (await ask(`Revert ${nameOf(entry)}?`, "The image gets the text back that it had before.", "Revert")) act(client.request("revert", { seq: entry.seq }), `${nameOf(entry)} reverted`);
+  };
+  const openThree = (): void => { const file = conflict?.file ?? current?.source_file ?? null; if (file !== null) setThree(file); };
+  useEffect(() => offer("changes", [
+    { title: "Flush the selection", key: "F", isChange: true, run: flushSelected },
+    { title: "Revert", key: "v", isChange: true, run: () => { if (current !== null) void revert(current); } },
+    { title: "Three-way view", key: "3", run: openThree },
+  ]), [current?.seq, answer]);
+  if (three !== null) return <ThreeWay file={three} onDone={() => { setThree(null); refresh(); }} />;
+  return (
+    <div class="fill">
+      <div class="bar">
+        <span class="muted">{entries.length === 0 ? "" : count(entries.length, "change")}</span>
+        {isOwner.value ? (
+          <>
+            <label title="write every change to its file at once"><input type="checkbox" checked={isAuto} style={{ minHeight: "auto" }} onChange={(event) => { const on = event.currentTarget.checked; client.request("autoflush", { on }).then((found) => setAuto(found.on), (cause: unknown) => setProblem(fault(cause))); }} /> autoflush</label>
+            <span class="right">
+              {current === null ? null : <><button class="plain" onClick={flushSelected}>Flush {current.source_file === null ? current.class : "file"}</button> <button class="plain" onClick={() => void revert(current)}>Revert…</button>{" "}</>}
+              <button class="primary" disabled={entries.length === 0} onClick={() => flush({})}>Flush all</button>
+            </span>
+          </>
+        ) : null}
+      </div>
+      <Problem error={problem ?? error} onDismiss={() => { setProblem(null); again(); }} />
+      {entries.length === 0 && answer !== null ? (
+        <div class="empty">
+          <span>{(answer.disk_changed?.length ?? 0) > 0 ? `${count(answer.disk_changed?.length ?? 0, "file")} changed on disk.` : "The image and the files agree."}</span>
+        </div>
+      ) : (
+        <div style={{ height: current === null ? "100%" : "45%", display: "flex", flexDirection: "column", minHeight: "80px" }}>
+          <List label="Changes" items={rows} keyOf={(row) => ("entry" in row ? String(row.entry.seq) : row.title)} selected={selected === null ? null : String(selected)}
+            onSelect={(row) => { if ("entry" in row) select(row.entry.seq); }} onOpen={(row) => { if ("entry" in row) go("class", row.entry.side === "class" ? `${row.entry.class}.class` : row.entry.class, row.entry.selector ?? ""); }}
+            row={(row) => ("title" in row ? <span class="muted">{row.title}</span> : (
+              <>
+                <span class="code cut">{visible(nameOf(row.entry))}</span>
+                <span class="chip">{row.entry.kind}</span>
+                {row.entry.intent === "ephemeral" ? <span class="chip info">tried</span> : null}
+                {row.entry.author_kind === "agent" ? <span class="chip accent">agent</span> : null}
+                {row.entry.flushable ? null : <span class="chip warn">{visible(row.entry.not_flushable_reason ?? "not flushable")}</span>}
+                <span class="muted right cut">{visible(row.entry.source_file ?? "")}</span>
+                <span class="muted number">{age((now.value - Date.parse(row.entry.ts)) / 1000)}</span>
+              </>
+            ))} />
+        </div>
+      )}
+      {conflict === null ? null : (
+        <div class="problem"><span class="chip danger">{conflict.reason}</span> {visible(conflict.file)} {visible(conflict.detail ?? "")}
+          {isOwner.value ? <span class="right"><button class="plain" onClick={openThree}>Three-way</button> <button class="plain" onClick={() => act(client.request("take", { from: "image", file: conflict.file }), "the image's text was taken")}>Take image</button> <button class="plain" onClick={() => act(client.request("take", { from: "disk", file: conflict.file }), "the file's text was taken")}>Take disk</button></span> : null}
+        </div>
+      )}
+      {current?.state === "waiting" && isOwner.value ? <div class="problem"><span>It waits since an earlier run.</span><span class="right"><button class="plain" onClick={() => act(client.request("restore", { seq: current.seq }), `${nameOf(current)} restored`)}>Restore</button> <button class="plain" onClick={() => act(client.request("discard", { seq: current.seq }), `${nameOf(current)} set aside`)}>Discard</button></span></div> : null}
+      {current === null ? null : <Diff seq={current.seq} turn={turn} />}
+    </div>
+  );
+}

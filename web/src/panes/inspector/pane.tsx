@@ -1,0 +1,162 @@
+// The Inspector: looking into a value without running anything. Each column is a step further in.
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { offer } from "../../kernel/actions";
+import { inspected, type Target } from "../../kernel/inspect";
+import type { PaneProps } from "../../kernel/layout";
+import { place } from "../../kernel/routes";
+import { client, epoch, fault, isOnline } from "../../kernel/store";
+import { bytes, grouped, visible } from "../../kernel/text";
+import { Problem } from "../../parts/fault";
+import { List } from "../../parts/list";
+import { useAnswer, usePulse } from "../../parts/use";
+import type { ErrorBody, InspectAnswer, InspectedField, Step } from "../../wire/protocol";
+
+const path = signal<Step[]>([]);
+const WINDOW = 100;
+
+export function ask(target: Target, steps: readonly Step[], offset: number): Promise<InspectAnswer> {
+  const at = "ref" in target ? { ref: target.ref } : "binding" in target ? { binding: target.binding } : { actor: target.actor };
+  return client.request("inspect", { ...at, path: [...steps], offset, limit: WINDOW });
+}
+
+interface Rows {
+  from: number;
+  rows: InspectedField[];
+}
+
+/** One value: what it is, and its fields in windows that are asked for as they come into sight. */
+function Column({ target, steps, isLast, isFollowing }: { target: Target; steps: readonly Step[]; isLast: boolean; isFollowing: boolean }): JSX.Element {
+  const [head, setHead] = useState<InspectAnswer | null>(null);
+  const [window, setWindow] = useState<Rows>({ from: 0, rows: [] });
+  const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
+  const [error, setError] = useState<ErrorBody | null>(null);
+  const [jump, setJump] = useState("");
+  const key = JSON.stringify([target, steps]);
+  const read = (offset: number): void => {
+    if (!isOnline.value) return;
+    ask(target, steps, offset).then((answer) => {
+      setError(null);
+      setHead((old) => {
+        if (old !== null && offset === window.from) {
+          const before = new Map(window.rows.map((row) => [row.label, row.text]));
+          setChanged(new Set(answer.fields.filter((row) => before.has(row.label) && before.get(row.label) !== row.text).map((row) => row.label)));
+        }
+        return answer;
+      });
+      setWindow({ from: offset, rows: answer.fields });
+    }, (cause: unknown) => setError(fault(cause)));
+  };
+  useEffect(() => {
+    setHead(null);
+    setWindow({ from: 0, rows: [] });
+    read(0);
+  }, [key, epoch.value]);
+  usePulse(() => read(window.from), isFollowing, 500);
+  const selected = path.value[steps.length];
+  const choose = (field: InspectedField): void => { if (field.drillable) path.value = [...steps, field.name]; };
+  if (head === null) return <div class="column-view"><Problem error={error} onDismiss={() => setError(null)} />{error === null ? <div class="empty">…</div> : null}</div>;
+  return (
+    <div class={`column-view ${isLast ? "last" : ""}`}>
+      <div class="bar">
+        <span class="chip">{head.class}</span>
+        <span class="code cut grow" title={visible(head.text ?? "").slice(0, 500)}>{visible(head.text ?? "").slice(0, 300)}</span>
+        {head.total > WINDOW ? (
+          <form onSubmit={(event) => { event.preventDefault(); const to = Number(jump.replaceAll(",", "")) - 1; if (to >= 0) read(Math.min(to, Math.max(0, head.total - WINDOW))); }}>
+            <input aria-label="Jump to index" placeholder={`of ${grouped(head.total)}`} size={10} value={jump} onInput={(event) => setJump(event.currentTarget.value)} />
+          </form>
+        ) : null}
+      </div>
+      <Problem error={error} onDismiss={() => setError(null)} />
+      {head.total === 0 ? <pre class="code whole">{visible(head.text ?? "")}</pre> : (
+        <>
+          {head.order === "unsorted" ? <div class="muted" style={{ padding: "2px 8px" }}>unsorted</div> : null}
+          <Windowed head={head} window={window} onNeed={read} row={(field) => (
+            <>
+              <span class="code name cut">{visible(field.label)}</span>
+              <span class={`code cut grow ${changed.has(field.label) ? "fresh" : ""}`}>{visible(field.text).slice(0, 300)}</span>
+              <span class="chip">{field.class}</span>
+              <span class="muted" aria-hidden="true">{field.drillable ? "›" : ""}</span>
+            </>
+          )} selected={selected} onSelect={choose} label={`Fields of ${head.class}`} />
+          <div class="muted count">{grouped(head.total)} {head.total === 1 ? "field" : "fields"}</div>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** The browser cannot scroll ten million rows of 24 px, so a long list shows a window that the ends move. */
+function Windowed(props: { head: InspectAnswer; window: Rows; row: (field: InspectedField) => JSX.Element; selected: Step | undefined; onSelect: (field: InspectedField) => void; onNeed: (offset: number) => void; label: string }): JSX.Element {
+  const { head, window } = props;
+  const end = window.from + window.rows.length;
+  const step = (to: number): void => props.onNeed(Math.max(0, Math.min(head.total - WINDOW, to)));
+  return (
+    <>
+      <List
+        label={props.label} items={window.rows} keyOf={(field) => String(field.name)} selected={props.selected === undefined ? null : String(props.selected)}
+        onSelect={props.onSelect} row={props.row}
+        onKey={(event) => {
+          if (event.key === "Backspace") path.value = path.value.slice(0, -1);
+        }}
+      />
+      {head.total > WINDOW ? (
+        <div class="bar pages">
+          <button class="plain" disabled={window.from === 0} onClick={() => step(0)}>First</button>
+          <button class="plain" disabled={window.from === 0} onClick={() => step(window.from - WINDOW)}>Before</button>
+          <span class="muted number" data-window={window.from}>{grouped(window.from + 1)}–{grouped(end)} of {grouped(head.total)}</span>
+          <button class="plain" disabled={end >= head.total} onClick={() => step(window.from + WINDOW)}>After</button>
+          <button class="plain" disabled={end >= head.total} onClick={() => step(head.total - WINDOW)}>Last</button>
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+function ProcessLine({ actor, isVisible }: { actor: string; isVisible: boolean }): JSX.Element | null {
+  const { answer, error, again } = useAnswer(() => client.request("pid-stats", { actor }), [actor], isVisible);
+  usePulse(again, isVisible);
+  if (error !== null) return <span class="danger">{error.message}</span>;
+  if (answer === null) return null;
+  return <span class="muted number">{answer.stats.status} · queue {answer.queue_len ?? 0} · {bytes(answer.memory ?? 0)}</span>;
+}
+
+export default function Inspector({ isVisible }: PaneProps): JSX.Element {
+  const [isFollowing, setFollowing] = useState(false);
+  useEffect(() => {
+    const at = place.value;
+    if (at?.pane !== "inspector") return;
+    const [kind, name, ...rest] = at.parts;
+    if (name === undefined) return;
+    const target: Target = kind === "actor" ? { actor: name } : { binding: name };
+    if (JSON.stringify(inspected.peek()?.target) !== JSON.stringify(target)) inspected.value = { target, title: name };
+    path.value = rest.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+  }, [place.value]);
+  useEffect(() => { path.value = []; setFollowing(false); }, [inspected.value]);
+  useEffect(() => offer("inspector", [
+    { title: "Back", key: "Backspace", run: () => { path.value = path.value.slice(0, -1); } },
+    { title: "Follow live", key: "l", run: () => setFollowing((old) => !old) },
+  ]), []);
+  const at = inspected.value;
+  if (at === null) return <div class="empty">Select something in the Workspace and inspect it.</div>;
+  const columns = [...Array(path.value.length + 1).keys()].slice(-3);
+  return (
+    <div class="fill">
+      <div class="bar">
+        <nav aria-label="Path" class="grow cut">
+          <button class="link code" onClick={() => { path.value = []; }}>{visible(at.title)}</button>
+          {path.value.map((step, index) => <span key={index}> › <button class="link code" onClick={() => { path.value = path.value.slice(0, index + 1); }}>{visible(String(step))}</button></span>)}
+        </nav>
+        {"actor" in at.target ? <ProcessLine actor={at.target.actor} isVisible={isVisible} /> : null}
+        <button class="plain" disabled={path.value.length === 0} onClick={() => { path.value = path.value.slice(0, -1); }}>Back</button>
+        <button class="plain" aria-pressed={isFollowing} onClick={() => setFollowing(!isFollowing)}>{isFollowing ? "Following" : "Follow"}</button>
+      </div>
+      <div class="columns">
+        {columns.map((depth) => <Column key={`${depth}-${JSON.stringify(path.value.slice(0, depth))}`} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
+      </div>
+    </div>
+  );
+}
+

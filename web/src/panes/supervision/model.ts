@@ -1,0 +1,52 @@
+// A tree from rows that name their parents, with what happened lately. Pure.
+
+import type { SupervisedProcess } from "../../wire/protocol";
+
+export interface Row {
+  process: SupervisedProcess;
+  level: number;
+  isOpen: boolean | undefined;
+  /** So many children are left out. */
+  hidden: number;
+}
+
+/** Children shown below one parent. */
+const MOST = 200;
+
+export function rows(nodes: readonly SupervisedProcess[], closed: ReadonlySet<string>): Row[] {
+  const known = new Set(nodes.map((node) => node.pid));
+  const children = new Map<string | null, SupervisedProcess[]>();
+  for (const node of nodes) {
+    const parent = node.parent !== null && known.has(node.parent) && node.parent !== node.pid ? node.parent : null;
+    children.set(parent, [...(children.get(parent) ?? []), node]);
+  }
+  const found: Row[] = [];
+  const seen = new Set<string>();
+  const visit = (parent: string | null, level: number): void => {
+    const all = children.get(parent) ?? [];
+    for (const process of all.slice(0, MOST)) {
+      // A loop in what was answered must not be one here.
+      if (seen.has(process.pid)) continue;
+      seen.add(process.pid);
+      const has = children.has(process.pid);
+      const isOpen = has ? !closed.has(process.pid) : undefined;
+      found.push({ process, level, isOpen, hidden: 0 });
+      if (isOpen === true) visit(process.pid, level + 1);
+    }
+    const last = found[found.length - 1];
+    if (all.length > MOST && last !== undefined) last.hidden = all.length - MOST;
+  };
+  visit(null, 0);
+  return found;
+}
+
+export interface Happened {
+  at: number;
+  what: string;
+  reason: string | null;
+}
+
+/** How often a child was restarted within the last minute. */
+export function recent(happened: readonly Happened[], now: number): number {
+  return happened.filter((one) => one.what === "restarted" && now - one.at < 60_000).length;
+}

@@ -1,0 +1,78 @@
+// Supervisors, what they supervise, and what happened to it lately.
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { inspect } from "../../kernel/inspect";
+import type { PaneProps } from "../../kernel/layout";
+import { client, epoch, isOwner, now } from "../../kernel/store";
+import { clock, count, visible } from "../../kernel/text";
+import { Problem } from "../../parts/fault";
+import { List } from "../../parts/list";
+import { useAnswer } from "../../parts/use";
+import { recent, rows, type Happened, type Row } from "./model";
+
+/** By supervisor and child. */
+const happened = signal<ReadonlyMap<string, Happened[]>>(new Map());
+const gaveUp = signal<{ supervisor: string; reason: string | null; at: number }[]>([]);
+
+function remember(key: string, one: Happened): void {
+  const next = new Map(happened.value);
+  next.set(key, [...(next.get(key) ?? []), one].slice(-50));
+  happened.value = next;
+}
+
+export default function Supervision({ isVisible }: PaneProps): JSX.Element {
+  const [scope, setScope] = useState<"default" | "system">("default");
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [selected, select] = useState<string | null>(null);
+  const { answer, error, again } = useAnswer(() => client.request("supervision-tree", { scope }), [scope], isVisible);
+  useEffect(() => client.on("supervision", (event) => {
+    if (event.event === "child_restarted" || event.event === "child_crashed") {
+      remember(event.data.pid ?? event.data.child, { at: Date.now(), what: event.event === "child_restarted" ? "restarted" : "crashed", reason: event.data.reason });
+      if (event.event === "child_restarted") remember(event.data.supervisor, { at: Date.now(), what: "restarted", reason: event.data.reason });
+    }
+    if (event.event === "gave_up") gaveUp.value = [...gaveUp.value, { supervisor: event.data.supervisor, reason: event.data.reason, at: Date.now() }];
+    again();
+  }), [epoch.value]);
+  const list = rows(answer?.nodes ?? [], closed);
+  const about = (row: Row): JSX.Element => {
+    const { process } = row;
+    const events = happened.value.get(process.pid) ?? [];
+    const last = events[events.length - 1];
+    const isFresh = last !== undefined && now.value - last.at < 5000;
+    const restarts = recent(happened.value.get(process.name ?? process.pid) ?? events, now.value);
+    return (
+      <>
+        <span class="muted" aria-hidden="true" style={{ width: "12px", flex: "none" }}>{row.isOpen === undefined ? "" : row.isOpen ? "▾" : "▸"}</span>
+        <span class={`code cut ${isFresh ? "fresh" : ""}`}>{visible(process.name ?? process.class ?? process.pid)}</span>
+        <span class="chip">{process.kind}</span>
+        {process.class !== null && process.name !== null ? <span class="muted cut">{visible(process.class)}</span> : null}
+        {isFresh ? <span class="chip warn">{last.what}</span> : null}
+        {restarts > 0 ? <span class="muted">{count(restarts, "restart")}/min</span> : null}
+        {row.hidden > 0 ? <span class="muted">… {row.hidden.toLocaleString("en-US")} more</span> : null}
+        <span class="right muted code">{process.pid}</span>
+        {process.child_count > 0 ? <span class="muted number">{process.child_count}</span> : null}
+      </>
+    );
+  };
+  return (
+    <div class="fill">
+      <div class="bar">
+        <span class="muted">{count(list.length, "process").replace("processs", "processes")}</span>
+        {isOwner.value ? <label class="right"><input type="checkbox" checked={scope === "system"} onChange={(event) => setScope(event.currentTarget.checked ? "system" : "default")} style={{ minHeight: "auto" }} /> system</label> : null}
+      </div>
+      <Problem error={error} onDismiss={again} />
+      {gaveUp.value.map((one, at) => (
+        <div key={at} class="problem" role="alert"><span class="chip danger">gave up</span> {visible(one.supervisor)} at {clock(one.at)} {visible(one.reason ?? "")} <button class="right" aria-label="Dismiss" onClick={() => { gaveUp.value = gaveUp.value.filter((other) => other !== one); }}>✕</button></div>
+      ))}
+      {list.length === 0 && answer !== null ? <div class="empty"><span>No supervisor of yours runs. <code>beamtalk run .</code> starts <code>[application]</code>.</span></div> : (
+        <List role="tree" label="Supervision" items={list} keyOf={(row) => row.process.pid} selected={selected} onSelect={(row) => select(row.process.pid)}
+          onOpen={(row) => inspect({ actor: row.process.pid }, row.process.class ?? row.process.pid)}
+          level={(row) => ({ level: row.level, ...(row.isOpen === undefined ? {} : { isOpen: row.isOpen }) })}
+          onToggle={(row, isOpen) => { const next = new Set(closed); if (isOpen) next.delete(row.process.pid); else next.add(row.process.pid); setClosed(next); }}
+          row={about} />
+      )}
+    </div>
+  );
+}

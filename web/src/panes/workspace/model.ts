@@ -1,0 +1,100 @@
+// Evaluations and what came of them, from frames in any number of page loads. Pure: frames in, results out.
+
+import type { Frame } from "../../wire/client";
+import type { ErrorBody, Warning } from "../../wire/protocol";
+
+/** What was asked, as it travels with the request. */
+export interface About {
+  buffer: string;
+  from: number;
+  to: number;
+  hash: string;
+  how: "do" | "print" | "inspect" | "comment";
+  at: number;
+}
+
+export interface Result {
+  id: string;
+  about: About;
+  output: string;
+  /** How much of the output at its beginning is left out. */
+  cut: number;
+  prompt: string | null;
+  state: "waiting" | "running" | "done" | "failed" | "lost";
+  text: string | null;
+  className: string | null;
+  ref: string | null;
+  ms: number | null;
+  error: ErrorBody | null;
+  warnings: Warning[];
+  isCut: boolean;
+  lostBytes: number;
+}
+
+/** Output beyond this is cut at the beginning. */
+const OUTPUT = 256 * 1024;
+
+export function readAbout(text: unknown): About | null {
+  if (typeof text !== "string") return null;
+  try {
+    const read = JSON.parse(text) as Partial<About>;
+    if (typeof read.buffer !== "string" || typeof read.to !== "number") return null;
+    return { buffer: read.buffer, from: Number(read.from ?? 0), to: read.to, hash: String(read.hash ?? ""), how: read.how ?? "do", at: Number(read.at ?? 0) };
+  } catch {
+    return null;
+  }
+}
+
+export function begun(id: string, about: About): Result {
+  return { id, about, output: "", cut: 0, prompt: null, state: "running", text: null, className: null, ref: null, ms: null, error: null, warnings: [], isCut: false, lostBytes: 0 };
+}
+
+/** A result after a frame. */
+export function heard(result: Result, frame: Frame, now: number): Result {
+  const next = { ...result };
+  if (typeof frame.out === "string") {
+    next.output += frame.out;
+    if (next.output.length > OUTPUT) {
+      next.cut += next.output.length - OUTPUT;
+      next.output = next.output.slice(-OUTPUT);
+    }
+  }
+  const flags = frame.status ?? [];
+  next.prompt = flags.includes("need-input") ? (frame.prompt ?? "") : null;
+  if (!flags.includes("done")) return next;
+  next.ms = result.about.at === 0 || frame.replayed === true ? null : Math.max(0, now - result.about.at);
+  next.warnings = frame.warnings ?? [];
+  next.isCut = flags.includes("truncated");
+  next.lostBytes = frame.lost_bytes ?? 0;
+  if (frame.error !== undefined) {
+    next.state = "failed";
+    next.error = frame.error;
+    return next;
+  }
+  next.state = next.lostBytes > 0 ? "lost" : "done";
+  next.text = typeof frame.text === "string" ? frame.text : null;
+  next.className = typeof frame.class === "string" ? frame.class : null;
+  next.ref = typeof frame.ref === "string" ? frame.ref : null;
+  return next;
+}
+
+/** A cheap mark of a text, to find its place again. */
+export function mark(text: string): string {
+  let value = 5381;
+  for (let at = 0; at < text.length; at += 1) value = ((value * 33) ^ text.charCodeAt(at)) >>> 0;
+  return value.toString(36);
+}
+
+/** Where the input of a result is in a text now: its own range, else the only text with the same mark and length. */
+export function findPlace(about: About, text: string): number | null {
+  const length = about.to - about.from;
+  if (mark(text.slice(about.from, about.to)) === about.hash) return about.to;
+  if (length <= 0 || text.length > 200_000) return null;
+  let found: number | null = null;
+  for (let line = 0; line >= 0 && line < text.length; ) {
+    if (mark(text.slice(line, line + length)) === about.hash) found ??= line + length;
+    const next = text.indexOf("\n", line);
+    line = next < 0 ? -1 : next + 1;
+  }
+  return found;
+}

@@ -1,0 +1,274 @@
+// The Workspace: type, evaluate, see what came of it below.
+
+import { computed, signal, type Signal } from "@preact/signals";
+import { closeCompletion } from "@codemirror/autocomplete";
+import { Prec } from "@codemirror/state";
+import { keymap, type EditorView } from "@codemirror/view";
+import { render, type JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { addResult, dropResults, resultPlaces, results as resultField } from "../../editor/results";
+import { surface } from "../../editor/surface";
+import { keyText, offer } from "../../kernel/actions";
+import { clash, keep, kept, names } from "../../kernel/desk";
+import { inspect } from "../../kernel/inspect";
+import type { PaneProps } from "../../kernel/layout";
+import { alarm, toast } from "../../kernel/notices";
+import { client, epoch, fault, frameListeners, isOnline, isOwner, running, status } from "../../kernel/store";
+import { byteOffset, placeOfByte } from "../../kernel/text";
+import type { Frame } from "../../wire/client";
+import { OpError } from "../../wire/client";
+import { begun, findPlace, heard, mark, readAbout, type About, type Result } from "./model";
+import { ResultView, type Acts } from "./result";
+
+const buffer = signal("main");
+const buffers = signal<string[]>(["main"]);
+const isEmpty = signal(true);
+/** All results of this session, by request. They outlive the pane, so that closing it loses nothing. */
+const results = new Map<string, Signal<Result>>();
+const elements = new Map<string, HTMLElement>();
+/** Results whose text is gone. */
+const stray = signal<string[]>([]);
+const MOST = 500;
+let view: EditorView | null = null;
+
+const runningResults = signal(0);
+
+function elementOf(id: string): HTMLElement {
+  let element = elements.get(id);
+  const result = results.get(id);
+  if (element === undefined && result !== undefined) {
+    element = document.createElement("div");
+    element.className = "holder";
+    elements.set(id, element);
+    render(<ResultView result={result} acts={acts} />, element);
+  }
+  return element ?? document.createElement("div");
+}
+
+/** Put a result below its input, if it is of this buffer and the text is still there. */
+function place(id: string): void {
+  const result = results.get(id)?.peek();
+  if (view === null || result === undefined || result.about.buffer !== buffer.peek()) return;
+  const at = findPlace(result.about, view.state.doc.toString());
+  if (at === null) stray.value = [...stray.value.filter((one) => one !== id), id];
+  else view.dispatch({ effects: addResult.of({ id, at, element: elementOf(id) }) });
+}
+
+function onFrame(frame: Frame): void {
+  const id = frame.id ?? "";
+  let result = results.get(id);
+  if (result === undefined) {
+    const about = readAbout(frame.about);
+    if (about === null) return;
+    result = signal(begun(id, about));
+    results.set(id, result);
+    forgetOld();
+    place(id);
+  }
+  const before = result.peek();
+  const next = heard(before, frame, Date.now());
+  result.value = next;
+  if (next.state !== "running" && before.state === "running") ended(next, frame.replayed === true);
+  runningResults.value = [...results.values()].filter((one) => one.peek().state === "running").length;
+  const current = [...results.values()].map((one) => one.peek()).find((one) => one.state === "running");
+  const isOurs = running.value?.id !== "" || frame.status?.includes("done") === true;
+  if (isOurs || current !== undefined) running.value = current === undefined ? null : { id: current.id, since: current.about.at };
+  view?.requestMeasure();
+}
+frameListeners.add(onFrame);
+
+function ended(result: Result, isOld: boolean): void {
+  if (isOld) return;
+  if (result.error !== null) alarm(result.error.message);
+  if (result.state !== "done") return;
+  if (result.about.how === "inspect" && result.ref !== null) inspect({ ref: result.ref }, result.className ?? "value");
+  if (result.about.how === "comment" && view !== null && result.text !== null) {
+    const at = resultPlaces(view).get(result.id);
+    if (at !== undefined) view.dispatch({ changes: { from: at, insert: ` // => ${result.text.replaceAll("\n", "\\n")}` } });
+  }
+}
+
+function forgetOld(): void {
+  for (const id of results.keys()) {
+    if (results.size <= MOST) return;
+    if (results.get(id)?.peek().state !== "running") forget(id);
+  }
+}
+
+function forget(id: string): void {
+  view?.dispatch({ effects: dropResults.of((one) => one === id) });
+  const element = elements.get(id);
+  if (element !== undefined) render(null, element);
+  elements.delete(id);
+  results.delete(id);
+  stray.value = stray.value.filter((one) => one !== id);
+}
+
+const acts: Acts = {
+  stop: (id) => void client.request("interrupt", { for: id }).catch((cause: unknown) => { status.value = fault(cause).message; }),
+  answer: (id, text) => void client.request("stdin", text === null ? { for: id, eof: true } : { for: id, value: text }).catch((cause: unknown) => { status.value = fault(cause).message; }),
+  dismiss: forget,
+  correct: (id, word) => {
+    const result = results.get(id)?.peek();
+    const wrong = result?.error?.selector;
+    if (view === null || result === undefined || wrong === undefined) return;
+    const at = findPlace(result.about, view.state.doc.toString());
+    if (at === null) return;
+    const from = at - (result.about.to - result.about.from);
+    const found = view.state.sliceDoc(from, at).lastIndexOf(wrong);
+    if (found < 0) return;
+    view.dispatch({ changes: { from: from + found, to: from + found + wrong.length, insert: word }, effects: dropResults.of((one) => one === id) });
+    view.focus();
+  },
+};
+
+/** The selection, else the input the caret is in: the daemon says where inputs are. */
+async function chosen(of: EditorView): Promise<{ from: number; to: number } | null> {
+  const { main } = of.state.selection;
+  if (!main.empty) return { from: main.from, to: main.to };
+  const text = of.state.doc.toString();
+  const answer = await client.request("doc-cells", { text });
+  const caret = byteOffset(text, main.head);
+  const inputs = answer.cells.flatMap((cell) => cell.inputs);
+  const line = of.state.doc.lineAt(main.head);
+  const lineStart = byteOffset(text, line.from);
+  const found = inputs.find((input) => input.start <= caret && caret <= input.end) ?? [...inputs].reverse().find((input) => input.end <= caret && line.text.trim() === "") ?? inputs.find((input) => input.start >= lineStart);
+  return found === undefined ? null : { from: placeOfByte(text, found.start), to: placeOfByte(text, found.end) };
+}
+
+async function evaluate(how: About["how"]): Promise<void> {
+  if (!isOwner.value) {
+    status.value = "Observers cannot change anything";
+    return;
+  }
+  if (view === null || !isOnline.value) return;
+  closeCompletion(view);
+  try {
+    const range = await chosen(view);
+    if (range === null) return;
+    const code = view.state.sliceDoc(range.from, range.to);
+    const about: About = { buffer: buffer.value, ...range, hash: mark(code), how, at: Date.now() };
+    const id = client.nextId();
+    const asked = client.request("eval", { code, ...(how === "do" ? {} : { hold: true }) }, { about: JSON.stringify(about) });
+    results.set(id, signal(begun(id, about)));
+    forgetOld();
+    view.dispatch({ effects: addResult.of({ id, at: range.to, element: elementOf(id) }) });
+    running.value ??= { id, since: about.at };
+    asked.catch((cause: unknown) => {
+      // What the daemon answers comes as a frame; this is what never got there.
+      if (cause instanceof OpError && cause.body.kind === "message_too_large") onFrame({ id, status: ["done", "error"], error: cause.body });
+    });
+  } catch (cause) {
+    status.value = fault(cause).message;
+  }
+}
+
+const keys = Prec.highest(keymap.of([
+  { key: "Mod-d", run: () => { void evaluate("do"); return true; }, preventDefault: true },
+  { key: "Mod-Enter", run: () => { void evaluate("do"); return true; } },
+  { key: "Mod-p", run: () => { void evaluate("print"); return true; }, preventDefault: true },
+  { key: "Shift-Enter", run: () => { void evaluate("print"); return true; } },
+  { key: "Mod-i", run: () => { void evaluate("inspect"); return true; }, preventDefault: true },
+  { key: "Mod-Shift-Enter", run: () => { void evaluate("inspect"); return true; } },
+  { key: "Alt-Enter", run: () => { void evaluate("comment"); return true; } },
+]));
+
+function clear(): void {
+  for (const id of [...results.keys()]) if (results.get(id)?.peek().state !== "running") forget(id);
+}
+
+function openBuffer(name: string): void {
+  buffer.value = name;
+}
+
+function newBuffer(): void {
+  const taken = new Set(buffers.value);
+  if (taken.size >= 50) return toast("50 buffers are the most");
+  let number = 2;
+  while (taken.has(`buffer-${number}`)) number += 1;
+  buffers.value = [...buffers.value, `buffer-${number}`];
+  openBuffer(`buffer-${number}`);
+}
+
+const SIGNS = ["#", "[", "]", ":=", "^", "(", ")"];
+
+function Clash(): JSX.Element | null {
+  const at = clash.value;
+  if (at === null || at.name !== `scratch/${buffer.value}` || view === null) return null;
+  const take = (): void => {
+    view?.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: at.theirs } });
+    clash.value = null;
+  };
+  return (
+    <div class="banner" role="alert">
+      Another tab changed this buffer.
+      <button class="plain" onClick={() => { keep(at.name, view?.state.doc.toString() ?? "", 0); clash.value = null; }}>Keep mine</button>
+      <button class="plain" onClick={take}>Take theirs</button>
+    </div>
+  );
+}
+
+export default function Workspace({ isVisible }: PaneProps): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    buffers.value = [...new Set(["main", ...names("scratch/").map((name) => name.slice("scratch/".length))])];
+  }, [epoch.value]);
+  useEffect(() => {
+    if (box.current === null || !isOwner.value) return;
+    const text = kept(`scratch/${buffer.value}`) ?? "";
+    isEmpty.value = text === "";
+    stray.value = [];
+    view = surface({
+      parent: box.current, text, label: `Workspace, buffer ${buffer.value}`, extensions: [keys, resultField],
+      onChange: (next) => {
+        isEmpty.value = next === "";
+        keep(`scratch/${buffer.peek()}`, next);
+      },
+      onSave: () => toast("kept"),
+      mode: (code) => (code.trim() === "" || code.length > 64 * 1024 || /^\s*(\w+ )*\w+ subclass:/m.test(code) ? null : "expression"),
+    });
+    const made = view;
+    for (const id of results.keys()) place(id);
+    view.dispatch({ selection: { anchor: view.state.doc.length } });
+    if (document.activeElement === document.body) view.focus();
+    performance.mark("workspace-ready");
+    return () => {
+      made.destroy();
+      if (view === made) view = null;
+    };
+  }, [buffer.value, isOwner.value]);
+  useEffect(() => offer("workspace", [
+    { title: "Do it", key: "Mod-D", isChange: true, run: () => void evaluate("do") },
+    { title: "Print it", key: "Mod-P", isChange: true, run: () => void evaluate("print") },
+    { title: "Inspect it", key: "Mod-I", isChange: true, run: () => void evaluate("inspect") },
+    { title: "Clear results", run: clear },
+    { title: "New buffer", isChange: true, run: newBuffer },
+  ].filter((action) => isOwner.value || action.isChange !== true)), [isOwner.value]);
+  if (!isOwner.value) return <div class="empty">You are looking as an observer.</div>;
+  const example = (text: string): JSX.Element => <button class="link code" onClick={() => { view?.dispatch({ changes: { from: 0, insert: text }, selection: { anchor: text.length } }); view?.focus(); }}>{text}</button>;
+  return (
+    <div class="fill" style={{ position: "relative" }} hidden={!isVisible}>
+      <div class="bar">
+        <button class="plain" title={keyText("Mod-D")} onClick={() => void evaluate("do")}>Do</button>
+        <button class="plain" title={keyText("Mod-P")} onClick={() => void evaluate("print")}>Print</button>
+        <button class="plain" title={keyText("Mod-I")} onClick={() => void evaluate("inspect")}>Inspect</button>
+        {runningResults.value > 1 ? <span class="muted">{runningResults.value - 1} waiting</span> : null}
+        <span class="buffers right" role="tablist" aria-label="Buffers">
+          {buffers.value.map((name) => <button key={name} role="tab" aria-selected={name === buffer.value} onClick={() => openBuffer(name)}>{name}</button>)}
+          <button aria-label="New buffer" onClick={newBuffer}>+</button>
+        </span>
+      </div>
+      <Clash />
+      <div class="surface" ref={box} />
+      {isEmpty.value ? <div class="hint">Type an expression and press {keyText("Mod-P")}. Try: {example("6 factorial")} · {example("Beamtalk version")}</div> : null}
+      {stray.value.length === 0 ? null : (
+        <div class="earlier"><div class="muted" style={{ padding: "4px 12px" }}>earlier</div>
+          {stray.value.map((id) => { const result = results.get(id); return result === undefined ? null : <ResultView key={id} result={result} acts={acts} />; })}
+        </div>
+      )}
+      <div class="signs">{SIGNS.map((sign) => <button key={sign} onPointerDown={(event) => { event.preventDefault(); view?.dispatch(view.state.replaceSelection(sign)); }}>{sign}</button>)}</div>
+    </div>
+  );
+}
+
+export const hasRunning = computed(() => runningResults.value > 0);

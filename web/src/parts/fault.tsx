@@ -1,0 +1,71 @@
+// An error as section 6 wants it: what, why, what to do, and where it came from.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { ErrorBody, Frame } from "../wire/protocol";
+import { go } from "../kernel/routes";
+import { visible } from "../kernel/text";
+
+/** A word the hint proposes, if it proposes one. */
+export function proposal(error: ErrorBody): string | null {
+  const found = /[Dd]id you mean [`'"‘]?([^`'"’?\s]+)[`'"’]?\?/.exec(`${error.message} ${error.hint ?? ""}`);
+  return found?.[1] ?? null;
+}
+
+function isLibrary(frame: Frame): boolean {
+  return frame.file === undefined || frame.file.startsWith("lib/") || frame.file.startsWith("beamtalk:") || frame.file.includes("/stdlib/");
+}
+
+function Frames({ frames }: { frames: Frame[] }): JSX.Element {
+  const [isWhole, showWhole] = useState(false);
+  const own = frames.filter((frame) => !isLibrary(frame));
+  const hidden = frames.length - own.length;
+  return (
+    <ul class="frames code" aria-label="Frames">
+      {(isWhole ? frames : own).map((frame, at) => (
+        <li key={at}>
+          <button class="link" onClick={() => (frame.class === undefined ? undefined : go("class", frame.class, frame.selector ?? ""))}>
+            {visible(`${frame.class ?? "?"}${frame.selector === undefined ? "" : `>>${frame.selector}`}`)}
+          </button>
+          {frame.file === undefined ? null : <span class="muted"> {visible(frame.file)}{frame.line === undefined ? "" : `:${frame.line}`}</span>}
+        </li>
+      ))}
+      {hidden > 0 && !isWhole ? <li><button class="link" onClick={() => showWhole(true)}>{hidden} library {hidden === 1 ? "frame" : "frames"}</button></li> : null}
+    </ul>
+  );
+}
+
+export function Fault({ error, onCorrect }: { error: ErrorBody; onCorrect?: (word: string) => void }): JSX.Element {
+  const word = proposal(error);
+  return (
+    <div class="fault">
+      <div class="fault-head">
+        <span class="chip danger">{error.kind}</span>
+        <span class="code">{visible(error.message)}</span>
+      </div>
+      {error.hint === undefined ? null : <div class="muted">{visible(error.hint)}</div>}
+      {word === null || onCorrect === undefined ? null : <div><button class="plain" onClick={() => onCorrect(word)}>Did you mean '{visible(word)}'?</button></div>}
+      {(error.diagnostics ?? []).slice(0, 20).map((found, at) => (
+        <div key={at} class="code">
+          <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`}>{found.code ?? found.severity}</span>{" "}
+          {found.line === null ? "" : <span class="muted">line {found.line} </span>}{visible(found.message)}
+          {found.hint === null ? null : <span class="muted"> {visible(found.hint)}</span>}
+        </div>
+      ))}
+      {error.stack === undefined || error.stack.length === 0 ? null : <Frames frames={error.stack} />}
+    </div>
+  );
+}
+
+/** A refusal where it happened; stays until it is dismissed. */
+export function Problem({ error, onDismiss }: { error: ErrorBody | null; onDismiss: () => void }): JSX.Element | null {
+  if (error === null) return null;
+  return (
+    <div class="problem" role="alert">
+      <span class="chip danger">{error.kind}</span>
+      <span>{visible(error.message)}</span>
+      {error.hint === undefined ? null : <span class="muted">{visible(error.hint)}</span>}
+      <button class="right" aria-label="Dismiss" onClick={onDismiss}>✕</button>
+    </div>
+  );
+}

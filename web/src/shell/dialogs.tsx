@@ -1,0 +1,100 @@
+// A question before something is lost, the table of keys, and words that come and go.
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { actionsOf, focused, keyText } from "../kernel/actions";
+import { alarmed, question, spoken, toasts, type Question } from "../kernel/notices";
+import { TITLES } from "./panes";
+
+export const areKeysShown = signal(false);
+
+/** Tab stays inside. */
+function trap(event: KeyboardEvent, box: HTMLElement | null): void {
+  const all = [...(box?.querySelectorAll<HTMLElement>("button, input") ?? [])].filter((one) => !one.hasAttribute("disabled"));
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  event.preventDefault();
+  all[(at + (event.shiftKey ? -1 : 1) + all.length) % all.length]?.focus();
+}
+
+function Dialog({ asked }: { asked: Question }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const before = useRef(document.activeElement as HTMLElement | null);
+  const [typed, setTyped] = useState("");
+  useEffect(() => {
+    // A destructive button is never the one that has focus first.
+    box.current?.querySelector<HTMLElement>(asked.typed === undefined ? "button" : "input")?.focus();
+    return () => before.current?.focus();
+  }, []);
+  const isReady = asked.typed === undefined || asked.typed === typed;
+  return (
+    <div class="veil">
+      <div ref={box} class="dialog fade" role="alertdialog" aria-modal="true" aria-labelledby="dialog-title" aria-describedby="dialog-text" onKeyDown={(event) => {
+        if (event.key === "Escape") asked.answer(false);
+        else if (event.key === "Tab") trap(event, box.current);
+        else return;
+        event.stopPropagation();
+      }}>
+        <h2 id="dialog-title">{asked.title}</h2>
+        <p id="dialog-text">{asked.text}</p>
+        {asked.typed === undefined ? null : <label>Type <code>{asked.typed}</code> to go on <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} /></label>}
+        <div class="acts">
+          <button class="plain" onClick={() => asked.answer(false)}>Cancel</button>
+          <button class={asked.isDestructive ? "destructive" : "primary"} disabled={!isReady} onClick={() => asked.answer(true)}>{asked.act}</button>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const ANYWHERE: [string, string][] = [
+  ["Mod-K", "command palette"], ["Mod-.", "interrupt the evaluation"], ["F6, Shift-F6", "next, previous pane"],
+  ["Esc", "from a text to its pane"], ["Enter", "back into the text"], ["g + letter", "go to a pane"], ["f", "full screen"], ["r", "refresh"], ["?", "these keys"],
+];
+const SURFACE: [string, string][] = [
+  ["Mod-D, Mod-Enter", "do it"], ["Mod-P, Shift-Enter", "print it"], ["Mod-I", "inspect it"], ["Alt-Enter", "print it and write the value behind it"],
+  ["Mod-B", "browse the class or method at the caret"], ["Alt-N, Alt-M, Alt-R", "senders, implementors, references"], ["Ctrl-Space", "complete"], ["F1", "documentation"], ["Mod-S", "save"], ["Mod-F", "find"], ["Mod-/", "comment"],
+];
+
+function Keys(): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const before = useRef(document.activeElement as HTMLElement | null);
+  useEffect(() => {
+    box.current?.querySelector("button")?.focus();
+    return () => before.current?.focus();
+  }, []);
+  const own = actionsOf(focused.value).flatMap((action): [string, string][] => (action.key === undefined ? [] : [[action.key, action.title]]));
+  const part = (title: string, rows: [string, string][]): JSX.Element[] => [
+    <h3 key={title} style={{ gridColumn: "1 / -1" }}>{title}</h3>,
+    ...rows.flatMap(([key, does]) => [<span key={`${title}${key}`}><kbd>{keyText(key)}</kbd></span>, <span key={`${title}${key}does`}>{does}</span>]),
+  ];
+  return (
+    <div class="veil">
+      <div ref={box} class="dialog" style={{ maxWidth: "560px" }} role="dialog" aria-modal="true" aria-label="Keys" onKeyDown={(event) => {
+        if (event.key === "Escape") areKeysShown.value = false;
+        else if (event.key === "Tab") trap(event, box.current);
+        else return;
+        event.stopPropagation();
+      }}>
+        <div class="keys">
+          {own.length === 0 || focused.value === null ? null : part(TITLES[focused.value], own)}
+          {part("In a text", SURFACE)}
+          {part("Anywhere", ANYWHERE)}
+        </div>
+        <div class="acts"><button class="plain" onClick={() => { areKeysShown.value = false; }}>Close</button></div>
+      </div>
+    </div>
+  );
+}
+
+export function Dialogs(): JSX.Element {
+  return (
+    <>
+      {question.value === null ? null : <Dialog asked={question.value} />}
+      {areKeysShown.value ? <Keys /> : null}
+      <div class="toasts">{toasts.value.map((one) => <div key={one.id} class="toast fade">{one.text}</div>)}</div>
+      <div class="hidden" role="status" aria-live="polite">{[spoken.value, ...toasts.value.map((one) => one.text)].filter((one) => one !== "").join(". ")}</div>
+      <div class="hidden" role="alert">{alarmed.value}</div>
+    </>
+  );
+}

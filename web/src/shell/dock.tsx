@@ -1,0 +1,209 @@
+// The panes on the screen: columns of groups of tabs, with borders to drag and tabs to move.
+
+import type { JSX } from "preact";
+import { Fragment } from "preact";
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { focused } from "../kernel/actions";
+import { close, groups, move, resize, show, visiblePanes, type Edge, type Group, type Layout, type PaneId } from "../kernel/layout";
+import { isOnline, node } from "../kernel/store";
+import { BODIES, TITLES } from "./panes";
+
+export const layout = signal<Layout>({ columns: [] });
+export const full = signal<PaneId | null>(null);
+const dragged = signal<PaneId | null>(null);
+/** Panes that were seen once stay, hidden or not. */
+const seen = new Set<PaneId>();
+
+/** Where focus goes when a pane is asked for: its own first choice, else its frame. */
+export function focusPane(pane: PaneId): void {
+  const frame = document.getElementById(`pane-${pane}`);
+  const first = frame?.querySelector<HTMLElement>(".cm-content[contenteditable=true], [data-first], .list");
+  (first ?? frame)?.focus();
+}
+
+export function reveal(pane: PaneId, isFocused: boolean): void {
+  if (full.value !== null && full.value !== pane) full.value = null;
+  layout.value = show(layout.value, pane);
+  if (isFocused) setTimeout(() => focusPane(pane), 30);
+}
+
+export function nextPane(step: number): void {
+  const shown = visiblePanes(layout.value);
+  const at = focused.value === null ? -1 : shown.indexOf(focused.value);
+  const next = shown[(at + step + shown.length) % shown.length];
+  if (next !== undefined) focusPane(next);
+}
+
+export function Pane({ pane, isVisible }: { pane: PaneId; isVisible: boolean }): JSX.Element {
+  const Body = BODIES[pane];
+  seen.add(pane);
+  return (
+    <section
+      id={`pane-${pane}`}
+      class="pane"
+      role="region"
+      aria-label={TITLES[pane]}
+      tabIndex={-1}
+      onFocusIn={() => (focused.value = pane)}
+    >
+      <Body isVisible={isVisible} />
+    </section>
+  );
+}
+
+function Menu({ pane, onClose }: { pane: PaneId; onClose: () => void }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    box.current?.querySelector("button")?.focus();
+    const away = (event: Event): void => {
+      if (!box.current?.contains(event.target as Node)) onClose();
+    };
+    document.addEventListener("pointerdown", away, true);
+    return () => document.removeEventListener("pointerdown", away, true);
+  }, []);
+  const act = (run: () => void) => (): void => {
+    onClose();
+    run();
+  };
+  const set = (edge: Edge) => act(() => (layout.value = move(layout.value, pane, pane, edge)));
+  const items: [string, () => void][] = [
+    ["Full screen", act(() => (full.value = full.value === pane ? null : pane))],
+    ["Split right", set("right")],
+    ["Split down", set("below")],
+    ["Copy link", act(() => void navigator.clipboard?.writeText(location.href))],
+    ["Close", act(() => closePane(pane))],
+  ];
+  return (
+    <div ref={box} class="menu" role="menu" style={{ right: "4px", top: "28px" }} onKeyDown={(event) => {
+      const all = [...(box.current?.querySelectorAll("button") ?? [])];
+      const at = all.indexOf(document.activeElement as HTMLButtonElement);
+      if (event.key === "Escape") onClose();
+      else if (event.key === "ArrowDown") all[(at + 1) % all.length]?.focus();
+      else if (event.key === "ArrowUp") all[(at - 1 + all.length) % all.length]?.focus();
+      else return;
+      event.preventDefault();
+    }}>
+      {items.map(([title, run]) => <button key={title} role="menuitem" onClick={run}>{title}</button>)}
+    </div>
+  );
+}
+
+function closePane(pane: PaneId): void {
+  const home = groups(layout.value).find((one) => one.tabs.includes(pane));
+  layout.value = close(layout.value, pane);
+  const neighbour = home?.tabs.find((one) => one !== pane) ?? visiblePanes(layout.value)[0];
+  if (neighbour !== undefined) setTimeout(() => focusPane(neighbour), 30);
+}
+
+function edgeAt(event: DragEvent, box: DOMRect): Edge {
+  const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  if (x < 0.25) return "left";
+  if (x > 0.75) return "right";
+  if (y > 0.7) return "below";
+  return y < 0.3 && y > 0.12 ? "above" : "middle";
+}
+
+function GroupView({ group }: { group: Group }): JSX.Element {
+  const [hasMenu, setMenu] = useState(false);
+  const [edge, setEdge] = useState<Edge | null>(null);
+  const onTabKey = (event: KeyboardEvent): void => {
+    const at = group.tabs.indexOf(group.active);
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (event.key === "Delete") closePane(group.active);
+    const next = group.tabs[(at + step + group.tabs.length) % group.tabs.length];
+    if (step === 0 || next === undefined) return;
+    event.preventDefault();
+    layout.value = show(layout.value, next);
+    setTimeout(() => document.getElementById(`tab-${next}`)?.focus(), 0);
+  };
+  return (
+    <div
+      class="group"
+      style={{ flex: `${group.size} 1 0`, minHeight: "80px" }}
+      onDragOver={(event) => {
+        if (dragged.value === null) return;
+        event.preventDefault();
+        setEdge(edgeAt(event, event.currentTarget.getBoundingClientRect()));
+      }}
+      onDragLeave={(event) => { if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setEdge(null); }}
+      onDrop={(event) => {
+        event.preventDefault();
+        if (dragged.value !== null) layout.value = move(layout.value, dragged.value, group.active, edgeAt(event, event.currentTarget.getBoundingClientRect()));
+        setEdge(null);
+      }}
+    >
+      <div class="tabs" role="tablist" aria-label="Panes" onKeyDown={onTabKey}>
+        {group.tabs.map((tab) => (
+          <button
+            key={tab} id={`tab-${tab}`} class="tab" role="tab" draggable
+            aria-selected={tab === group.active} aria-controls={`pane-${tab}`} tabIndex={tab === group.active ? 0 : -1}
+            onClick={() => { layout.value = show(layout.value, tab); }}
+            onDragStart={() => (dragged.value = tab)} onDragEnd={() => (dragged.value = null)}
+          >{TITLES[tab]}</button>
+        ))}
+        <span class="tools">
+          <button aria-label={`Menu of ${TITLES[group.active]}`} aria-haspopup="menu" aria-expanded={hasMenu} onClick={() => setMenu(!hasMenu)}>⋯</button>
+        </span>
+      </div>
+      {hasMenu ? <Menu pane={group.active} onClose={() => setMenu(false)} /> : null}
+      {group.tabs.map((tab) => (
+        <div key={tab} role="tabpanel" aria-labelledby={`tab-${tab}`} hidden={tab !== group.active} class="fill" style={tab === group.active ? {} : { display: "none" }}>
+          {tab === group.active || seen.has(tab) ? <Pane pane={tab} isVisible={tab === group.active} /> : null}
+        </div>
+      ))}
+      {edge === null ? null : <div class={`drop ${edge}`} />}
+    </div>
+  );
+}
+
+function Sash({ column, after }: { column: number; after: number | null }): JSX.Element {
+  const isRow = after !== null;
+  const by = (percent: number): void => {
+    layout.value = resize(layout.value, column, after, percent, 15);
+  };
+  return (
+    <div
+      class={`sash ${isRow ? "h" : "v"}`} role="separator" tabIndex={0} aria-orientation={isRow ? "horizontal" : "vertical"} aria-label="Border"
+      onKeyDown={(event) => {
+        const step = { ArrowLeft: -3, ArrowUp: -3, ArrowRight: 3, ArrowDown: 3 }[event.key];
+        if (step !== undefined) { event.preventDefault(); by(step); }
+      }}
+      onPointerDown={(event) => {
+        const sash = event.currentTarget;
+        const box = sash.parentElement?.getBoundingClientRect();
+        if (box === undefined) return;
+        sash.setPointerCapture(event.pointerId);
+        let last = isRow ? event.clientY : event.clientX;
+        sash.onpointermove = (move) => {
+          const at = isRow ? move.clientY : move.clientX;
+          by(((at - last) / (isRow ? box.height : box.width)) * 100);
+          last = at;
+        };
+        sash.onpointerup = () => { sash.onpointermove = null; };
+      }}
+    />
+  );
+}
+
+export function Dock(): JSX.Element {
+  const isFrozen = !isOnline.value || node.value !== "running";
+  const shown = full.value === null ? layout.value : { columns: [{ size: 100, groups: [{ tabs: [full.value], active: full.value, size: 100 }] }] };
+  return (
+    <main class={`dock ${isFrozen ? "frozen" : ""}`} id="main">
+      {shown.columns.map((column, at) => (
+        <Fragment key={at}>
+          {at === 0 ? null : <Sash column={at - 1} after={null} />}
+          <div class="column" style={{ flex: `${column.size} 1 0`, minWidth: "160px" }}>
+            {column.groups.map((group, place) => (
+              <Fragment key={group.tabs.join()}>
+                {place === 0 ? null : <Sash column={at} after={place - 1} />}
+                <GroupView group={group} />
+              </Fragment>
+            ))}
+          </div>
+        </Fragment>
+      ))}
+    </main>
+  );
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Client, Lost, OpError, type Frame, type Phase } from "./client";
+
+/** A server in the same process: what was sent, and what is to be heard. */
+class FakeSocket {
+  static last: FakeSocket;
+  sent: Record<string, unknown>[] = [];
+  onopen: (() => void) | null = null;
+  onmessage: ((message: { data: string }) => void) | null = null;
+  onclose: ((event: { code: number }) => void) | null = null;
+  constructor(readonly url: string) {
+    FakeSocket.last = this;
+  }
+  send(text: string): void {
+    this.sent.push(JSON.parse(text) as Record<string, unknown>);
+  }
+  close(): void {
+    this.onclose?.({ code: 1000 });
+  }
+  say(...messages: Record<string, unknown>[]): void {
+    for (const message of messages) this.onmessage?.({ data: JSON.stringify(message) });
+  }
+  welcome(session: string, resumed: boolean): void {
+    this.onopen?.();
+    this.say({ type: "auth_ok", role: "owner", server: "beamtalk/1" }, { op: "session-started", session, resumed, last: 0 });
+  }
+  asked(op: string): Record<string, unknown> {
+    return this.sent.filter((one) => one.op === op).at(-1) ?? {};
+  }
+}
+
+function fake(): { client: Client; phases: Phase[]; frames: Frame[]; replays: number[] } {
+  (globalThis as { WebSocket: unknown }).WebSocket = FakeSocket;
+  const [phases, frames, replays]: [Phase[], Frame[], number[]] = [[], [], []];
+  const client = new Client("ws://x/ws", { phase: (one) => phases.push(one), session: () => undefined, frame: (one) => frames.push(one), replayed: (count) => replays.push(count), now: () => 5 }, "latest");
+  client.connect();
+  return { client, phases, frames, replays };
+}
+
+test("answers find their request, refusals are errors", async () => {
+  const { client } = fake();
+  FakeSocket.last.welcome("s-1", false);
+  const good = client.request("health", {});
+  const bad = client.request("diff", { seq: 1 });
+  const { id } = FakeSocket.last.asked("health");
+  FakeSocket.last.say({ id: "stranger", status: ["done"] }, { id, node: "up", status: ["done"] });
+  assert.equal((await good).node, "up");
+  FakeSocket.last.say({ id: FakeSocket.last.asked("diff").id, status: ["done", "error"], error: { kind: "not_found", message: "no" } });
+  await assert.rejects(bad, (error) => error instanceof OpError && error.body.kind === "not_found");
+});
+
+test("a lost connection fails what was open and comes back with the session", async () => {
+  const { client, phases } = fake();
+  FakeSocket.last.welcome("s-1", false);
+  const open = client.request("health", {});
+  FakeSocket.last.onclose?.({ code: 1006 });
+  await assert.rejects(open, Lost);
+  assert.deepEqual(phases.at(-1), { is: "lost", retryAt: 505 });
+  client.hurry();
+  FakeSocket.last.onopen?.();
+  assert.equal(FakeSocket.last.sent[0]?.resume, "s-1");
+  FakeSocket.last.onclose?.({ code: 1006 });
+  assert.deepEqual(phases.at(-1), { is: "lost", retryAt: 1005 });
+  client.leave();
+});
+
+test("replayed and live frames come in order, none twice", async () => {
+  const { client, frames, replays } = fake();
+  FakeSocket.last.welcome("s-1", true);
+  const { id } = FakeSocket.last.asked("replay");
+  FakeSocket.last.say({ id: "old-1", n: 3, out: "c" }, { id: "old-1", n: 1, replayed: true, about: "x", out: "a" }, { id: "old-1", n: 2, replayed: true, out: "b" }, { id: "old-1", n: 3, replayed: true, out: "c" }, { id, last: 3, lost: 0, status: ["done"] });
+  await new Promise((done) => setTimeout(done, 0));
+  assert.deepEqual(frames.map((frame) => frame.out), ["a", "b", "c"]);
+  assert.deepEqual(replays, [3]);
+  FakeSocket.last.say({ id: "old-1", n: 4, out: "d" }, { id: "old-1", n: 4, out: "d" });
+  assert.equal(frames.length, 4);
+  client.leave();
+});
+
+test("events are counted once and asked for again after a loss", () => {
+  const { client } = fake();
+  FakeSocket.last.welcome("s-1", false);
+  const heard: string[] = [];
+  const end = client.on("transcript", (event) => { if (event.event === "text") heard.push(event.data.text); });
+  const text = (seq: number): Record<string, unknown> => ({ type: "push", channel: "transcript", seq, event: "text", data: { text: `${seq}`, for: null } });
+  FakeSocket.last.say(text(1), text(2), text(2));
+  FakeSocket.last.say({ type: "push", channel: "transcript", event: "dropped", data: { count: 3 } });
+  assert.deepEqual(FakeSocket.last.asked("subscribe").since, { transcript: 2 });
+  FakeSocket.last.say(text(3));
+  assert.deepEqual(heard, ["1", "2", "3"]);
+  end();
+  assert.deepEqual(FakeSocket.last.asked("unsubscribe").channels, ["transcript"]);
+});
+
+test("what is over stays over", () => {
+  const ends: [number, string][] = [[4001, "logged-out"], [1008, "logged-out"], [4002, "taken-over"]];
+  for (const [code, expected] of ends) {
+    const { client, phases } = fake();
+    FakeSocket.last.welcome("s-1", false);
+    FakeSocket.last.onclose?.({ code });
+    assert.equal(phases.at(-1)?.is, expected);
+    const socket = FakeSocket.last;
+    client.hurry();
+    assert.equal(FakeSocket.last, socket, "no further connection");
+  }
+  const { phases } = fake();
+  FakeSocket.last.welcome("s-1", false);
+  FakeSocket.last.say({ type: "push", channel: "workspace", event: "stopping", data: { reason: "stop" } });
+  FakeSocket.last.onclose?.({ code: 1001 });
+  assert.deepEqual(phases.at(-1), { is: "stopped", at: 5 });
+});
+
+test("too much is refused before it is sent", async () => {
+  const { client } = fake();
+  FakeSocket.last.welcome("s-1", false);
+  const count = FakeSocket.last.sent.length;
+  await assert.rejects(client.request("eval", { code: "x".repeat(1024 * 1024 + 1) }), (error) => error instanceof OpError && error.body.kind === "message_too_large");
+  assert.equal(FakeSocket.last.sent.length, count);
+});
