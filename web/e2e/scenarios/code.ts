@@ -106,7 +106,7 @@ stage.test("a new class has its file after a flush", async () => {
   assert.equal(await value("NewClass1 new hello"), '"hello"');
   await pane("Changes").getByRole("button", { name: "Flush all" }).click();
   await pane("Changes").getByText("The image and the files agree.").waitFor();
-  assert.match(stage.house.read("src/NewClass1.bt"), /Object subclass: NewClass1/);
+  assert.match(stage.house.read("src/NewClass1.bt"), /Value subclass: NewClass1/);
 });
 
 stage.test("senders, implementors and a name that is nearly right", async () => {

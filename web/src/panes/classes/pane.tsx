@@ -30,11 +30,17 @@ const tab = signal<Tab>("source");
 const changes = signal(0);
 const dirty = signal<Record<string, string[] | undefined>>({});
 let isListening = false;
+let recheck: ReturnType<typeof setTimeout> | undefined;
 
 function listen(): void {
   if (isListening) return;
   isListening = true;
-  client.on("classes", () => { changes.value += 1; });
+  client.on("classes", () => {
+    changes.value += 1;
+    // What was found may be no more; only a check of everything says so.
+    clearTimeout(recheck);
+    if (found.value.length > 0) recheck = setTimeout(() => void client.request("recheck-image", {}).then((now) => { found.value = now.findings; }, () => undefined), 300);
+  });
   client.on("reload_check", (event) => {
     if (event.event !== "completed") return;
     const { checked_owners, findings } = event.data;
@@ -139,7 +145,7 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
   // Where this method sends what was found to be missing.
   useEffect(() => {
     const editor = view.current;
-    if (editor === null || here.length === 0) return;
+    if (editor === null) return;
     const text = editor.state.doc.toString();
     editor.dispatch(setDiagnostics(editor.state, marksOf(here, text)));
   }, [found.value, text]);
@@ -335,7 +341,7 @@ async function makeClass(names: string[]): Promise<void> {
   while (names.includes(`NewClass${number}`)) number += 1;
   const name = `NewClass${number}`;
   try {
-    await client.request("save-class", { source: `Object subclass: ${name}\n\n  hello => "hello"\n`, path: `src/${name}.bt` });
+    await client.request("save-class", { source: `Value subclass: ${name}\n\n  hello => "hello"\n`, path: `src/${name}.bt` });
     changes.value += 1;
     toast(`${name} made; its file src/${name}.bt comes with the next flush`);
     go("class", name);
