@@ -75,7 +75,9 @@ impl Packages {
                 Item::TypeAlias(alias) => (&alias.name.text, alias.is_internal),
                 Item::Extension(_) | Item::Statement(_) => continue,
             };
-            let name = &name.split_once('@').map_or(name.clone(), |(_, plain)| plain.into());
+            let name = &name
+                .split_once('@')
+                .map_or(name.clone(), |(_, plain)| plain.into());
             let is_own = |names: &Names| file.package.as_ref() == Some(&names.package);
             // A session declares names of its own, beside all packages.
             if !self.all.iter().any(is_own) {

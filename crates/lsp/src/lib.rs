@@ -7,6 +7,7 @@ mod analysis;
 mod capabilities;
 mod client;
 mod dispatch;
+mod edit;
 mod fault;
 mod library;
 mod pool;

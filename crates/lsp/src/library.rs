@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use beamtalk_compiler::{ClassTable, Origin, SourceFile, module_name};
 use ecow::EcoString;
 
-use crate::world::{Access, File};
 use crate::uri;
+use crate::world::{Access, File};
 
 /// Package of the library's classes.
 const PACKAGE: &str = "stdlib";

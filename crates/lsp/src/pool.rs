@@ -53,6 +53,8 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, F
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no reason given");
-        Err(Fault::Internal(format!("the server failed at this request: {text}")))
+        Err(Fault::Internal(format!(
+            "the server failed at this request: {text}"
+        )))
     })
 }

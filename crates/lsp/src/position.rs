@@ -183,7 +183,11 @@ mod tests {
         let lines = Lines::new(TEXT);
         let column = |encoding| lines.position(TEXT, 5, encoding).character;
         assert_eq!(
-            (column(Encoding::Utf8), column(Encoding::Utf16), column(Encoding::Utf32)),
+            (
+                column(Encoding::Utf8),
+                column(Encoding::Utf16),
+                column(Encoding::Utf32)
+            ),
             (5, 3, 2)
         );
     }
@@ -196,7 +200,13 @@ mod tests {
         assert_eq!(at(0, 2), Ok(1));
         assert_eq!(at(3, 0), Ok(TEXT.len() as u32));
         assert_eq!(at(3, 1), Err(PastEnd { line: 3, count: 3 }));
-        assert_eq!(at(u32::MAX, u32::MAX), Err(PastEnd { line: u32::MAX, count: 3 }));
+        assert_eq!(
+            at(u32::MAX, u32::MAX),
+            Err(PastEnd {
+                line: u32::MAX,
+                count: 3
+            })
+        );
     }
 
     #[test]
@@ -204,6 +214,9 @@ mod tests {
         use PositionEncodingKind as Kind;
         assert_eq!(Encoding::negotiate(None), Encoding::Utf16);
         assert_eq!(Encoding::negotiate(Some(&[Kind::UTF32])), Encoding::Utf32);
-        assert_eq!(Encoding::negotiate(Some(&[Kind::UTF16, Kind::UTF8])), Encoding::Utf8);
+        assert_eq!(
+            Encoding::negotiate(Some(&[Kind::UTF16, Kind::UTF8])),
+            Encoding::Utf8
+        );
     }
 }

@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, after, never, select, unbounded};
 use ecow::EcoString;
 use gen_lsp_types as lsp;
-use lsp_server::{
-    Connection, ErrorCode, Message, Notification, Request, RequestId, Response, ResponseError,
-};
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response, ResponseError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -302,6 +300,7 @@ impl Server {
                 let uri = params.text_document.uri;
                 let todo = Arc::make_mut(&mut self.state).close(&uri);
                 self.due.remove(&key(&uri.0));
+                self.state.tokens.forget(&key(&uri.0));
                 self.publish(&uri, None, &[]);
                 self.todo(todo);
             }

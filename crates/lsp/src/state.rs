@@ -15,6 +15,7 @@ use crate::client::Client;
 use crate::fault::Fault;
 use crate::library::Library;
 use crate::position::Encoding;
+use crate::requests::semantic_tokens::Sent;
 use crate::uri;
 use crate::world::{Access, Draft, File, World};
 
@@ -44,6 +45,7 @@ pub(crate) struct State {
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) encoding: Encoding,
     pub(crate) client: Arc<Client>,
+    pub(crate) tokens: Arc<Sent>,
 }
 
 /// One name for each document, however a client spells it.
@@ -143,12 +145,19 @@ impl Snapshot {
             let library = Library::get();
             let file = library.files.get(name.as_str()).ok_or_else(unknown)?.clone();
             let world = self.any_world();
-            return Ok(View { key, file, world, encoding });
+            return Ok(View {
+                key,
+                file,
+                world,
+                encoding,
+            });
         }
         let document = self.state.documents.get(&key);
         let root = match document {
             Some(document) if document.is_too_long => {
-                return Err(Fault::Failed("the document is too long to be looked at".to_owned()));
+                return Err(Fault::Failed(
+                    "the document is too long to be looked at".to_owned(),
+                ));
             }
             Some(document) => document.root.clone(),
             None => self.state.root_of(&key),
@@ -159,7 +168,12 @@ impl Snapshot {
             Some(file) => file,
             None => Arc::new(self.read(&world, &key).ok_or_else(unknown)?),
         };
-        Ok(View { key, file, world, encoding })
+        Ok(View {
+            key,
+            file,
+            world,
+            encoding,
+        })
     }
 
     /// A file that nobody opened and that belongs to no package that was read.
@@ -172,7 +186,12 @@ impl Snapshot {
         let text = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
         let draft = world.draft(key, &text);
         let uri = uri::of_path(&path);
-        Some(File::new(uri, Arc::new(draft.source), draft.diagnostics, Access::Own))
+        Some(File::new(
+            uri,
+            Arc::new(draft.source),
+            draft.diagnostics,
+            Access::Own,
+        ))
     }
 
     fn any_world(&self) -> Arc<World> {

@@ -214,7 +214,11 @@ impl State {
             return Vec::new();
         };
         let mut keys = vec![key.clone()];
-        keys.extend(self.of_root(&document.root).into_iter().filter(|other| other != key));
+        keys.extend(
+            self.of_root(&document.root)
+                .into_iter()
+                .filter(|other| other != key),
+        );
         keys
     }
 
@@ -245,4 +249,3 @@ fn too_long(length: usize) -> Draft {
     draft.diagnostics = vec![Diagnostic::warning("W0902", Span::new(0, 0), message)];
     draft
 }
-

@@ -74,9 +74,7 @@ fn read_all(input: &mut impl BufRead, messages: &Sender<Message>, refuse: &Sende
 
 /// A message, or the answer to what is none.
 fn parse(body: &[u8]) -> Result<Message, Value> {
-    let refusal = |id: Value, code: ErrorCode, message: String| {
-        json!({"jsonrpc": "2.0", "id": id, "error": {"code": code as i32, "message": message}})
-    };
+    let refusal = |id: Value, code: ErrorCode, message: String| json!({"jsonrpc": "2.0", "id": id, "error": {"code": code as i32, "message": message}});
     let value: Value = serde_json::from_slice(body)
         .map_err(|cause| refusal(Value::Null, ErrorCode::ParseError, format!("not JSON: {cause}")))?;
     let id = value.get("id").filter(|id| id.is_number() || id.is_string());

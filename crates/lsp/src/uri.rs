@@ -113,7 +113,12 @@ mod tests {
 
     #[test]
     fn other_spellings_mean_the_same_file() {
-        for uri in ["file:///a%2Fb", "file:/a/b", "FILE:///a/b", "file://localhost/a/b"] {
+        for uri in [
+            "file:///a%2Fb",
+            "file:/a/b",
+            "FILE:///a/b",
+            "file://localhost/a/b",
+        ] {
             assert_eq!(to_path(uri), Some(PathBuf::from("/a/b")), "{uri}");
         }
     }

@@ -11,6 +11,7 @@ use beamtalk_compiler::{ClassTable, Dependencies, Origin, Packages, SourceFile, 
 use beamtalk_project::build::{Package, plan};
 use beamtalk_project::findings::Policy;
 use beamtalk_project::lock::Locking;
+use beamtalk_project::manifest::{Dependency, Source};
 use beamtalk_project::source::{self, Parsed, Text};
 use beamtalk_project::{Project, files};
 use beamtalk_syntax::ast::Item;
@@ -95,6 +96,8 @@ pub(crate) struct World {
     pub(crate) problem: Option<String>,
     /// Everything was read; until then an unknown name means nothing.
     pub(crate) is_complete: bool,
+    /// How dependencies are named by whoever brings them.
+    pub(crate) sources: BTreeMap<EcoString, Dependency>,
     packages: Vec<Used>,
 }
 
@@ -109,6 +112,7 @@ impl World {
             files: BTreeMap::new(),
             problem: None,
             is_complete: true,
+            sources: BTreeMap::new(),
             packages: Vec::new(),
         }
     }
@@ -146,6 +150,10 @@ impl World {
         let mut left = limit;
         for each in package.in_order() {
             if let Some(manifest) = &each.project.manifest {
+                let sources = manifest.dependencies.iter();
+                let sources =
+                    sources.map(|one| (EcoString::from(one.name.as_str()), seen_from(one, each, root)));
+                world.sources.extend(sources);
                 world.packages.push(Used {
                     name: EcoString::from(manifest.name.as_str()),
                     uses: manifest
@@ -180,7 +188,9 @@ impl World {
             drafts.extend(parsed.into_iter().map(|parsed| (parsed, access)));
         }
         world.problem = problem;
-        world.table.set_packages(world.names(drafts.iter().map(|(parsed, _)| &parsed.file)));
+        world
+            .table
+            .set_packages(world.names(drafts.iter().map(|(parsed, _)| &parsed.file)));
         for (parsed, access) in drafts {
             let uri = uri::of_path(&parsed.path);
             let kept = world.table.keep(&parsed.file);
@@ -207,9 +217,10 @@ impl World {
             .as_deref()
             .is_some_and(|path| path.starts_with(self.root.join("test")));
         let package = self.package.as_deref().filter(|_| !is_script);
-        let module = path
-            .as_deref()
-            .map_or_else(|| "untitled".to_owned(), |path| plan::module_path(path, &self.root));
+        let module = path.as_deref().map_or_else(
+            || "untitled".to_owned(),
+            |path| plan::module_path(path, &self.root),
+        );
         Draft {
             source: SourceFile {
                 path: shown.into(),
@@ -336,8 +347,8 @@ fn resolve(root: &Path) -> Result<(Package, Option<String>), String> {
             if let Some(manifest) = &mut bare.manifest {
                 manifest.dependencies.clear();
             }
-            let package = Package::resolve(&mut Silent, bare, Locking::Frozen)
-                .map_err(|fault| fault.to_string());
+            let package =
+                Package::resolve(&mut Silent, bare, Locking::Frozen).map_err(|fault| fault.to_string());
             package.map(|package| (package, Some(fault.to_string())))
         }
     }
@@ -355,11 +366,35 @@ fn policy(package: &Package) -> Policy {
     }
 }
 
+/// A dependency as another package would name it: paths are relative to whoever names them.
+fn seen_from(dependency: &Dependency, user: &Package, root: &Path) -> Dependency {
+    let mut seen = dependency.clone();
+    if let Source::Path(path) = &dependency.source {
+        let there = user.project.root.join(path);
+        let there = std::fs::canonicalize(&there).unwrap_or(there);
+        seen.source = Source::Path(relative(&there, root).display().to_string());
+    }
+    seen
+}
+
+fn relative(path: &Path, base: &Path) -> PathBuf {
+    let shared = path
+        .components()
+        .zip(base.components())
+        .take_while(|(one, other)| one == other)
+        .count();
+    let up = base.components().skip(shared).map(|_| Path::new(".."));
+    let down = path
+        .components()
+        .skip(shared)
+        .map(|part| Path::new(part.as_os_str()));
+    up.chain(down).collect()
+}
+
 /// The sources of a package, and the tests of the one that is edited.
 fn paths_of(package: &Package) -> Vec<(PathBuf, Origin)> {
     let sources = package.sources().unwrap_or_default();
-    let mut paths: Vec<(PathBuf, Origin)> =
-        sources.into_iter().map(|path| (path, Origin::Package)).collect();
+    let mut paths: Vec<(PathBuf, Origin)> = sources.into_iter().map(|path| (path, Origin::Package)).collect();
     let tests = package.project.root.join("test");
     if !package.is_dependency && package.project.manifest.is_some() && tests.is_dir() {
         let found = files::find(&tests, &["bt"]).unwrap_or_default();

@@ -2,6 +2,7 @@
 //! looks like. One lookup may be asked many times; what it has read of other texts is kept.
 
 use beamtalk_syntax::ast::Unit;
+use beamtalk_syntax::span::Span;
 use ecow::EcoString;
 
 use super::cursor::{self, Site};
@@ -65,9 +66,7 @@ impl<'a> Lookup<'a> {
     pub fn receiver(&self, unit: &Unit, offset: u32) -> Option<Receiver> {
         let found = cursor::find(unit, offset as usize, &self.classes, &[])?;
         match &found.site {
-            Site::Message { receiver, .. } => {
-                self.classes.infer(receiver, &found.scope).map(Receiver::from)
-            }
+            Site::Message { receiver, .. } => self.classes.infer(receiver, &found.scope).map(Receiver::from),
             Site::Variable(_) | Site::Field(_) | Site::Class(_) | Site::Type(_) => None,
         }
     }
@@ -79,6 +78,11 @@ impl<'a> Lookup<'a> {
             Site::Variable(name) => found.scope.local(name).map(Receiver::from),
             Site::Message { .. } | Site::Field(_) | Site::Class(_) | Site::Type(_) => None,
         }
+    }
+
+    /// What the variable holds that is declared at a place.
+    pub fn declared_variable(&self, unit: &Unit, declared: Span) -> Option<Receiver> {
+        cursor::declared(unit, declared, &self.classes).map(Receiver::from)
     }
 
     /// The method that a receiver answers a message with.
@@ -93,6 +97,18 @@ impl<'a> Lookup<'a> {
             signature: member.signature,
             doc: member.doc,
         })
+    }
+
+    /// The methods of a receiver whose selectors begin so, the exact one first.
+    pub fn starting(&self, receiver: &Receiver, selector: &str) -> Vec<Answerer> {
+        let members = self.classes.members(&receiver.known());
+        let mut found: Vec<Answerer> = members
+            .into_iter()
+            .filter(|member| member.selector.starts_with(selector))
+            .filter_map(|member| self.answerer(receiver, &member.selector))
+            .collect();
+        found.sort_by_key(|answerer| (answerer.signature.len(), answerer.signature.clone()));
+        found
     }
 
     /// A class, protocol or alias.

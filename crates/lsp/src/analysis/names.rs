@@ -26,14 +26,26 @@ pub(crate) enum Meaning {
     TypeParameter(EcoString),
     Package(EcoString),
     /// A variable: where it was declared tells it from others of its name.
-    Local { name: EcoString, declared: Span },
+    Local {
+        name: EcoString,
+        declared: Span,
+    },
     /// A variable that nothing declares.
     Unbound(EcoString),
-    Slot { name: EcoString },
+    Slot {
+        name: EcoString,
+    },
     /// A part of the selector of a message.
-    Message { selector: EcoString, part: usize, to: To },
+    Message {
+        selector: EcoString,
+        part: usize,
+        to: To,
+    },
     /// A part of the selector of a method or of a protocol's signature.
-    Method { selector: EcoString, part: usize },
+    Method {
+        selector: EcoString,
+        part: usize,
+    },
     /// `self` and `super`.
     Own,
 }

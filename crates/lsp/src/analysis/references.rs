@@ -23,8 +23,15 @@ pub(crate) enum Subject {
     Class(EcoString),
     /// A variable or type parameter: its file holds all there is.
     Inner(Meaning),
-    Slot { class: EcoString, is_class: bool, name: EcoString },
-    Selector { selector: EcoString, family: Option<Family> },
+    Slot {
+        class: EcoString,
+        is_class: bool,
+        name: EcoString,
+    },
+    Selector {
+        selector: EcoString,
+        family: Option<Family>,
+    },
 }
 
 /// The classes that share a method: the topmost that defines it, and those below that define it again.
@@ -83,11 +90,10 @@ pub(crate) fn subject(view: &View, name: &Occurrence) -> Option<Subject> {
         },
         Meaning::Message { selector, .. } => {
             let lookup = Lookup::new(&view.world.table);
-            let answerer = find::receiver(view, &lookup, name)
-                .and_then(|receiver| lookup.answerer(&receiver, selector));
+            let answerer =
+                find::receiver(view, &lookup, name).and_then(|receiver| lookup.answerer(&receiver, selector));
             Subject::Selector {
-                family: answerer
-                    .map(|answerer| family(view, &answerer.class, answerer.is_class, selector)),
+                family: answerer.map(|answerer| family(view, &answerer.class, answerer.is_class, selector)),
                 selector: selector.clone(),
             }
         }
@@ -172,7 +178,14 @@ fn meets(view: &View, lookup: &Lookup<'_>, subject: &Subject, name: &Occurrence)
     let sure = |is_meant: bool| is_meant.then_some(Certainty::Sure);
     match (subject, &name.meaning) {
         (Subject::Class(wanted), Meaning::Class(class)) => sure(wanted == class),
-        (Subject::Slot { class, is_class, name: wanted }, Meaning::Slot { name: slot }) => {
+        (
+            Subject::Slot {
+                class,
+                is_class,
+                name: wanted,
+            },
+            Meaning::Slot { name: slot },
+        ) => {
             let owner = name.owner.as_ref()?;
             let is_meant = slot == wanted
                 && owner.is_class == *is_class

@@ -125,7 +125,10 @@ pub(crate) fn outgoing(
     let lookup = Lookup::new(&view.world.table);
     let mut sent: BTreeMap<(EcoString, EcoString, bool), Vec<Range>> = BTreeMap::new();
     for name in names::all(&view.file.source.unit) {
-        let Meaning::Message { selector, part: 0, .. } = &name.meaning else {
+        let Meaning::Message {
+            selector, part: 0, ..
+        } = &name.meaning
+        else {
             continue;
         };
         if name.span.start < span.start || name.span.end > span.end {

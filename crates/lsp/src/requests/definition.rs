@@ -24,7 +24,10 @@ pub(crate) fn of(view: &View, name: &Occurrence) -> Vec<Location> {
         Meaning::Class(class) => find::class(view, class),
         Meaning::Local { declared, .. } => vec![view.location(&view.file, *declared)],
         Meaning::Slot { name: slot } => {
-            let found = name.owner.as_ref().and_then(|owner| find::slot(view, owner, slot));
+            let found = name
+                .owner
+                .as_ref()
+                .and_then(|owner| find::slot(view, owner, slot));
             let place = found.map(|(file, _, slot)| view.location(file, slot.name.span));
             place.into_iter().collect()
         }

@@ -43,13 +43,16 @@ pub(crate) fn of(snapshot: &Snapshot, key: &str) -> Result<Vec<lsp::Diagnostic>,
         if let Some(hint) = &finding.hint {
             message = format!("{message}\n{hint}");
         }
-        let related = diagnostic.notes.iter().map(|(span, text)| lsp::DiagnosticRelatedInformation {
-            location: lsp::Location {
-                uri: document.uri.clone(),
-                range: range(*span),
-            },
-            message: text.to_string(),
-        });
+        let related = diagnostic
+            .notes
+            .iter()
+            .map(|(span, text)| lsp::DiagnosticRelatedInformation {
+                location: lsp::Location {
+                    uri: document.uri.clone(),
+                    range: range(*span),
+                },
+                message: text.to_string(),
+            });
         let related: Vec<lsp::DiagnosticRelatedInformation> = related.collect();
         let tag = match finding.category.as_deref() {
             Some("unused" | "dead-assignment") => Some(lsp::DiagnosticTag::Unnecessary),

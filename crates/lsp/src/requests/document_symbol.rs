@@ -8,7 +8,10 @@ use crate::analysis::find::selector_span;
 use crate::fault::Fault;
 use crate::state::{Snapshot, View};
 
-pub(crate) fn handle(snapshot: &Snapshot, params: DocumentSymbolParams) -> Result<Vec<DocumentSymbol>, Fault> {
+pub(crate) fn handle(
+    snapshot: &Snapshot,
+    params: DocumentSymbolParams,
+) -> Result<Vec<DocumentSymbol>, Fault> {
     let view = snapshot.view(&params.text_document)?;
     let items = view.file.source.unit.items.iter();
     Ok(items.filter_map(|item| symbol(&view, item)).collect())
@@ -82,7 +85,8 @@ fn of_class(view: &View, class: &Class) -> DocumentSymbol {
 
 fn of_protocol(view: &View, protocol: &Protocol) -> DocumentSymbol {
     let signatures = protocol.signatures.iter();
-    let children = signatures.map(|signature| of_head(view, &signature.head, signature.span, signature.is_class));
+    let children =
+        signatures.map(|signature| of_head(view, &signature.head, signature.span, signature.is_class));
     DocumentSymbol {
         children: Some(children.collect()),
         ..make(

@@ -25,7 +25,10 @@ pub(crate) fn handle(
                 .filter(|other| *other != class && table.inherits_from(other, class));
             let mut below: Vec<_> = below.collect();
             below.sort_unstable();
-            below.into_iter().flat_map(|name| find::class(&view, name)).collect()
+            below
+                .into_iter()
+                .flat_map(|name| find::class(&view, name))
+                .collect()
         }
         Meaning::Method { selector, .. } => match &name.owner {
             Some(owner) if table.class(&owner.class).is_some() => {
