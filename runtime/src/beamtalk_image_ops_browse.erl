@@ -128,13 +128,14 @@ class(Fields) ->
     #{kind := Kind} = Meta = beamtalk_class:meta(Class),
     #{definition => definition(Meta), comment => beamtalk_reflect:class_doc(beamtalk_class:named(Class)),
       superclass => Super, package => Package, source_file => File, kind => Kind,
-      methods => [method_text(Side, Selector, beamtalk_reflect:method_info(Behaviour, Selector))
+      methods => [method_text({Side, Behaviour}, Selector, beamtalk_reflect:method_info(Behaviour, Selector))
                   || {Side, Behaviour} <- [{instance, beamtalk_class:named(Class)},
                                            {class, beamtalk_reflect:metaclass(Class)}],
                      Selector <- beamtalk_reflect:own_selectors(Behaviour)]}.
 
-method_text(Side, Selector, Info) ->
-    #{selector => Selector, side => Side, source => maps:get(source, Info, nil), source_status => source_status(Info)}.
+method_text({Side, Behaviour}, Selector, Info) ->
+    #{selector => Selector, side => Side, source => maps:get(source, Info, nil),
+      doc => beamtalk_reflect:method_doc(Behaviour, Selector), source_status => source_status(Info)}.
 
 slot(#{name := Name, type := Type, default := Default}) -> #{name => Name, type => Type, default => Default}.
 

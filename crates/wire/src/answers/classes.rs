@@ -115,6 +115,7 @@ answer! {
         side: Side,
         /// As it was written; `null` for one without a text.
         source: Option<String>,
+        doc: Option<String>,
         /// `indexed`, `synthetic` or `runtime`.
         source_status: String,
     }
