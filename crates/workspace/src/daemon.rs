@@ -35,7 +35,9 @@ use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
 use crate::handles::Handles;
+use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, NodeSetup};
+use crate::news::News;
 use crate::options::StartOptions;
 use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
@@ -379,6 +381,8 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         sessions: Sessions::default(),
         handles: Handles::default(),
         questions: Questions::default(),
+        hosted_loop: LoopPlace::default(),
+        news: News::default(),
         desk: RefCell::new(desk),
         told: RefCell::default(),
         changes: RefCell::new(changes),
@@ -424,6 +428,7 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     tokio::task::spawn_local(classes::keep(workspace.clone()));
     tokio::task::spawn_local(admit(workspace.clone(), admissions));
     tokio::task::spawn_local(control::serve(workspace.clone(), calls));
+    tokio::task::spawn_local(workspace.news.clone().deliver(workspace.clone()));
     if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
         gate.start();
     }

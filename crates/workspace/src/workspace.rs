@@ -27,7 +27,9 @@ use crate::desk::Desk;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::handles::Handles;
+use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, Phase};
+use crate::news::News;
 use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
@@ -56,6 +58,8 @@ pub(crate) struct Workspace {
     pub sessions: Sessions,
     pub(crate) handles: Handles,
     pub(crate) questions: Questions,
+    pub(crate) hosted_loop: LoopPlace,
+    pub(crate) news: News,
     pub(crate) desk: RefCell<Desk>,
     /// What was written to the Transcript.
     pub(crate) told: RefCell<Written>,

@@ -20,6 +20,7 @@ use super::memory;
 use crate::audit::Event;
 use crate::cluster;
 use crate::cluster::ports::Registration;
+use crate::hosted_loop;
 use crate::image::Phase;
 use crate::ops::{self, Caller, Sink};
 use crate::project::{BuildFailure, ProjectImage};
@@ -354,8 +355,10 @@ async fn perform(
         role: Role::Owner,
         connection: None,
     };
-    if op == "autoflush" {
-        return Ok(ops::autoflush(workspace, args));
+    match op {
+        "autoflush" => return Ok(ops::autoflush(workspace, args)),
+        "loop" => return hosted_loop::answer(workspace, terms::to_json(args)).await,
+        _ => {}
     }
     let Some(op) = Op::from_name(op) else {
         return Err(ErrorBody::new(
