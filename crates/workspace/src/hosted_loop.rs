@@ -213,11 +213,10 @@ async fn host(workspace: &Rc<Workspace>, call: &ControlCall) -> Result<u8, Error
     let outcome = loop {
         tokio::select! {
             biased;
-            piece = shown.recv() => match piece {
-                Some(piece) => drop(call.answer.send(piece).await),
-                // Both streams are closed: the loop has ended.
-                None => break (&mut outcome).await,
-            },
+            Some(piece) = shown.recv() => {
+                call.answer.send(piece).await;
+            }
+            outcome = &mut outcome => break outcome,
             opened = &mut handle, if !is_open => {
                 is_open = true;
                 if let Ok(handle) = opened {
@@ -234,6 +233,10 @@ async fn host(workspace: &Rc<Workspace>, call: &ControlCall) -> Result<u8, Error
             }
         }
     };
+    // Everything was written before the loop ended.
+    while let Ok(piece) = shown.try_recv() {
+        call.answer.send(piece).await;
+    }
     drop(taken);
     // Whoever waits may find the place free already.
     let _ = end.send(true);
