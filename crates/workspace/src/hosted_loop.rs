@@ -71,7 +71,11 @@ impl Order {
         Options {
             style: Style {
                 json: self.json,
-                level: self.level.as_deref().and_then(Level::named).unwrap_or(Level::Info),
+                level: self
+                    .level
+                    .as_deref()
+                    .and_then(Level::named)
+                    .unwrap_or(Level::Info),
                 stdout: colour(self.stdout_colour),
                 stderr: colour(self.stderr_colour),
             },

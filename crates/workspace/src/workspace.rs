@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
+use crate::agents::AgentsLink;
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
 use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
@@ -60,6 +61,7 @@ pub(crate) struct Workspace {
     pub(crate) questions: Questions,
     pub(crate) hosted_loop: LoopPlace,
     pub(crate) news: News,
+    pub(crate) agents: AgentsLink,
     pub(crate) desk: RefCell<Desk>,
     /// What was written to the Transcript.
     pub(crate) told: RefCell<Written>,

@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::memory;
+use crate::agents;
 use crate::audit::Event;
 use crate::cluster;
 use crate::cluster::ports::Registration;
@@ -358,6 +359,7 @@ async fn perform(
     match op {
         "autoflush" => return Ok(ops::autoflush(workspace, args)),
         "loop" => return hosted_loop::answer(workspace, terms::to_json(args)).await,
+        "agents" => return agents::answer(&workspace.agents, terms::to_json(args)).await,
         _ => {}
     }
     let Some(op) = Op::from_name(op) else {

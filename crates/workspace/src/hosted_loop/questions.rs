@@ -101,9 +101,7 @@ pub(crate) async fn answer(workspace: &Rc<Workspace>, question: Value) -> Result
             });
             Ok(json!({"run": place.remember(ending)}))
         }
-        Question::State { key } => {
-            Ok(json!({"state": handle.state(key).await.map_err(|_| not_running())?}))
-        }
+        Question::State { key } => Ok(json!({"state": handle.state(key).await.map_err(|_| not_running())?})),
         Question::Post { event, value } => match handle.post(&event, &value).await {
             Ok(changed) => Ok(json!({"changed": changed})),
             Err(refused) if refused.status == 404 => Err(ErrorBody::new(

@@ -56,7 +56,11 @@ pub(super) fn run(terminal: &mut Terminal, mut request: Value) -> anyhow::Result
             drop(std::io::stderr().write_all(text.as_bytes()));
         }
     }
-    Err(Fault::failure("loop_gone", "the workspace ended, and the loop with it".to_owned()).into())
+    Err(Fault::failure(
+        "loop_gone",
+        "the workspace ended, and the loop with it".to_owned(),
+    )
+    .into())
 }
 
 /// A signal stops the loop, not the workspace; a second one forces its end. When this command is killed the daemon
