@@ -152,9 +152,10 @@ pub(crate) async fn perform(
             format!("an observer may not use '{}'", call.op.name()),
         ));
     }
+    let session = session_of(workspace, caller, call)?;
     let request = call.request.as_ref().map_err(Clone::clone)?;
     let (caller, session) = &match request.handle() {
-        None => (caller.clone(), session_of(workspace, caller, call)?),
+        None => (caller.clone(), session),
         Some(handle) => handles::enter(workspace, caller, request, handle).await?,
     };
     let begin = workspace.begin(caller, request)?;
