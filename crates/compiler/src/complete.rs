@@ -6,6 +6,7 @@ mod cursor;
 mod describe;
 mod hover;
 mod infer;
+mod lookup;
 mod receivers;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use describe::{Classes, Known};
 
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
+pub use lookup::{Answerer, Lookup, Receiver};
 pub(crate) use receivers::known_receivers;
 pub(crate) use unknown::unknown_selectors;
 
