@@ -160,6 +160,7 @@ channel! {
         FlushCompleted { files: Vec<FlushedFile>, },
         DiskChanged { files: Vec<String>, },
         ChangesWaiting { count: u64, },
+        ApprovalsWaiting { count: u64, },
         Stopping { reason: String, },
         Rotated {},
     }

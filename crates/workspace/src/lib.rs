@@ -5,6 +5,7 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
+mod approvals;
 pub mod audit;
 pub mod certificate_files;
 pub mod certificates;
@@ -20,7 +21,9 @@ mod exposure;
 pub mod gate;
 mod handles;
 mod image;
+mod jobs;
 mod kept;
+mod mcp;
 mod narrow;
 mod ops;
 mod options;
@@ -36,5 +39,6 @@ pub use cluster::{BadNodeName, NodeName, check_peer};
 pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};
+pub use mcp::{Answering, Inside, Link, MakeService, McpService};
 pub use options::StartOptions;
 pub use project::{LoadedPackage, ProjectImage};

@@ -2,6 +2,8 @@
 //!
 //! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
 
+mod approvals;
+mod audit_summary;
 mod audit_trail;
 mod autoflush;
 mod changes;
@@ -22,6 +24,7 @@ mod handles;
 mod health;
 mod hover;
 mod interrupt;
+mod jobs;
 mod load;
 mod load_file;
 mod load_project;
@@ -249,6 +252,13 @@ async fn dispatch(
         Request::HandleList(_) => Reply::new(handles::list(workspace, caller)),
         Request::QuestionKeep(keep) => Reply::new(questions::keep(workspace, caller, keep)?),
         Request::QuestionTake(take) => Reply::new(questions::take(workspace, caller, take)?),
+        Request::JobStart(start) => Reply::new(jobs::start(workspace, caller, start)?),
+        Request::JobGet(get) => Reply::new(jobs::get(workspace, caller, get).await?),
+        Request::JobCancel(cancel) => Reply::new(jobs::cancel(workspace, caller, cancel)?),
+        Request::ApprovalAsk(ask) => Reply::new(approvals::ask(workspace, caller, &call.id, ask).await?),
+        Request::Approvals(of) => Reply::new(approvals::list(workspace, caller, of)),
+        Request::ApprovalAnswer(said) => Reply::new(approvals::answer(workspace, caller, said)?),
+        Request::AuditSummary(_) => Reply::new(audit_summary::audit_summary(workspace, caller).await?),
         // Its record is all there is to it.
         Request::McpCall(_) => Reply::new(Nothing {}),
         Request::SaveMethod(save) => {

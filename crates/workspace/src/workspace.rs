@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
+use crate::approvals::Approvals;
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
 use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
@@ -28,6 +29,8 @@ use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::handles::Handles;
 use crate::image::{Image, Phase};
+use crate::jobs::Jobs;
+use crate::mcp::McpService;
 use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
@@ -56,6 +59,10 @@ pub(crate) struct Workspace {
     pub sessions: Sessions,
     pub(crate) handles: Handles,
     pub(crate) questions: Questions,
+    pub(crate) jobs: Jobs,
+    pub(crate) approvals: Rc<Approvals>,
+    /// What answers AI clients.
+    pub(crate) mcp: RefCell<Option<Rc<dyn McpService>>>,
     pub(crate) desk: RefCell<Desk>,
     /// What was written to the Transcript.
     pub(crate) told: RefCell<Written>,
@@ -173,6 +180,7 @@ impl Workspace {
 
     /// The credentials of a principal are gone, and what was opened with them goes too.
     pub(crate) fn end_handles(self: &Rc<Self>, principal: &str) {
+        self.jobs.forget(principal);
         for session in self.handles.forget(|owner| owner == principal) {
             let workspace = self.clone();
             tokio::task::spawn_local(async move { workspace.end_session(&session).await });
@@ -221,6 +229,16 @@ impl Workspace {
         let (channel, text) = (event.channel(), event.text());
         for guest in self.connections.borrow().values() {
             if guest.watch.channels.contains(&channel) && guest.wants(event) {
+                guest.outgoing.push_event(channel, text.clone());
+            }
+        }
+    }
+
+    /// Send an event to the owners among those who listen.
+    pub(crate) fn publish_to_owners(&self, event: &Told) {
+        let (channel, text) = (event.channel(), event.text());
+        for guest in self.connections.borrow().values() {
+            if guest.watch.channels.contains(&channel) && guest.session.role == beamtalk_wire::Role::Owner {
                 guest.outgoing.push_event(channel, text.clone());
             }
         }

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     // A terminal that closes does not end the daemon. It may lead a session already, under an init system.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    match beamtalk_workspace::run(order, report) {
+    match beamtalk_workspace::run(order, Box::new(super::mcp::make_service), report) {
         Ok(()) => Ok(Exit::Success),
         Err(error) => Ok(Exit::Code(error.class().0)),
     }

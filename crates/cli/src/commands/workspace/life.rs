@@ -143,7 +143,8 @@ pub(super) fn start_in_foreground(
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     std::env::set_current_dir(&place.root)?;
     let mut failure = None;
-    let ended = beamtalk_workspace::run(place.order(&options, Trust::Everything), |report| {
+    let order = place.order(&options, Trust::Everything);
+    let ended = beamtalk_workspace::run(order, Box::new(crate::commands::mcp::make_service), |report| {
         failure = tell(terminal, &place, report);
     });
     match (ended, failure) {
