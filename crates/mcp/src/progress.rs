@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
 pub struct Progress {
+    /// Somebody looks at it.
+    pub(crate) is_wanted: Cell<bool>,
     /// What is counted, how many are done, and of how many.
     counted: Cell<Option<(&'static str, u64, u64)>>,
     /// Waiting for a person, in our words.
@@ -17,6 +19,10 @@ pub struct Progress {
 impl Progress {
     pub(crate) fn count(&self, what: &'static str, done: u64, total: u64) {
         self.counted.set(Some((what, done, total)));
+    }
+
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted.get().is_some()
     }
 
     pub(crate) fn wait(&self, text: Option<String>) {

@@ -42,6 +42,7 @@ use crate::mcp::{self, Inside, Link, MakeService};
 use crate::options::StartOptions;
 use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
+use crate::stops::Stops;
 use crate::workspace::Workspace;
 use crate::{connection, control, project};
 
@@ -396,6 +397,7 @@ async fn start(
         handles: Handles::default(),
         questions: Questions::default(),
         jobs: Jobs::default(),
+        stops: Stops::default(),
         approvals: Rc::new(approvals),
         mcp: RefCell::new(None),
         desk: RefCell::new(desk),

@@ -79,7 +79,7 @@ impl Job {
         let is_running = self.is_running();
         JobAnswer {
             job: self.name.clone(),
-            status: self.status.get().to_owned(),
+            state: self.status.get().to_owned(),
             created: timestamp(self.created),
             updated: timestamp(if is_running {
                 now_millis()
@@ -163,13 +163,13 @@ mod tests {
         let job = jobs.add("owner".to_owned()).expect("room");
         assert!(jobs.find("token:ci", &job.name).is_err());
         assert_eq!(
-            jobs.find("owner", &job.name).expect("it").answer().status,
+            jobs.find("owner", &job.name).expect("it").answer().state,
             "working"
         );
         job.cancel();
         job.end(Ok("{}".to_owned()));
         let answer = job.answer();
-        assert_eq!((answer.status.as_str(), answer.result), ("cancelled", None));
+        assert_eq!((answer.state.as_str(), answer.result), ("cancelled", None));
     }
 
     #[test]

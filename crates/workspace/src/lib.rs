@@ -31,6 +31,7 @@ mod project;
 mod questions;
 mod record;
 mod sessions;
+mod stops;
 mod terms;
 mod told;
 mod workspace;

@@ -70,6 +70,7 @@ use crate::changes::Intent;
 use crate::gate::Outgoing;
 use crate::image::Phase;
 use crate::sessions::{ConnectionId, Session};
+use crate::stops::interrupted;
 use crate::terms;
 use crate::workspace::Workspace;
 use reply::Passed;
@@ -203,6 +204,7 @@ async fn dispatch(
         return Err(workspace.image.down());
     }
     let deadline = Deadline::of(call);
+    let stoppable = workspace.stops.enter(caller.connection, &call.id);
     let reply = match request {
         Request::Eval(eval) => {
             let evaluated = eval::eval(workspace, caller, &call.id, eval, &deadline, sink).await?;
@@ -311,7 +313,10 @@ async fn dispatch(
         }
         Request::Test(_) | Request::TestAll(_) => {
             // What is not waited for any more is stopped in the node.
-            let run = deadline.within(pass(workspace, session, request)).await;
+            let run = tokio::select! {
+                run = deadline.within(pass(workspace, session, request)) => run,
+                () = stoppable.stopped() => return Err(interrupted()),
+            };
             let mut answer = run.unwrap_or_else(|| Err(deadline.error("the tests did not end")))?;
             let is_failed = answer.0.remove("failed") == Some(Value::Bool(true));
             let mut reply = Reply::new(answer);

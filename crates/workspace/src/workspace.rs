@@ -36,6 +36,7 @@ use crate::options::StartOptions;
 use crate::project::ProjectImage;
 use crate::questions::Questions;
 use crate::sessions::{ConnectionId, Session, Sessions};
+use crate::stops::Stops;
 use crate::told::Told as Written;
 use crate::{record, terms};
 
@@ -60,6 +61,7 @@ pub(crate) struct Workspace {
     pub(crate) handles: Handles,
     pub(crate) questions: Questions,
     pub(crate) jobs: Jobs,
+    pub(crate) stops: Stops,
     pub(crate) approvals: Rc<Approvals>,
     /// What answers AI clients.
     pub(crate) mcp: RefCell<Option<Rc<dyn McpService>>>,

@@ -67,6 +67,7 @@ pub(super) async fn work<H: Host>(
     let Some(tool) = Tool::find(&order.tool) else {
         return Value::Null;
     };
+    progress.is_wanted.set(true);
     let given = order.arguments;
     let mut recording = Recording::begin(session, tool, call, &given);
     let outcome = run(session, call, tool, &given, progress, Some(order.approved)).await;
@@ -115,6 +116,7 @@ async fn with_progress<T>(
     let Some(token) = token.filter(|token| token.is_string() || token.is_i64() || token.is_u64()) else {
         return work.await;
     };
+    progress.is_wanted.set(true);
     let started = tokio::time::Instant::now();
     let mut work = std::pin::pin!(work);
     let mut ticks = tokio::time::interval_at(started + FIRST_PROGRESS, PROGRESS);
@@ -122,7 +124,17 @@ async fn with_progress<T>(
     loop {
         tokio::select! {
             biased;
-            result = &mut work => return result,
+            result = &mut work => {
+                // Who was told how far it is learns that it got there.
+                if told > 0 && progress.is_counted() {
+                    let mut params = progress.shown(0);
+                    if params["progress"].as_u64().is_some_and(|now| now > told) {
+                        params["progressToken"] = token.clone();
+                        call.outgoing.notify("notifications/progress", params);
+                    }
+                }
+                return result;
+            }
             _ = ticks.tick() => {
                 let mut params = progress.shown(started.elapsed().as_secs());
                 // It only rises; what did not move is not told again.

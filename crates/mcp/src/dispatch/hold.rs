@@ -75,7 +75,7 @@ pub(super) async fn hold<H: Host>(
         }
         Err(error) => return Err(error),
     };
-    *progress.approval.borrow_mut() = Some(answer.id.clone());
+    *progress.approval.borrow_mut() = Some(answer.approval.clone());
     if answer.answer == "approve" {
         return Ok(());
     }
@@ -86,6 +86,6 @@ pub(super) async fn hold<H: Host>(
     )
     .hint("do something else, or ask the person")
     .detail("reason", escape(&reason))
-    .detail("approval", answer.id);
+    .detail("approval", answer.approval);
     Err(Box::new(denied))
 }

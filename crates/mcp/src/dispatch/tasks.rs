@@ -99,7 +99,7 @@ impl<H: Host> Drop for Unwanted<H> {
 }
 
 fn done(job: &JobAnswer) -> Option<Value> {
-    let result = job.result.as_deref().filter(|_| job.status == "completed")?;
+    let result = job.result.as_deref().filter(|_| job.state == "completed")?;
     serde_json::from_str(result).ok()
 }
 
@@ -107,7 +107,7 @@ fn done(job: &JobAnswer) -> Option<Value> {
 fn shown(job: &JobAnswer) -> Value {
     let mut task = json!({
         "taskId": job.job,
-        "status": job.status,
+        "status": job.state,
         "createdAt": job.created,
         "lastUpdatedAt": job.updated,
         "ttlMs": job.ttl_ms,
@@ -140,7 +140,7 @@ pub(super) async fn get<H: Host>(session: &Session<H>, call: &Call) -> Result<Va
     let request = requests::JobGet { job, wait_ms: None };
     let job = session.host.ask(&request).await.map_err(|_| unknown())?.answer;
     let mut task = shown(&job);
-    match job.status.as_str() {
+    match job.state.as_str() {
         "completed" => task["result"] = done(&job).unwrap_or_default(),
         "failed" => {
             let message = job.result.as_deref().unwrap_or("the work was lost");

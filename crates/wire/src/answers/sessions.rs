@@ -84,7 +84,7 @@ answer! {
         /// `tk_` and 22 letters that say nothing.
         job: String,
         /// `working`, `completed`, `failed` or `cancelled`.
-        status: String,
+        state: String,
         /// ISO 8601.
         created: String,
         updated: String,
@@ -99,7 +99,8 @@ answer! {
 
 answer! {
     ApprovalAskAnswer {
-        id: String,
+        /// Its name.
+        approval: String,
         /// `approve`, `reject`, `no answer`, or the answer to a question.
         answer: String,
         ;

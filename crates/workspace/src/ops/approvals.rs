@@ -33,7 +33,7 @@ pub(super) async fn ask(
     }
     if let Some(rule) = workspace.approvals.rule_for(request) {
         return Ok(ApprovalAskAnswer {
-            id: rule,
+            approval: rule,
             answer: "approve".to_owned(),
             text: None,
         });
@@ -58,7 +58,11 @@ pub(super) async fn ask(
         Ok(Ok(said)) => (said.answer, said.text),
         Ok(Err(_)) | Err(_) => ("no answer".to_owned(), None),
     };
-    Ok(ApprovalAskAnswer { id, answer, text })
+    Ok(ApprovalAskAnswer {
+        approval: id,
+        answer,
+        text,
+    })
 }
 
 /// Who may answer sees all; a client of an AI sees its own.

@@ -47,7 +47,11 @@ pub(super) async fn interrupt(
             let mut sessions = [session.clone()].into_iter().chain(own).chain(others);
             match sessions.find(runs) {
                 Some(session) => session,
-                None => return Ok(nothing),
+                // It may be on its way there.
+                None => {
+                    let value = workspace.stops.stop(caller.connection, wanted);
+                    return Ok(ValueAnswer { value });
+                }
             }
         }
     };
