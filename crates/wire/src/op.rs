@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answers::{
     ActorStatsAnswer, ActorsAnswer, ApprovalAskAnswer, ApprovalsAnswer, AuditSummaryAnswer, AuditTrailAnswer,
-    AutoflushAnswer, BindingsAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer,
+    AutoflushAnswer, BindingsAnswer, BrowseClassAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer,
     BrowseMethodSourceAnswer, BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ChangeSidesAnswer,
     ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer,
     DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer,
@@ -20,16 +20,16 @@ use crate::answers::{
 use crate::requests::Field;
 use crate::requests::{
     ActorStats, Actors, ApprovalAnswer, ApprovalAsk, Approvals, AuditSummary, AuditTrail, Autoflush,
-    Bindings, BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource, BrowseProtocols,
-    ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone, Close, Complete, Describe, DeskRead,
-    DeskWrite, Diagnostics, Diff, Dirty, DisableTracing, Discard, DocCells, Docs, EnableTracing,
-    ErlangComplete, Eval, ExportTraces, Fields, Flush, Format, GetTraces, HandleClose, HandleList,
-    HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel, JobGet, JobStart, Kill, ListClasses,
-    ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, McpCall, Methods, Modules, NavQuery,
-    NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage, Reload, ReloadFindings,
-    RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass, SaveMethod, Sessions, Settle,
-    ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test, TestAll, TopActors, Transcript,
-    TryMethod, Unload, Unsubscribe,
+    Bindings, BrowseClass, BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource,
+    BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone, Close, Complete,
+    Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty, DisableTracing, Discard, DocCells, Docs,
+    EnableTracing, ErlangComplete, Eval, ExportTraces, Fields, Flush, Format, GetTraces, HandleClose,
+    HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel, JobGet, JobStart, Kill,
+    ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, McpCall, Methods,
+    Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage,
+    Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass,
+    SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test,
+    TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -208,6 +208,7 @@ operations! {
     BrowseProtocols "browse-protocols" Read "-" BrowseProtocolsAnswer;
     BrowseMethodSource "browse-method-source" Read "-" BrowseMethodSourceAnswer;
     BrowseClassDefinition "browse-class-definition" Read "-" BrowseClassDefinitionAnswer;
+    BrowseClass "browse-class" Read "-" BrowseClassAnswer;
     BrowseNativeSource "browse-native-source" Read "-" BrowseNativeSourceAnswer;
     NavQuery "nav-query" Read "-" NavQueryAnswer;
     NavSymbols "nav-symbols" Read "-" NavSymbolsAnswer;

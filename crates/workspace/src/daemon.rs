@@ -27,6 +27,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::LocalSet;
 
+use crate::agents::{self, AgentsDoor, AgentsLink};
 use crate::approvals::Approvals;
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::{ChangeError, ChangeLog};
@@ -36,9 +37,11 @@ use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
 use crate::handles::Handles;
+use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, NodeSetup};
 use crate::jobs::Jobs;
 use crate::mcp::{self, Inside, Link, MakeService};
+use crate::news::News;
 use crate::options::StartOptions;
 use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
@@ -145,10 +148,11 @@ pub struct StartFailure {
     pub exit: u8,
 }
 
-/// Run a daemon until it stops. `report` is called once, when it is ready or has failed.
+/// Run a daemon until it stops. It is given the way to the agents, if they run, and what answers AI clients; `report`
+/// is called once, when the daemon is ready or has failed.
 pub fn run(
     order: StartOrder,
-    make_service: MakeService,
+    surroundings: (AgentsDoor, MakeService),
     report: impl FnOnce(StartReport),
 ) -> Result<(), StartError> {
     beamtalk_storage::disable_core_dumps()?;
@@ -158,7 +162,7 @@ pub fn run(
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
         let mut notices = Vec::new();
-        match start(order, make_service, &mut notices).await {
+        match start(order, surroundings, &mut notices).await {
             Ok(daemon) => {
                 report(StartReport {
                     info: Some(daemon.workspace.info.borrow().clone()),
@@ -229,7 +233,7 @@ async fn take_lock(state: &StateDirectory, id: &WorkspaceId) -> Result<Workspace
 /// can authenticate.
 async fn start(
     order: StartOrder,
-    make_service: MakeService,
+    (door, make_service): (AgentsDoor, MakeService),
     notices: &mut Vec<String>,
 ) -> Result<Daemon, StartError> {
     let state = StateDirectory::open(None)?;
@@ -400,6 +404,9 @@ async fn start(
         stops: Stops::default(),
         approvals: Rc::new(approvals),
         mcp: RefCell::new(None),
+        hosted_loop: LoopPlace::default(),
+        news: News::default(),
+        agents: AgentsLink::new(door.clone()),
         desk: RefCell::new(desk),
         told: RefCell::default(),
         changes: RefCell::new(changes),
@@ -461,6 +468,11 @@ async fn start(
         }
     }
     tokio::task::spawn_local(mcp::serve(workspace.clone(), visits));
+    tokio::task::spawn_local(workspace.news.clone().deliver(workspace.clone()));
+    let news = workspace.news.clone();
+    std::thread::Builder::new()
+        .name("agents".to_owned())
+        .spawn(move || agents::follow(&door, &news))?;
     if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
         gate.start();
     }

@@ -5,6 +5,7 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
+mod agents;
 mod approvals;
 pub mod audit;
 pub mod certificate_files;
@@ -20,11 +21,13 @@ mod disk;
 mod exposure;
 pub mod gate;
 mod handles;
+mod hosted_loop;
 mod image;
 mod jobs;
 mod kept;
 mod mcp;
 mod narrow;
+mod news;
 mod ops;
 mod options;
 mod project;
@@ -36,6 +39,7 @@ mod terms;
 mod told;
 mod workspace;
 
+pub use agents::{AgentsDoor, DoorFault};
 pub use cluster::{BadNodeName, NodeName, check_peer};
 pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;

@@ -6,6 +6,7 @@ mod approvals;
 mod audit_summary;
 mod audit_trail;
 mod autoflush;
+mod browse_class;
 mod changes;
 mod check;
 mod clear;
@@ -156,9 +157,10 @@ pub(crate) async fn perform(
             format!("an observer may not use '{}'", call.op.name()),
         ));
     }
+    let session = session_of(workspace, caller, call)?;
     let request = call.request.as_ref().map_err(Clone::clone)?;
     let (caller, session) = &match request.handle() {
-        None => (caller.clone(), session_of(workspace, caller, call)?),
+        None => (caller.clone(), session),
         Some(handle) => handles::enter(workspace, caller, request, handle).await?,
     };
     let begin = workspace.begin(caller, request)?;
@@ -323,6 +325,7 @@ async fn dispatch(
             reply.flags.extend(is_failed.then_some(Flag::TestError));
             reply
         }
+        Request::BrowseClass(of) => Reply::new(browse_class::browse_class(workspace, session, of).await?),
         Request::Info(_)
         | Request::ErlangComplete(_)
         | Request::Modules(_)

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
+use crate::agents::AgentsLink;
 use crate::approvals::Approvals;
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
 use crate::changes::ChangeLog;
@@ -28,9 +29,11 @@ use crate::desk::Desk;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::handles::Handles;
+use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, Phase};
 use crate::jobs::Jobs;
 use crate::mcp::McpService;
+use crate::news::News;
 use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
@@ -65,6 +68,9 @@ pub(crate) struct Workspace {
     pub(crate) approvals: Rc<Approvals>,
     /// What answers AI clients.
     pub(crate) mcp: RefCell<Option<Rc<dyn McpService>>>,
+    pub(crate) hosted_loop: LoopPlace,
+    pub(crate) news: News,
+    pub(crate) agents: AgentsLink,
     pub(crate) desk: RefCell<Desk>,
     /// What was written to the Transcript.
     pub(crate) told: RefCell<Written>,

@@ -2,13 +2,13 @@
 
 use beamtalk_wire::answers::{
     ApprovalAskAnswer, ApprovalsAnswer, AuditSummaryAnswer, AuditTrailAnswer, AutoflushAnswer,
-    ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer,
-    DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer, DiffAnswer,
-    DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer, FindingsAnswer, FlushAnswer,
-    FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, JobAnswer, LoadAnswer,
-    Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer,
-    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
-    TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
+    BrowseClassAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer,
+    CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
+    DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer, FindingsAnswer,
+    FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, JobAnswer,
+    LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
+    ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer,
+    SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -117,6 +117,7 @@ answers!(
     CompleteAnswer,
     AuditTrailAnswer,
     AutoflushAnswer,
+    BrowseClassAnswer,
     FormatAnswer,
     DescribeAnswer,
     DeskReadAnswer,

@@ -168,6 +168,7 @@ fn read(stream: TcpStream) -> Answered {
             body.resize(length, 0);
             reader.read_exact(&mut body).expect("the whole body");
         }
+        None if status == 204 => {}
         // Pieces of a stream: their lengths are left out.
         None => loop {
             let mut size = String::new();
