@@ -18,7 +18,7 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
-.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs deny properties campaign bench fuzz grammar clean
+.PHONY: help setup build repl test lint test-rust test-runtime test-language test-editors test-v9fs deny vscode properties campaign bench fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang if it is missing, build, start a session"
@@ -29,6 +29,7 @@ help:
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
+	@echo "make vscode     the extension for VS Code, editors/vscode/beamtalk-*.vsix"
 	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
 	@echo "make setup      install what is missing"
 	@echo "make clean      remove everything that was built"
@@ -64,7 +65,7 @@ build: setup
 repl: build
 	@$(BEAMTALK) repl
 
-test: setup lint test-rust test-runtime test-language
+test: setup lint test-rust test-runtime test-language test-editors
 
 lint:
 	$(CARGO) fmt --all --check
@@ -90,6 +91,19 @@ test-language: setup
 	$(CHECKED) test --quiet lib
 	$(CHECKED) test --quiet tests/lang
 	$(CHECKED) test-docs README.md docs
+
+# Neovim, Emacs where it is, a client of others and the VS Code extension, each with the real server.
+EDITOR_PACKAGES := neovim python3-venv
+test-editors: setup
+	@if ! command -v nvim >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
+	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(EDITOR_PACKAGES); fi
+	@$(CARGO) test --workspace --no-run --quiet
+	editors/test.sh $(CHECKED)
+
+# The extension for VS Code as a .vsix, with nothing but the package registry. Needs Node 20.
+vscode:
+	cd editors/vscode && npm ci --silent && node build.mjs package
 
 # The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
 V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat
