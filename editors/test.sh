@@ -62,7 +62,7 @@ pygls() {
 }
 
 vscode() {
-  command -v npm >/dev/null || { missing npm "Node 20 or newer"; return; }
+  command -v npm >/dev/null || { missing npm "Node 18 or newer"; return; }
   cd "$ROOT/editors/vscode"
   [ -d node_modules/vscode-languageclient ] || npm ci --silent
   BEAMTALK="$binary" timeout 120 node test.mjs

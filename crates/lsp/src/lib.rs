@@ -21,5 +21,5 @@ mod transport;
 mod uri;
 mod world;
 
-pub use server::{Ended, serve};
+pub use server::{Ended, Setup, serve};
 pub use transport::{Stdio, stdio};

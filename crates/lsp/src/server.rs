@@ -75,13 +75,26 @@ struct Server {
     /// Documents whose diagnostics are due, and when.
     due: BTreeMap<EcoString, Instant>,
     loading: Vec<PathBuf>,
-    /// Told to a person who looks at the server's log.
     log: Box<dyn Fn(&str) + Send>,
     requests_sent: i32,
 }
 
+/// What the server gets from the program around it.
+pub struct Setup {
+    /// Told to a person who looks at the server's log.
+    pub log: Box<dyn Fn(&str) + Send>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            log: Box::new(|_| {}),
+        }
+    }
+}
+
 /// Serve one client until it leaves.
-pub fn serve(connection: &Connection, log: Box<dyn Fn(&str) + Send>) -> io::Result<Ended> {
+pub fn serve(connection: &Connection, setup: Setup) -> io::Result<Ended> {
     let (reports, reported) = unbounded();
     let mut server = Server {
         outgoing: connection.sender.clone(),
@@ -92,7 +105,7 @@ pub fn serve(connection: &Connection, log: Box<dyn Fn(&str) + Send>) -> io::Resu
         open: HashMap::new(),
         due: BTreeMap::new(),
         loading: Vec::new(),
-        log,
+        log: setup.log,
         requests_sent: 0,
     };
     Ok(server.run(&connection.receiver, &reported))

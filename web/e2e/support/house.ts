@@ -86,6 +86,12 @@ export class House {
     return Number(status.pid);
   }
 
+  /** What the daemon wrote. */
+  async log(): Promise<string> {
+    const { stdout } = await run("find", [this.home, "-name", "daemon.log"]);
+    return readFileSync(stdout.trim().split("\n")[0] ?? "", "utf8").slice(-50_000);
+  }
+
   async close(): Promise<void> {
     await this.beamtalk("workspace", "stop", "--force").catch(() => undefined);
     rmSync(this.root, { recursive: true, force: true });

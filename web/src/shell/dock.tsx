@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { Fragment } from "preact";
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { focused } from "../kernel/actions";
 import { close, groups, move, resize, show, visiblePanes, type Edge, type Group, type Layout, type PaneId } from "../kernel/layout";
 import { isOnline, node } from "../kernel/store";
@@ -54,7 +54,7 @@ export function Pane({ pane, isVisible }: { pane: PaneId; isVisible: boolean }):
 
 function Menu({ pane, onClose }: { pane: PaneId; onClose: () => void }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     box.current?.querySelector("button")?.focus();
     const away = (event: Event): void => {
       if (!box.current?.contains(event.target as Node)) onClose();

@@ -1,6 +1,6 @@
 //! `beamtalk lsp`: the language server, over standard input and output.
 
-use beamtalk_lsp::Ended;
+use beamtalk_lsp::{Ended, Setup};
 
 use crate::exit::Exit;
 use crate::terminal::Terminal;
@@ -11,7 +11,8 @@ pub(crate) struct Arguments {}
 pub(crate) fn run(terminal: &mut Terminal, _arguments: &Arguments) -> anyhow::Result<Exit> {
     let _ = terminal;
     let stdio = beamtalk_lsp::stdio()?;
-    let ended = beamtalk_lsp::serve(&stdio.connection, Box::new(log))?;
+    let setup = Setup { log: Box::new(log) };
+    let ended = beamtalk_lsp::serve(&stdio.connection, setup)?;
     stdio.finish();
     Ok(match ended {
         Ended::Properly => Exit::Success,
