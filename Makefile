@@ -30,8 +30,8 @@ help:
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
 	@echo "make vscode     the extension for VS Code, editors/vscode/beamtalk-*.vsix"
-	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
 	@echo "make bench-web  figures of the browser workspace beside their limits"
+	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
 	@echo "make setup      install what is missing, also for the tests"
 	@echo "make clean      remove everything that was built"
 

@@ -53,7 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// Folders beside `crates`; each has one kind of thing in it.
 const FOLDERS: &[&str] = &[
-    "bench", "crates", "docs", "editors", "fuzz", "lib", "runtime", "tests", "web",
+    "bench", "crates", "docs", "editors", "examples", "fuzz", "lib", "runtime", "tests", "web",
 ];
 
 /// A file past this many lines must be split.

@@ -4,6 +4,7 @@
 
 mod audit_trail;
 mod autoflush;
+mod browse_class;
 mod changes;
 mod check;
 mod clear;
@@ -309,6 +310,7 @@ async fn dispatch(
             reply.flags.extend(is_failed.then_some(Flag::TestError));
             reply
         }
+        Request::BrowseClass(of) => Reply::new(browse_class::browse_class(workspace, session, of).await?),
         Request::Info(_)
         | Request::ErlangComplete(_)
         | Request::Modules(_)
