@@ -18,7 +18,7 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
-.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web bench-web test-v9fs deny properties campaign bench fuzz clean
+.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web bench-web test-v9fs deny properties campaign bench fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -30,6 +30,7 @@ help:
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
 	@echo "make bench-web  figures of the browser workspace beside their limits"
+	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
 	@echo "make setup      install what is missing, also for the tests"
 	@echo "make clean      remove everything that was built"
 
@@ -172,6 +173,10 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 fuzz:
 	fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# The parser for editors, made of its grammar; only after a change of grammar.js. Needs node.
+grammar:
+	cd editors/tree-sitter-beamtalk/generate && $(CARGO) run --quiet --locked
 
 clean:
 	$(CARGO) clean

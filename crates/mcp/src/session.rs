@@ -134,9 +134,7 @@ impl<H: Host> Session<H> {
 
     /// End all that runs; evaluations are interrupted.
     pub fn cancel_all(&self) {
-        for (_, task) in self.open.borrow_mut().drain() {
-            task.abort();
-        }
+        self.open.borrow_mut().drain().for_each(|(_, task)| task.abort());
         self.watches.end();
         self.record_reads();
     }

@@ -27,9 +27,10 @@ pub use changes::{
     RestoreAnswer, Skip, TakeAnswer,
 };
 pub use classes::{
-    BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer, BrowseNativeSourceAnswer,
-    BrowseProtocolsAnswer, ClassRow, ClassSummary, ListClassesAnswer, MethodPlace, MethodsAnswer,
-    NativeClause, NavQueryAnswer, NavSymbolsAnswer, Protocol, ProtocolSelector, Site, StateField, Symbol,
+    BrowseClassAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer,
+    BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ClassRow, ClassSummary, ListClassesAnswer, MethodPlace,
+    MethodText, MethodsAnswer, NativeClause, NavQueryAnswer, NavSymbolsAnswer, Protocol, ProtocolSelector,
+    Site, StateField, Symbol,
 };
 pub use code::{
     ClassInfo, CompleteAnswer, Completion, DiagnosticsAnswer, DocsAnswer, ErlangCompleteAnswer, HoverAnswer,

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{
-    ActorStatsAnswer, ActorsAnswer, AuditTrailAnswer, AutoflushAnswer, BindingsAnswer,
+    ActorStatsAnswer, ActorsAnswer, AuditTrailAnswer, AutoflushAnswer, BindingsAnswer, BrowseClassAnswer,
     BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer, BrowseNativeSourceAnswer,
     BrowseProtocolsAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer,
     CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
@@ -19,7 +19,7 @@ use crate::answers::{
 };
 use crate::requests::Field;
 use crate::requests::{
-    ActorStats, Actors, AuditTrail, Autoflush, Bindings, BrowseClassDefinition, BrowseClasses,
+    ActorStats, Actors, AuditTrail, Autoflush, Bindings, BrowseClass, BrowseClassDefinition, BrowseClasses,
     BrowseMethodSource, BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges,
     ClearTraces, Clone, Close, Complete, Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty,
     DisableTracing, Discard, DocCells, Docs, EnableTracing, ErlangComplete, Eval, ExportTraces, Fields,
@@ -200,6 +200,7 @@ operations! {
     BrowseProtocols "browse-protocols" Read "-" BrowseProtocolsAnswer;
     BrowseMethodSource "browse-method-source" Read "-" BrowseMethodSourceAnswer;
     BrowseClassDefinition "browse-class-definition" Read "-" BrowseClassDefinitionAnswer;
+    BrowseClass "browse-class" Read "-" BrowseClassAnswer;
     BrowseNativeSource "browse-native-source" Read "-" BrowseNativeSourceAnswer;
     NavQuery "nav-query" Read "-" NavQueryAnswer;
     NavSymbols "nav-symbols" Read "-" NavSymbolsAnswer;

@@ -23,8 +23,8 @@ pub use changes::{
     WantedKind,
 };
 pub use classes::{
-    BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource, BrowseProtocols,
-    ListClasses, Methods, NavKind, NavQuery, NavSymbols, SymbolScope,
+    BrowseClass, BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource,
+    BrowseProtocols, ListClasses, Methods, NavKind, NavQuery, NavSymbols, SymbolScope,
 };
 pub use editing::{
     PrecheckMethod, RecheckImage, ReloadFindings, RemoveClass, RemoveMethod, SaveClass, SaveMethod, TryMethod,

@@ -30,6 +30,10 @@ async fn answer(workspace: Rc<Workspace>, call: ControlCall) {
         tail.send(&call).await;
         return;
     }
+    if call.request["op"] == "loop-run" {
+        crate::hosted_loop::attend(&workspace, &call).await;
+        return;
+    }
     let answer = match perform(&workspace, &call.request, call.peer_uid).await {
         Ok(answer) => answer,
         Err(error) => json!({"error": error}),
@@ -163,6 +167,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             });
             Ok(json!({"closed": closed}))
         }
+        "loop-stop" => Ok(json!({"stopping": workspace.hosted_loop.stop("ctrl-c")})),
         "stop" | "restart" => {
             let reason = if request["op"] == "stop" {
                 "stop"

@@ -27,6 +27,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::LocalSet;
 
+use crate::agents::{self, AgentsDoor, AgentsLink};
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
@@ -35,7 +36,9 @@ use crate::disk::Disk;
 use crate::exposure;
 use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Tokens};
 use crate::handles::Handles;
+use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, NodeSetup};
+use crate::news::News;
 use crate::options::StartOptions;
 use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
@@ -139,8 +142,9 @@ pub struct StartFailure {
     pub exit: u8,
 }
 
-/// Run a daemon until it stops. `report` is called once, when it is ready or has failed.
-pub fn run(order: StartOrder, report: impl FnOnce(StartReport)) -> Result<(), StartError> {
+/// Run a daemon until it stops. `door` leads to the agents, if they run; `report` is called once, when the daemon is
+/// ready or has failed.
+pub fn run(order: StartOrder, door: AgentsDoor, report: impl FnOnce(StartReport)) -> Result<(), StartError> {
     beamtalk_storage::disable_core_dumps()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -148,7 +152,7 @@ pub fn run(order: StartOrder, report: impl FnOnce(StartReport)) -> Result<(), St
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
         let mut notices = Vec::new();
-        match start(order, &mut notices).await {
+        match start(order, door, &mut notices).await {
             Ok(daemon) => {
                 report(StartReport {
                     info: Some(daemon.workspace.info.borrow().clone()),
@@ -217,7 +221,7 @@ async fn take_lock(state: &StateDirectory, id: &WorkspaceId) -> Result<Workspace
 
 /// Lock, storage, secrets, sockets, compiler, node, project, listener, records: nothing can be reached before it
 /// can authenticate.
-async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, StartError> {
+async fn start(order: StartOrder, door: AgentsDoor, notices: &mut Vec<String>) -> Result<Daemon, StartError> {
     let state = StateDirectory::open(None)?;
     let id = WorkspaceId::named(&order.id)?;
     let lock = take_lock(&state, &id).await?;
@@ -379,6 +383,9 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
         sessions: Sessions::default(),
         handles: Handles::default(),
         questions: Questions::default(),
+        hosted_loop: LoopPlace::default(),
+        news: News::default(),
+        agents: AgentsLink::new(door.clone()),
         desk: RefCell::new(desk),
         told: RefCell::default(),
         changes: RefCell::new(changes),
@@ -424,6 +431,11 @@ async fn start(order: StartOrder, notices: &mut Vec<String>) -> Result<Daemon, S
     tokio::task::spawn_local(classes::keep(workspace.clone()));
     tokio::task::spawn_local(admit(workspace.clone(), admissions));
     tokio::task::spawn_local(control::serve(workspace.clone(), calls));
+    tokio::task::spawn_local(workspace.news.clone().deliver(workspace.clone()));
+    let news = workspace.news.clone();
+    std::thread::Builder::new()
+        .name("agents".to_owned())
+        .spawn(move || agents::follow(&door, &news))?;
     if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
         gate.start();
     }

@@ -215,6 +215,7 @@ mod tests {
             auth: "cookie".to_owned(),
             peer: "127.0.0.1:1".to_owned(),
             connection: 1,
+            keeps: false,
         });
         drop(handles.make_room(principal).expect("room"));
         let session = session.expect("random");

@@ -5,6 +5,7 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
+mod agents;
 pub mod audit;
 pub mod certificate_files;
 pub mod certificates;
@@ -19,9 +20,11 @@ mod disk;
 mod exposure;
 pub mod gate;
 mod handles;
+mod hosted_loop;
 mod image;
 mod kept;
 mod narrow;
+mod news;
 mod ops;
 mod options;
 mod project;
@@ -32,6 +35,7 @@ mod terms;
 mod told;
 mod workspace;
 
+pub use agents::{AgentsDoor, DoorFault};
 pub use cluster::{BadNodeName, NodeName, check_peer};
 pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;

@@ -4,6 +4,7 @@
 
 mod audit_trail;
 mod autoflush;
+mod browse_class;
 mod changes;
 mod check;
 mod clear;
@@ -152,9 +153,10 @@ pub(crate) async fn perform(
             format!("an observer may not use '{}'", call.op.name()),
         ));
     }
+    let session = session_of(workspace, caller, call)?;
     let request = call.request.as_ref().map_err(Clone::clone)?;
     let (caller, session) = &match request.handle() {
-        None => (caller.clone(), session_of(workspace, caller, call)?),
+        None => (caller.clone(), session),
         Some(handle) => handles::enter(workspace, caller, request, handle).await?,
     };
     let begin = workspace.begin(caller, request)?;
@@ -308,6 +310,7 @@ async fn dispatch(
             reply.flags.extend(is_failed.then_some(Flag::TestError));
             reply
         }
+        Request::BrowseClass(of) => Reply::new(browse_class::browse_class(workspace, session, of).await?),
         Request::Info(_)
         | Request::ErlangComplete(_)
         | Request::Modules(_)

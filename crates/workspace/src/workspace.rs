@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
+use crate::agents::AgentsLink;
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
 use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
@@ -27,7 +28,9 @@ use crate::desk::Desk;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
 use crate::handles::Handles;
+use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, Phase};
+use crate::news::News;
 use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
@@ -56,6 +59,9 @@ pub(crate) struct Workspace {
     pub sessions: Sessions,
     pub(crate) handles: Handles,
     pub(crate) questions: Questions,
+    pub(crate) hosted_loop: LoopPlace,
+    pub(crate) news: News,
+    pub(crate) agents: AgentsLink,
     pub(crate) desk: RefCell<Desk>,
     /// What was written to the Transcript.
     pub(crate) told: RefCell<Written>,

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A server, and what it said.
 pub(crate) struct Mcp {

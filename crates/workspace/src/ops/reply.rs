@@ -1,13 +1,13 @@
 //! What an operation answers, whichever it is.
 
 use beamtalk_wire::answers::{
-    AuditTrailAnswer, AutoflushAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer,
-    CloneAnswer, CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer,
-    DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer,
-    FindingsAnswer, FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer,
-    LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
-    ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer,
-    SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
+    AuditTrailAnswer, AutoflushAnswer, BrowseClassAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer,
+    ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer,
+    DeskWriteAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer,
+    EvalAnswer, FindingsAnswer, FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer,
+    HoverAnswer, LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
+    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -116,6 +116,7 @@ answers!(
     CompleteAnswer,
     AuditTrailAnswer,
     AutoflushAnswer,
+    BrowseClassAnswer,
     FormatAnswer,
     DescribeAnswer,
     DeskReadAnswer,

@@ -4,6 +4,7 @@ use beamtalk_storage::Metadata;
 use beamtalk_workspace::{StartOptions, StartReport};
 use serde_json::{Value, json};
 
+use crate::commands::daemon::agents_door;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
@@ -143,9 +144,13 @@ pub(super) fn start_in_foreground(
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     std::env::set_current_dir(&place.root)?;
     let mut failure = None;
-    let ended = beamtalk_workspace::run(place.order(&options, Trust::Everything), |report| {
-        failure = tell(terminal, &place, report);
-    });
+    let ended = beamtalk_workspace::run(
+        place.order(&options, Trust::Everything),
+        agents_door(),
+        |report| {
+            failure = tell(terminal, &place, report);
+        },
+    );
     match (ended, failure) {
         (Ok(()), _) => Ok(Exit::Success),
         (Err(_), Some(fault)) => Err(fault.into()),
