@@ -9,7 +9,6 @@ mod infer;
 mod receivers;
 #[cfg(test)]
 mod tests;
-mod unknown;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +23,6 @@ use describe::{Classes, Known};
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
 pub(crate) use receivers::known_receivers;
-pub(crate) use unknown::unknown_selectors;
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
 /// variable that holds a class has a class such as `Lamp class`.
