@@ -77,7 +77,11 @@ codes! {
     WRONG_LOCAL = "W0404", "A variable with a declared type is assigned something else.";
     WRONG_SLOT = "W0405", "A slot with a declared type is given something else: by its default, an assignment, `new:` or `spawnWith:`.";
     WRONG_BLOCK_CALL = "W0406", "A block is evaluated with more or fewer arguments than it has parameters.";
-    CONSTANT_COMPARISON = "H0402", "A comparison with a symbol can never be true.";
+    OVERRIDING_PARAMETER = "W0407", "A method takes something else than the one it overrides, whose senders reach it too.";
+    OUTSIDE_BOUND = "W0408", "The argument of a generic type does not conform to the protocol its parameter asks for.";
+    NOT_SENDABLE = "W0409", "A handle that works only in the process that made it is taken to another.";
+    DYNAMIC_EXPRESSION = "W0410", "Nothing is known about an expression in a typed class.";
+    CONSTANT_COMPARISON = "H0402", "A comparison with a symbol is always true, or never.";
     INDIRECT_CLASS = "W0302", "A class comes from a dependency of a dependency, which the manifest does not name; with `strict-deps = true` this is an error.";
     HIDDEN_CLASS = "W0305", "A class of the package hides one of a dependency; write the other with its package: `units@Parser`.";
     UNHANDLED_CASE = "W0218", "A match on a closed union leaves a case out.";

@@ -6,7 +6,6 @@ mod cursor;
 mod describe;
 mod hover;
 mod infer;
-mod receivers;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +21,6 @@ use describe::{Classes, Known};
 
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
-pub(crate) use receivers::known_receivers;
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
 /// variable that holds a class has a class such as `Lamp class`.

@@ -13,12 +13,14 @@ use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Parameter, Statemen
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
+use rustc_hash::FxHashMap;
 
 use self::flow::{Flow, Held, Origin, Place};
 use self::scan::Assigned;
 use super::form::{Reason, Type};
 use super::world::{Answer, World};
 use crate::check::is_primitive;
+use crate::resolve::unparenthesized;
 use crate::table::Kind;
 
 /// Bodies of methods are looked into this deep to find out what they answer.
@@ -54,6 +56,7 @@ pub(crate) struct Own {
     /// The type of `self`.
     pub(crate) of: Type,
     pub(crate) kind: Kind,
+    pub(crate) is_typed: bool,
 }
 
 impl Own {
@@ -64,6 +67,10 @@ impl Own {
             is_class,
             of: world.own_type(class, is_class),
             kind: world.table.kind(class),
+            is_typed: world
+                .table
+                .class(class)
+                .is_some_and(|entry| entry.modifiers.is_typed),
         }
     }
 }
@@ -90,6 +97,10 @@ pub(crate) struct Infer<'w, 'a> {
     /// Above zero nothing is told or kept.
     quiet: usize,
     loops: usize,
+    /// What the last message was sent to.
+    receiver: Option<Type>,
+    /// The types of the values of literal maps.
+    pub(crate) maps: FxHashMap<Span, Vec<Type>>,
 }
 
 /// The declared answer of a method.
@@ -114,6 +125,8 @@ impl<'w, 'a> Infer<'w, 'a> {
             promised: None,
             quiet: 0,
             loops: 0,
+            receiver: None,
+            maps: FxHashMap::default(),
         }
     }
 
@@ -281,6 +294,11 @@ impl<'w, 'a> Infer<'w, 'a> {
     fn statement(&mut self, statement: &Statement) -> Type {
         let of = self.expression(&statement.expression);
         if statement.is_cast {
+            if let ExpressionKind::Send(send) = &unparenthesized(&statement.expression).kind
+                && let Some(receiver) = self.receiver.take()
+            {
+                self.check_cast(&receiver, &send.message);
+            }
             return Type::nil();
         }
         of
@@ -288,6 +306,7 @@ impl<'w, 'a> Infer<'w, 'a> {
 
     pub(crate) fn expression(&mut self, node: &Expression) -> Type {
         let of = self.inferred(node);
+        self.check_dynamic(node, &of);
         if self.is_told() {
             self.out.types.push((node.span, of.clone()));
         }
@@ -345,7 +364,8 @@ impl<'w, 'a> Infer<'w, 'a> {
                 let of = pairs
                     .iter()
                     .map(|(key, value)| (self.expression(key), self.expression(value)));
-                let (keys, values) = of.unzip();
+                let (keys, values): (Vec<Type>, Vec<Type>) = of.unzip();
+                self.maps.insert(node.span, values.clone());
                 collection("Dictionary", [keys, values])
             }
             ExpressionKind::Block(block) => self.kept_block(block),
@@ -355,7 +375,7 @@ impl<'w, 'a> Infer<'w, 'a> {
                 value,
                 arms,
                 exhaustive,
-            } => self.matched(value, arms, *exhaustive),
+            } => self.matched(value, arms, *exhaustive, node.span),
             ExpressionKind::Assign {
                 target,
                 annotation,

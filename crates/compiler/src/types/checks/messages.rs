@@ -42,7 +42,7 @@ impl<'a> Infer<'_, 'a> {
             return true;
         }
         // Anything may be there.
-        if !is_class && matches!(class.as_str(), "Object" | "ProtoObject") {
+        if !is_class && matches!(class.as_str(), "Object" | "ProtoObject" | "Actor" | "Value") {
             return true;
         }
         let entry = world.table.class(&class);
@@ -53,10 +53,10 @@ impl<'a> Infer<'_, 'a> {
             return true;
         }
         // Somebody below is meant, who else would it be.
-        (is_abstract || is_self) && world
-            .descendants(&class)
-            .iter()
-            .any(|below| world.find(below, is_class, selector).is_some() || !world.is_known(below, is_class))
+        (is_abstract || is_self)
+            && world.descendants(&class).iter().any(|below| {
+                world.find(below, is_class, selector).is_some() || !world.is_known(below, is_class)
+            })
     }
 
     /// Only whether the message is understood; for control flow, whose blocks are looked at elsewhere.
@@ -133,8 +133,7 @@ impl<'a> Infer<'_, 'a> {
             return;
         }
         let selector = message.selector.as_str();
-        // Anything can be compared with anything, and anything may decide a condition.
-        if matches!(selector, "<" | ">" | "<=" | ">=" | "and:" | "or:") && self.is_of_library(candidates) {
+        if takes_anything(selector) && Self::is_of_library(candidates) {
             return;
         }
         for (index, (argument, of)) in message.arguments.iter().zip(arguments).enumerate() {
@@ -153,14 +152,17 @@ impl<'a> Infer<'_, 'a> {
                 continue;
             }
             let text = match (wanted.form(), hint.as_ref()) {
-                (Form::Protocol(protocol), Some(_)) => eco_format!("{of} does not conform to protocol {protocol}"),
+                (Form::Protocol(protocol), Some(_)) => {
+                    eco_format!("{of} does not conform to protocol {protocol}")
+                }
                 _ => eco_format!(
                     "Argument {} of '{selector}' on {} expects {wanted}, got {of}",
                     index + 1,
                     shown(&candidate.member, false)
                 ),
             };
-            let mut diagnostic = Diagnostic::warning(codes::WRONG_ARGUMENT, argument.span, text).with_category(Category::Type);
+            let mut diagnostic =
+                Diagnostic::warning(codes::WRONG_ARGUMENT, argument.span, text).with_category(Category::Type);
             if let Some(hint) = hint {
                 diagnostic = diagnostic.with_hint(hint);
             }
@@ -169,7 +171,7 @@ impl<'a> Infer<'_, 'a> {
         }
     }
 
-    fn is_of_library(&self, candidates: &[Candidate<'a>]) -> bool {
+    fn is_of_library(candidates: &[Candidate<'a>]) -> bool {
         candidates
             .iter()
             .all(|candidate| candidate.found.owner.origin == Origin::Library)
@@ -208,22 +210,21 @@ impl<'a> Infer<'_, 'a> {
         let (Some(other), Some(argument)) = (arguments.first(), message.arguments.first()) else {
             return;
         };
+        let is_single = |of: &Type| matches!(of.form(), Form::Symbol(_));
         let sides = [(receiver, of, other), (argument, other, of)];
         for (node, of, single) in sides {
-            if !matches!(single.form(), Form::Symbol(_))
-                || matches!(of.form(), Form::Symbol(_))
-                || !self.is_told()
-            {
+            // Two literals are somebody's joke.
+            let is_literal = matches!(unparenthesized(node).kind, ExpressionKind::Symbol(_));
+            if !is_single(single) || is_literal || of.is_never() || of.is_dynamic() || !self.is_told() {
                 continue;
             }
-            if of.is_never()
-                || !self.world.fit(single, of).is_never()
-                || !self.world.fit(of, single).is_never()
-            {
+            let is_same = of == single;
+            if !is_same && !self.world.are_disjoint(of, single) {
                 continue;
             }
             let is_equality = matches!(message.selector.as_str(), "==" | "=:=");
-            let text = eco_format!("`{of}` is never `{single}`: this is always `{}`", !is_equality);
+            let always = is_same == is_equality;
+            let text = eco_format!("`{of}` compared with `{single}` is always `{always}`");
             let diagnostic = Diagnostic::new(codes::CONSTANT_COMPARISON, Severity::Hint, message.span, text)
                 .with_category(Category::Type);
             let diagnostic = self.explained(diagnostic, node, of);
@@ -231,6 +232,25 @@ impl<'a> Infer<'_, 'a> {
             return;
         }
     }
+}
+
+/// Anything can be compared with anything, and what a condition does not evaluate may be anything.
+fn takes_anything(selector: &str) -> bool {
+    let is_comparison = matches!(selector, "<" | ">" | "<=" | ">=");
+    let is_condition = matches!(
+        selector,
+        "and:"
+            | "or:"
+            | "ifTrue:"
+            | "ifFalse:"
+            | "ifTrue:ifFalse:"
+            | "ifFalse:ifTrue:"
+            | "ifNil:"
+            | "ifNotNil:"
+            | "ifNil:ifNotNil:"
+            | "ifNotNil:ifNil:"
+    );
+    is_comparison || is_condition
 }
 
 fn shown(member: &Type, is_super: bool) -> EcoString {

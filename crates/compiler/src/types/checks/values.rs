@@ -36,12 +36,7 @@ impl Infer<'_, '_> {
         );
     }
 
-    pub(in crate::types) fn check_local(
-        &mut self,
-        node: &Expression,
-        of: &Type,
-        declared: &Type,
-    ) {
+    pub(in crate::types) fn check_local(&mut self, node: &Expression, of: &Type, declared: &Type) {
         let text = eco_format!("Type mismatch: declared as {declared}, got {of}");
         self.check_value(codes::WRONG_LOCAL, node, of, declared, text, None);
     }

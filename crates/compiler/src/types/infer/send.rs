@@ -75,10 +75,13 @@ pub(crate) enum Reached<'a> {
 impl<'a> Infer<'_, 'a> {
     pub(super) fn send(&mut self, receiver: &Expression, messages: &[Message]) -> Type {
         if let [message] = messages {
+            self.receiver = None;
             if let Some(of) = self.erlang_call(receiver, message) {
+                self.receiver = None;
                 return of;
             }
             if let Some(of) = self.control(receiver, message) {
+                self.receiver = None;
                 return of;
             }
         }
@@ -102,7 +105,9 @@ impl<'a> Infer<'_, 'a> {
         for message in messages {
             last = self.message(receiver, &of, message, is_super);
         }
-        if of.is_never() { Type::never() } else { last }
+        let is_never = of.is_never();
+        self.receiver = Some(of);
+        if is_never { Type::never() } else { last }
     }
 
     /// `Erlang lists reverse: x`.
@@ -171,6 +176,7 @@ impl<'a> Infer<'_, 'a> {
         let is_open = unknown.is_some() || !answers.is_empty();
         let arguments = self.arguments(&mut candidates, message, is_open);
         self.check_arguments(&candidates, message, &arguments, is_open || !failing.is_empty());
+        self.check_internal(&candidates, message);
         self.check_maker(of, message);
         self.check_sendable(receiver, of, message, &arguments);
         self.effects(receiver, of);
@@ -235,7 +241,8 @@ impl<'a> Infer<'_, 'a> {
                 is_declared,
             } => (name.clone(), arguments, false, *is_declared),
             Form::ClassOf(name) => (name.clone(), &[], true, false),
-            Form::Dynamic(_) | Form::Parameter(_) | Form::Never => return Reached::Unknown(Reason::Receiver),
+            Form::Dynamic(_) | Form::Parameter(_) => return self.reach_anything(selector),
+            Form::Never => return Reached::Unknown(Reason::Receiver),
             Form::Protocol(name) => return self.reach_protocol(member, name, selector),
             Form::Intersection(members) => {
                 let mut last = Reached::Unknown(Reason::Receiver);
@@ -286,6 +293,16 @@ impl<'a> Infer<'_, 'a> {
         }))
     }
 
+    /// What every object answers the same way.
+    fn reach_anything(&self, selector: &str) -> Reached<'a> {
+        let known = self.world.find("Object", false, selector).and_then(|found| {
+            let result = self.world.signature(&found, selector).result.clone()?;
+            let is_plain = !result.has_parameters() && !result.is_dynamic() && !result.is_never();
+            is_plain.then_some(result)
+        });
+        known.map_or(Reached::Unknown(Reason::Receiver), Reached::Answer)
+    }
+
     fn reach_protocol(&self, member: &Type, name: &EcoString, selector: &str) -> Reached<'a> {
         // What every object has; what else the object has nobody can tell.
         if let Some(answer) = self.protocol_answer(name, selector) {
@@ -317,7 +334,10 @@ impl<'a> Infer<'_, 'a> {
                 let result = found.result.as_ref().map(|it| self.world.declared(it, None));
                 return Some(result.unwrap_or_else(|| Type::dynamic(Reason::Return)));
             }
-            next = declared.extending.as_ref().and_then(|name| self.world.table.protocol(&name.text));
+            next = declared
+                .extending
+                .as_ref()
+                .and_then(|name| self.world.table.protocol(&name.text));
         }
         None
     }
