@@ -18,10 +18,10 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
-.PHONY: help setup build repl test lint test-rust test-runtime test-language test-v9fs deny properties campaign bench fuzz clean
+.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-editors bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
 
 help:
-	@echo "make repl       install Erlang if it is missing, build, start a session"
+	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
 	@echo "make test       everything that is checked before a change is accepted"
 	@echo "make test-v9fs  the agents' tree mounted by a Linux kernel, in an emulated machine"
 	@echo "make deny       licences, advisories and sources of the crates we use, by cargo-deny"
@@ -29,16 +29,26 @@ help:
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
-	@echo "make setup      install what is missing"
+	@echo "make vscode     the extension for VS Code, editors/vscode/beamtalk-*.vsix"
+	@echo "make bench-web  figures of the browser workspace beside their limits"
+	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
+	@echo "make setup      install what is missing, also for the tests"
 	@echo "make clean      remove everything that was built"
 
 # Which of OTP's applications must be there; tmux runs the agents' sessions.
 OTP_APPLICATIONS := compiler crypto eunit inets public_key ssl
 HAS_OTP := $(ERL) -noshell -noinput -eval 'halt(length([1 || A <- string:lexemes("$(OTP_APPLICATIONS)", " "), \
   code:lib_dir(list_to_atom(A)) =:= {error, bad_name}])).'
+# The browser workspace is built with Node.js 18 or newer.
+HAS_NODE := command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' 2>/dev/null
+AS_ROOT := if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi
+APT_INSTALL := $$as_root apt-get install --yes --no-install-recommends
 
-# Erlang/OTP 25 or newer, tmux and a Rust compiler; the rest is for tests.
-setup:
+# Everything: what is needed to build, and a browser for the tests.
+setup: tools browser
+
+# Erlang/OTP 25 or newer, tmux, Node.js and a Rust compiler; the rest is for tests.
+tools:
 	@if ! command -v $(CARGO) >/dev/null 2>&1; then \
 	  echo "Rust is missing. Install it from https://rustup.rs and run this again." >&2; exit 1; fi
 	@if command -v $(ERL) >/dev/null 2>&1 && command -v $(ERLC) >/dev/null 2>&1 \
@@ -47,23 +57,51 @@ setup:
 	  true; \
 	elif command -v apt-get >/dev/null 2>&1; then \
 	  echo "Installing: $(PACKAGES)"; \
-	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
-	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(PACKAGES); \
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $(PACKAGES); \
 	else \
 	  echo "Erlang/OTP 25 or newer or tmux is missing." >&2; \
-	  echo "  macOS:  brew install erlang tmux" >&2; \
-	  echo "  Fedora: sudo dnf install erlang tmux" >&2; \
-	  echo "  Arch:   sudo pacman -S erlang tmux" >&2; \
+	  echo "  macOS:  brew install erlang tmux node" >&2; \
+	  echo "  Fedora: sudo dnf install erlang tmux nodejs npm" >&2; \
+	  echo "  Arch:   sudo pacman -S erlang tmux nodejs npm" >&2; \
 	  echo "  other:  https://www.erlang.org/downloads" >&2; exit 1; \
 	fi
+	@if [ "$(BEAMTALK_WEB)" != none ] && ! { $(HAS_NODE); } && command -v apt-get >/dev/null 2>&1; then \
+	  echo "Installing: nodejs npm"; \
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) nodejs npm || true; \
+	fi
 
-build: setup
+# Chromium for the tests of the browser workspace; without one they are skipped.
+browser:
+	@if [ "$(BEAMTALK_WEB)" = none ] || [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null 2>&1 \
+	    || command -v chromium-browser >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then true; else \
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) chromium; fi
+
+# The page of the browser workspace, built when its sources changed; the binary embeds web/dist.
+WEB_SOURCES := $(shell find web/src web/index.html web/build.mjs web/package.json web/package-lock.json -type f)
+web: tools
+	@if [ "$(BEAMTALK_WEB)" = none ]; then true; \
+	elif $(HAS_NODE); then $(MAKE) --no-print-directory web/dist/index.html; \
+	else echo "web: Node.js 18 with npm is missing; building without the browser workspace" >&2; fi
+
+web/dist/index.html: web/node_modules/.build $(WEB_SOURCES)
+	cd web && node build.mjs
+
+# npm removes what it finds, so a mark inside says which packages are there: those to build, or the tests' too.
+web/node_modules/.build: web/package-lock.json
+	cd web && npm ci --ignore-scripts --omit=dev
+	@touch $@
+
+web/node_modules/.test: web/package-lock.json
+	cd web && npm ci --ignore-scripts
+	@touch web/node_modules/.build $@
+
+build: tools web
 	$(CARGO) build --release --package beamtalk-cli
 
 repl: build
 	@$(BEAMTALK) repl
 
-test: setup lint test-rust test-runtime test-language
+test: setup web lint test-rust test-runtime test-language test-web test-editors
 
 lint:
 	$(CARGO) fmt --all --check
@@ -83,20 +121,37 @@ test-runtime:
 	  | xargs -P $(JOBS) -I MODULE $(ERL) -noshell -noinput -pa $(BUILD) -eval "beamtalk_eunit:main('MODULE')."
 
 # The library's examples, the conformance scripts and the tour, by the binary itself.
-test-language: setup
+test-language: tools
 	@$(CARGO) test --workspace --no-run --quiet
 	$(CHECKED) fmt --check lib bench/lang/beamtalk/src
 	$(CHECKED) test --quiet lib
 	$(CHECKED) test --quiet tests/lang
 	$(CHECKED) test-docs README.md docs
 
+# Neovim, Emacs where it is, a client of others and the VS Code extension, each with the real server.
+EDITOR_PACKAGES := neovim python3-venv
+test-editors: tools
+	@if ! command -v nvim >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; then \
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $(EDITOR_PACKAGES); fi
+	@$(CARGO) test --workspace --no-run --quiet
+	editors/test.sh $(CHECKED)
+
+# The extension for VS Code as a .vsix, with nothing but the package registry.
+vscode: tools
+	cd editors/vscode && npm ci --silent && node build.mjs package
+
+# The browser workspace: types, units, rules, budget, and the binary the Rust tests have just driven in a real browser.
+test-web: setup web
+	@if [ "$(BEAMTALK_WEB)" = none ] || ! { $(HAS_NODE); }; then echo "web: not built, not tested" >&2; else \
+	  $(MAKE) --no-print-directory web/node_modules/.test && $(CARGO) build --quiet --package beamtalk-cli \
+	  && cd web && BEAMTALK_BINARY=$(abspath $(CHECKED)) node test.mjs; fi
+
 # The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
 V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat
 test-v9fs: build
 	@if ! command -v qemu-system-x86_64 >/dev/null 2>&1 || ! command -v socat >/dev/null 2>&1 \
 	    || ! command -v busybox >/dev/null 2>&1 || ! command -v cpio >/dev/null 2>&1; then \
-	  if [ "$$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi; \
-	  $$as_root apt-get update && $$as_root apt-get install --yes --no-install-recommends $(V9FS_PACKAGES); fi
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $(V9FS_PACKAGES); fi
 	tests/v9fs/run.sh target/release/beamtalk
 
 deny:
@@ -114,7 +169,7 @@ properties:
 # programs that try to outlive the loop. The seed is printed; SEED repeats it.
 KILLS ?= 1000
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
-campaign: setup
+campaign: tools
 	@echo "SEED=$(SEED)"
 	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 2) $(CARGO) test --package beamtalk-cli --test workspace kills -- --nocapture
 	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) $(CARGO) test --package beamtalk-cli --test agents kills -- --nocapture
@@ -123,12 +178,19 @@ campaign: setup
 bench: build
 	python3 bench/lang/run.py target/release/beamtalk
 
+bench-web: setup build web/node_modules/.test
+	cd web && BEAMTALK_BINARY=$(abspath target/release/beamtalk) node test.mjs bench
+
 # Each parser of outside bytes for FUZZ_SECONDS; FUZZ_TARGETS names some of them, FUZZ_RUNS ends each after so many inputs.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 fuzz:
 	fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
+# The parser for editors, made of its grammar; only after a change of grammar.js. Needs node.
+grammar:
+	cd editors/tree-sitter-beamtalk/generate && $(CARGO) run --quiet --locked
+
 clean:
 	$(CARGO) clean
-	rm -rf _build
+	rm -rf _build web/dist web/node_modules web/.build web/.again

@@ -13,6 +13,7 @@ process.chdir(here);
 const [what, wanted = ""] = process.argv.slice(2);
 
 function files(folder, suffix) {
+  if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(suffix))
     .map((entry) => relative(here, join(entry.parentPath ?? entry.path, entry.name)))

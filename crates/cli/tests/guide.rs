@@ -3,6 +3,11 @@
 //! `$ ` begins a command, the lines below it are what it prints; the lines of a session begin with `> `. `…` stands for
 //! anything, alone in a line for any lines. The blocks of a page follow each other in one shell, in an empty directory.
 #![cfg(target_os = "linux")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and make its files"
+)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -6,6 +6,7 @@ mod cursor;
 mod describe;
 mod hover;
 mod infer;
+mod lookup;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use describe::{Classes, Known};
 
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
+pub use lookup::{Answerer, Lookup, Receiver};
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
 /// variable that holds a class has a class such as `Lamp class`.

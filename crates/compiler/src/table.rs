@@ -1,5 +1,7 @@
 //! What is known about classes: the declarations of the library, dependencies, package and session.
 
+mod withdraw;
+
 use std::sync::Arc;
 
 use beamtalk_syntax::ast;
@@ -173,6 +175,11 @@ impl ClassTable {
 
     /// Add the classes, protocols, aliases and extensions of a file.
     pub fn declare(&mut self, file: &SourceFile) {
+        self.keep(file);
+    }
+
+    /// The same; the answer is the file with its names resolved, as the table keeps it.
+    pub fn keep(&mut self, file: &SourceFile) -> Arc<SourceFile> {
         // What is wrong with its names is told when the file is compiled.
         let (file, _) = crate::packages::resolve(file, self);
         let source = Arc::new(file.into_owned());
@@ -230,6 +237,7 @@ impl ClassTable {
                 ast::Item::Statement(_) => {}
             }
         }
+        source
     }
 
     /// Add a class that the running image has but no source text declares.

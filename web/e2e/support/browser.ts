@@ -32,6 +32,8 @@ export interface Watched {
   context: BrowserContext;
   /** Violations of the policy, errors of scripts, requests to other hosts. */
   faults: string[];
+  /** Messages of the sockets, cut, in order. */
+  frames: string[];
 }
 
 export interface Look {
@@ -56,8 +58,13 @@ export async function open(context: BrowserContext, url: string): Promise<Watche
     const to = new URL(request.url());
     if (to.protocol !== "data:" && to.host !== own) faults.push(`request: ${request.url()}`);
   });
+  const frames: string[] = [];
+  page.on("websocket", (socket) => {
+    socket.on("framesent", ({ payload }) => frames.push(`→ ${String(payload).slice(0, 2000)}`));
+    socket.on("framereceived", ({ payload }) => frames.push(`← ${String(payload).slice(0, 2000)}`));
+  });
   await page.goto(url);
-  return { page, context, faults };
+  return { page, context, faults, frames };
 }
 
 /** Wait for the Workspace to take text. */

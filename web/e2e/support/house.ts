@@ -47,12 +47,12 @@ export class House {
     this.project = join(root, "lamp");
   }
 
-  static async open(files: Record<string, string> = {}): Promise<House> {
+  static async open(files: Record<string, string> = {}, flags: string[] = []): Promise<House> {
     const house = new House(mkdtempSync(join(tmpdir(), "bt-web-")));
     mkdirSync(house.home, { mode: 0o700 });
     chmodSync(house.home, 0o700);
     for (const [name, text] of Object.entries({ ...FILES, ...files })) house.write(name, text);
-    await house.beamtalk("workspace", "start");
+    await house.beamtalk("workspace", "start", ...flags);
     return house;
   }
 
@@ -84,6 +84,12 @@ export class House {
   async pid(): Promise<number> {
     const status = JSON.parse(await this.beamtalk("--json", "workspace", "status")) as Record<string, unknown>;
     return Number(status.pid);
+  }
+
+  /** What the daemon wrote. */
+  async log(): Promise<string> {
+    const { stdout } = await run("find", [this.home, "-name", "daemon.log"]);
+    return readFileSync(stdout.trim().split("\n")[0] ?? "", "utf8").slice(-50_000);
   }
 
   async close(): Promise<void> {

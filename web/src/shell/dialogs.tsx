@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText } from "../kernel/actions";
 import { alarmed, question, spoken, toasts, type Question } from "../kernel/notices";
 import { TITLES } from "./panes";
@@ -21,7 +21,7 @@ function Dialog({ asked }: { asked: Question }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(document.activeElement as HTMLElement | null);
   const [typed, setTyped] = useState("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     // A destructive button is never the one that has focus first.
     box.current?.querySelector<HTMLElement>(asked.typed === undefined ? "button" : "input")?.focus();
     return () => before.current?.focus();
@@ -59,7 +59,7 @@ const SURFACE: [string, string][] = [
 function Keys(): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(document.activeElement as HTMLElement | null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     box.current?.querySelector("button")?.focus();
     return () => before.current?.focus();
   }, []);

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { Fragment } from "preact";
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { focused } from "../kernel/actions";
 import { close, groups, move, resize, show, visiblePanes, type Edge, type Group, type Layout, type PaneId } from "../kernel/layout";
 import { isOnline, node } from "../kernel/store";
@@ -22,10 +22,15 @@ export function focusPane(pane: PaneId): void {
   (first ?? frame)?.focus();
 }
 
+/** The same after the pane has been drawn, unless something was opened above it meanwhile. */
+function focusSoon(pane: PaneId): void {
+  setTimeout(() => { if (document.querySelector(".veil") === null) focusPane(pane); }, 0);
+}
+
 export function reveal(pane: PaneId, isFocused: boolean): void {
   if (full.value !== null && full.value !== pane) full.value = null;
   layout.value = show(layout.value, pane);
-  if (isFocused) setTimeout(() => focusPane(pane), 30);
+  if (isFocused) focusSoon(pane);
 }
 
 export function nextPane(step: number): void {
@@ -54,7 +59,7 @@ export function Pane({ pane, isVisible }: { pane: PaneId; isVisible: boolean }):
 
 function Menu({ pane, onClose }: { pane: PaneId; onClose: () => void }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     box.current?.querySelector("button")?.focus();
     const away = (event: Event): void => {
       if (!box.current?.contains(event.target as Node)) onClose();
@@ -93,7 +98,7 @@ function closePane(pane: PaneId): void {
   const home = groups(layout.value).find((one) => one.tabs.includes(pane));
   layout.value = close(layout.value, pane);
   const neighbour = home?.tabs.find((one) => one !== pane) ?? visiblePanes(layout.value)[0];
-  if (neighbour !== undefined) setTimeout(() => focusPane(neighbour), 30);
+  if (neighbour !== undefined) focusSoon(neighbour);
 }
 
 function edgeAt(event: DragEvent, box: DOMRect): Edge {

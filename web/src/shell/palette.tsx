@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText, type Action } from "../kernel/actions";
 import { PANES, PRESETS } from "../kernel/layout";
 import { go } from "../kernel/routes";
@@ -83,8 +83,7 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
     text: TITLES[pane], detail: `g ${Object.keys(LETTERS).find((letter) => LETTERS[letter] === pane) ?? ""}`, run: () => reveal(pane, true),
   }));
   const presets = Object.keys(PRESETS).map((name) => ({ text: `Layout: ${name}`, detail: "preset", run: () => { layout.value = structuredClone(PRESETS[name] ?? layout.value); } }));
-  const places = best(text, [...panes, ...acts, ...presets], (one) => one.text);
-  return [...places, ...(text === "" ? [] : classEntries(text))].slice(0, 12);
+  return best(text, [...panes, ...acts, ...presets, ...(text === "" ? [] : classEntries(text))], (one) => one.text);
 }
 
 export function Palette({ actions }: { actions: Action[] }): JSX.Element | null {
@@ -93,7 +92,8 @@ export function Palette({ actions }: { actions: Action[] }): JSX.Element | null 
   const [value, setValue] = useState<string | null>(null);
   const field = useRef<HTMLInputElement>(null);
   const before = useRef(document.activeElement as HTMLElement | null);
-  useEffect(() => {
+  // Before the next key can be typed.
+  useLayoutEffect(() => {
     field.current?.focus();
     field.current?.select();
     return () => { if (document.activeElement === document.body) before.current?.focus(); };

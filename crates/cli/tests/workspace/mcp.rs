@@ -1,9 +1,15 @@
 //! `beamtalk mcp` as a client sees it: lines into the real binary, lines out of it.
 
+#[path = "mcp/approvals.rs"]
+mod approvals;
 #[path = "mcp/guards.rs"]
 mod guards;
+#[path = "mcp/http.rs"]
+mod http;
 #[path = "mcp/protocol.rs"]
 mod protocol;
+#[path = "mcp/tasks.rs"]
+mod tasks;
 #[path = "mcp/tools.rs"]
 mod tools;
 #[path = "mcp/trial.rs"]
@@ -18,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A server, and what it said.
 pub(crate) struct Mcp {

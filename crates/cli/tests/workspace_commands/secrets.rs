@@ -317,6 +317,8 @@ fn no_token_in_argv() {
     let (_, rest) = page.split_once("value=\"").unwrap();
     let (token, _) = rest.split_once('"').unwrap();
     assert_eq!(token.len(), 43);
+    let (_, rest) = page.split_once("action=\"http://").unwrap();
+    let (host, _) = rest.split_once("/login\"").unwrap();
     let seen = fs::read_to_string(&seen).unwrap();
     assert!(
         seen.contains(pages[0].to_str().unwrap()) && !seen.contains(token),
@@ -324,24 +326,25 @@ fn no_token_in_argv() {
     );
     // Used up, the page goes.
     let port = desk.info()["port"].to_string();
-    let answer = post_login(&port, token);
+    let answer = post_login(host, token);
     assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
     assert!(!pages[0].exists());
-    assert!(post_login(&port, token).starts_with("HTTP/1.1 403"));
+    assert!(post_login(host, token).starts_with("HTTP/1.1 403"));
     let url = desk.run(&["web", "--print-url"]).expect(0).out;
     assert!(
-        url.starts_with(&format!("http://127.0.0.1:{port}/#login=")),
+        url.starts_with(&format!("http://{host}/#login=")) && host.ends_with(&format!(".localhost:{port}")),
         "{url}"
     );
 }
 
-fn post_login(port: &str, token: &str) -> String {
+fn post_login(host: &str, token: &str) -> String {
     use std::io::{Read, Write};
+    let (_, port) = host.rsplit_once(':').unwrap();
     let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     let body = format!("token={token}");
     write!(
         stream,
-        "POST /login HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: null\r\nConnection: close\r\n\
+        "POST /login HTTP/1.1\r\nHost: {host}\r\nOrigin: null\r\nConnection: close\r\n\
          Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )

@@ -37,6 +37,7 @@ macro_rules! output {
     ) => {
         #[derive(Debug, serde::Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[allow(clippy::struct_field_names, reason = "fields are named as on the wire")]
         pub(crate) struct $name {
             $($(#[$has_about])* pub(crate) $has: $has_type,)*
             $($($(#[$may_about])*

@@ -1,7 +1,7 @@
 // Classes as rows: a list by package, or a tree by superclass. Pure.
 
-import type { ClassRow, Site } from "../../wire/protocol";
-import { match } from "../../kernel/text";
+import type { ClassRow, Finding, Site } from "../../wire/protocol";
+import { match, visible } from "../../kernel/text";
 
 export interface Row {
   row: ClassRow;
@@ -93,4 +93,15 @@ export function fullSource(doc: string | null, source: string): string {
 
 export function siteText(site: Site): string {
   return `${site.class}${site.class_side ? " class" : ""}${site.method === null ? "" : `>>${site.method}`}`;
+}
+
+/** Where in the text of a method the messages are that findings of its class speak of. */
+export function marksOf(findings: readonly Finding[], text: string): { from: number; to: number; severity: "error" | "warning"; message: string }[] {
+  return findings.flatMap((found) => {
+    const selector = "selector" in found ? found.selector : null;
+    const word = selector?.split(":")[0] ?? "";
+    const at = word === "" ? null : new RegExp(`(?<![\\w#])${word.replaceAll(/[^\w]/g, "\\$&")}(?!\\w)`).exec(text);
+    if (at === null) return [];
+    return [{ from: at.index, to: at.index + word.length, severity: found.severity === "error" ? ("error" as const) : ("warning" as const), message: visible(`${found.code === null ? "" : `${found.code} `}${found.message}`) }];
+  });
 }

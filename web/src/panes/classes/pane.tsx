@@ -16,7 +16,7 @@ import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer } from "../../parts/use";
 import type { Diagnostic, ErrorBody, Finding, Side, Site } from "../../wire/protocol";
-import { filtered, fullSource, isOwn, nearest, selectorOf, siteText, tree } from "./model";
+import { filtered, fullSource, isOwn, marksOf, nearest, selectorOf, siteText, tree } from "./model";
 
 interface Chosen {
   className: string | null;
@@ -30,11 +30,29 @@ const tab = signal<Tab>("source");
 const changes = signal(0);
 const dirty = signal<Record<string, string[] | undefined>>({});
 let isListening = false;
+let recheck: ReturnType<typeof setTimeout> | undefined;
 
 function listen(): void {
   if (isListening) return;
   isListening = true;
-  client.on("classes", () => { changes.value += 1; });
+  client.on("classes", () => {
+    changes.value += 1;
+    // What was found may be no more; only a check of everything says so.
+    clearTimeout(recheck);
+    if (found.value.length > 0) recheck = setTimeout(() => void client.request("recheck-image", {}).then((now) => { found.value = now.findings; }, () => undefined), 300);
+  });
+  client.on("reload_check", (event) => {
+    if (event.event !== "completed") return;
+    const { checked_owners, findings } = event.data;
+    found.value = [...found.value.filter((one) => !checked_owners.includes(ownerOf(one))), ...findings];
+  });
+}
+
+/** What the last checks found, for all classes. */
+const found = signal<readonly Finding[]>([]);
+
+function ownerOf(finding: Finding): string {
+  return "owner" in finding ? finding.owner : "";
 }
 
 function choose(next: Partial<Chosen>): void {
@@ -55,6 +73,7 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
   const [isChanged, setChanged] = useState(false);
   const [error, setError] = useState<ErrorBody | null>(null);
   const [findings, setFindings] = useState<Finding[]>([]);
+  const [text, setText] = useState("");
   const [about, setAbout] = useState<{ origin: string; isMissing: boolean } | null>(null);
   const isNew = selector === "";
 
@@ -107,6 +126,7 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
         onSave: () => { if (isOwner.value) save("save-method"); },
       });
       setChanged(isNew);
+      setText(text);
     };
     if (isNew) make(NEW_METHOD, false);
     else if (selector !== null) {
@@ -121,6 +141,14 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
       view.current = null;
     };
   }, [className, side, selector]);
+  const here = found.value.filter((one) => ownerOf(one) === className);
+  // Where this method sends what was found to be missing.
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === null) return;
+    const text = editor.state.doc.toString();
+    editor.dispatch(setDiagnostics(editor.state, marksOf(here, text)));
+  }, [found.value, text]);
   // Somebody else changed the method while it is shown: the text follows unless it is being edited.
   useEffect(() => {
     if (selector === null || isNew || isChanged) return;
@@ -141,7 +169,7 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
       <div class="bar">
         <span class="code cut">{visible(className)}{side === "class" ? " class" : ""}&gt;&gt;{visible(isNew ? "…" : selector)}</span>
         {isUnflushed ? <button class="chip warn" onClick={() => go("changes")}>unflushed</button> : null}
-        {about === null ? null : <span class="chip">{about.origin}</span>}
+        {about === null || about.origin === "both" ? null : <span class="chip">{about.origin}</span>}
         {isChanged ? <span class="muted">edited</span> : null}
         {isOwner.value && about?.isMissing !== true ? (
           <span class="right">
@@ -156,7 +184,7 @@ function Source({ className, side, selector, onSaved }: { className: string; sid
       {error?.kind === "version_conflict" ? <div class="problem"><button class="plain" onClick={() => save("save-method", true)}>Save mine anyway</button></div> : null}
       {about?.isMissing === true ? <div class="empty">The source of this method is not known.</div> : null}
       <div class="surface" ref={box} />
-      <Findings list={findings} />
+      <Findings list={[...findings, ...here.filter((one) => !findings.some((two) => two.message === one.message))]} />
     </div>
   );
 }
@@ -172,7 +200,7 @@ function Findings({ list }: { list: readonly (Finding | Diagnostic)[] }): JSX.El
     <div class="findings" role="list" aria-label="Findings">
       {list.slice(0, 200).map((found, at) => (
         <div key={at} role="listitem">
-          <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`}>{found.code ?? found.severity}</span>
+          <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`} title={found.code === null ? "" : `beamtalk docs ${found.code}`}>{found.code ?? found.severity}</span>
           {"owner" in found ? <button class="link code" onClick={() => go("class", found.owner)}>{visible(found.owner)}</button> : null}
           <span>{visible(found.message)}</span>
           {found.hint === null ? null : <span class="muted">{visible(found.hint)}</span>}
@@ -229,6 +257,7 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
   const list = useMemo(() => (form === "tree" ? tree(rows) : rows.map((row) => ({ row, level: 0 }))), [rows, form]);
   const { className, side, selector } = chosen.value;
   const protocols = useAnswer(() => (className === null ? null : client.request("browse-protocols", { class: className, side })), [className, side, changes.value], isVisible);
+  useEffect(() => { client.request("reload-findings", {}).then((last) => { found.value = last.findings; }, () => undefined); }, [epoch.value]);
   useEffect(() => {
     if (isVisible) client.request("dirty", {}).then((found) => { dirty.value = found.dirty; }, () => undefined);
   }, [changes.value, epoch.value, isVisible]);
@@ -241,10 +270,10 @@ export default function Classes({ isVisible }: PaneProps): JSX.Element {
     if (name === "") return;
     const isMeta = name.endsWith(".class");
     const plain = isMeta ? name.slice(0, -".class".length) : name;
-    const found = all.find((row) => row.name === plain);
-    setMissing(found === undefined ? plain : null);
-    if (found === undefined) return;
-    if (!isOwn(found, workspaceName.value)) setScope("all");
+    const row = all.find((one) => one.name === plain);
+    setMissing(row === undefined ? plain : null);
+    if (row === undefined) return;
+    if (!isOwn(row, workspaceName.value)) setScope("all");
     tab.value = "source";
     chosen.value = { className: plain, side: isMeta ? "class" : "instance", selector: method ?? null };
   }, [place.value, answer]);
@@ -312,7 +341,7 @@ async function makeClass(names: string[]): Promise<void> {
   while (names.includes(`NewClass${number}`)) number += 1;
   const name = `NewClass${number}`;
   try {
-    await client.request("save-class", { source: `Object subclass: ${name}\n\n  hello => "hello"\n`, path: `src/${name}.bt` });
+    await client.request("save-class", { source: `Value subclass: ${name}\n\n  hello => "hello"\n`, path: `src/${name}.bt` });
     changes.value += 1;
     toast(`${name} made; its file src/${name}.bt comes with the next flush`);
     go("class", name);

@@ -53,7 +53,7 @@ export function ResultView({ result: of, acts }: { result: Signal<Result>; acts:
   const text = result.text === null ? null : isLong && !isWide ? `${result.text.slice(0, 2000)}…` : result.text;
   const showsValue = state === "done" && text !== null && about.how !== "do";
   return (
-    <div class={`result ${state}`} data-state={state}>
+    <div class={`result ${state}`} data-state={state} data-id={result.id}>
       <Output text={result.output} cut={result.cut} />
       {result.prompt !== null && isOwner.value ? <Asked prompt={result.prompt} onAnswer={(answer) => acts.answer(result.id, answer)} /> : null}
       {state === "running" ? (

@@ -229,9 +229,10 @@ impl Client {
 
     fn discover(&mut self) -> Result<String, String> {
         let seen = self.ask("server/discover", json!({}), true)?;
-        match seen["resultType"] == "complete" {
-            true => Ok(format!("versions {}", seen["supportedVersions"])),
-            false => Err("the answer has another shape".to_owned()),
+        if seen["resultType"] == "complete" {
+            Ok(format!("versions {}", seen["supportedVersions"]))
+        } else {
+            Err("the answer has another shape".to_owned())
         }
     }
 
@@ -279,9 +280,10 @@ impl Client {
         let session = first["session"].as_str().ok_or("there is no handle")?.to_owned();
         let second = self.call("evaluate", json!({"code": "x", "session": session}))?;
         drop(self.call("close_session", json!({"session": session})));
-        match second["value"] == 5 {
-            true => Ok("2 + 3 is 5, twice".to_owned()),
-            false => Err(format!("2 + 3 is {}", second["value"])),
+        if second["value"] == 5 {
+            Ok("2 + 3 is 5, twice".to_owned())
+        } else {
+            Err(format!("2 + 3 is {}", second["value"]))
         }
     }
 }

@@ -128,7 +128,7 @@ fn score(entry: &Entry, words: &[String]) -> u64 {
     for word in words {
         let is_whole = title
             .split(|letter: char| !letter.is_alphanumeric())
-            .any(|part| part == word);
+            .any(|part| part == word || part.strip_suffix('s') == Some(word));
         if is_whole {
             score += 40;
         } else if title.contains(word.as_str()) {
@@ -142,9 +142,9 @@ fn score(entry: &Entry, words: &[String]) -> u64 {
     if matched == words.len() {
         score += 30;
     }
-    // Without a wish a page is a better start than one of a thousand methods.
+    // Without a wish a page or a class is a better start than one of a thousand methods.
     match entry.kind {
-        "topic" | "class" if score > 0 => score + 5,
+        "topic" | "class" if score > 0 => score + 20,
         _ => score,
     }
 }

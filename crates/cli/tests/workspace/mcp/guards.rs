@@ -148,7 +148,7 @@ fn the_person_is_asked_where_the_client_can_ask() {
     let no = again(&state, json!({"action": "decline"}), "Lamp");
     let declined = mcp.ask("tools/call", no)["result"].clone();
     assert!(declined["isError"] == true && declined.to_string().contains("declined"));
-    let state = mcp.ask("tools/call", call.clone())["result"]["requestState"].clone();
+    let state = mcp.ask("tools/call", call)["result"]["requestState"].clone();
     // Meanwhile there is one more: the person is asked again.
     mcp.good("evaluate", json!({"code": "Lamp spawn"}));
     let changed = mcp.ask("tools/call", again(&state, yes.clone(), "Lamp"))["result"].clone();

@@ -280,7 +280,7 @@ fn code_is_changed_live_and_written_to_its_file() {
         .as_str()
         .expect("a diff")
         .to_owned();
-    assert!(diff.contains("+") && diff.contains("last => 100"), "{diff}");
+    assert!(diff.contains('+') && diff.contains("last => 100"), "{diff}");
     let flushed = mcp.good("flush", json!({"author_kind": "agent"}));
     assert_eq!(flushed["files"][0]["file"], "src/lamp.bt");
     assert!(crate::project::read(&home, "src/lamp.bt").contains("last => 100"));
