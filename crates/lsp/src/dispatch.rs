@@ -57,6 +57,7 @@ handlers! {
     "textDocument/onTypeFormatting" => requests::formatting::on_type,
     "workspace/willRenameFiles" => requests::will_rename_files::handle,
     "workspace/textDocumentContent" => requests::fetch_content::handle,
+    "workspace/executeCommand" => requests::execute_command::handle,
     "beamtalk/fetchContent" => requests::fetch_content::handle,
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::source::Case;
 
 /// No answer takes longer, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Client {
     connection: Connection,
