@@ -17,6 +17,8 @@ macro_rules! handlers {
         pub(crate) fn handler(method: &str) -> Option<Handler> {
             let handler: Handler = match method {
                 $($method => |snapshot, params| answer(snapshot, params, $handle),)*
+                #[cfg(test)]
+                "test/panic" => |_, _| panic!("on purpose"),
                 _ => return None,
             };
             Some(handler)

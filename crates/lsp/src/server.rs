@@ -1,6 +1,8 @@
 //! The one owner of all state: takes what the client and the threads say, in order, and hands out snapshots.
 
 mod live;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
