@@ -56,6 +56,10 @@ impl Client {
         let uri = client.uri(&case.marked);
         let item = json!({"uri": uri, "languageId": "beamtalk", "version": 1, "text": text});
         client.notify("textDocument/didOpen", json!({ "textDocument": item }));
+        if case.option("project") == Some("no") {
+            // The folder is read for the file in it.
+            client.wait_for("workspace/diagnostic/refresh");
+        }
         client
     }
 
