@@ -22,11 +22,11 @@ pub(crate) use recover::recover as recover_sessions;
 
 use crate::config::{AuthMode, Config};
 use crate::error::Fatal;
+use crate::link::LinkTarget;
 use crate::namespace::Namespace;
 use crate::pidfile::PidFile;
 use crate::places::Places;
 use crate::tmux::{self, TMUX_MINIMUM};
-use crate::tree::Provider;
 
 /// The service name.
 pub const NAME: &str = "anvilsrv";
@@ -40,8 +40,8 @@ const SYNC: Duration = Duration::from_secs(1);
 pub struct DaemonOptions {
     pub namespace: PathBuf,
     pub auth: Option<AuthMode>,
-    /// Directories others add to the tree.
-    pub providers: Vec<Arc<dyn Provider>>,
+    /// The workspace whose image is part of the tree.
+    pub workspace: Option<LinkTarget>,
     /// Told once: the namespace had to be tightened.
     pub warn: fn(&str),
     /// Called when the socket answers.
@@ -83,7 +83,8 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
 
-    let hub = Hub::new(&namespace, places, config, options.auth, options.providers)?;
+    let hub = Hub::new(&namespace, places, config, options.auth, options.workspace)?;
+    hub.links.start(&hub);
     tokio::spawn(watch::run(Arc::clone(&hub)));
     let adopted = recover::recover(&hub).await;
     let listener = listen::bind(&namespace.directory)?;

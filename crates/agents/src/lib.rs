@@ -2,8 +2,7 @@
 //!
 //! The daemon owns a private tmux server, one window per session, and answers file operations on
 //! a Unix socket. What a session may do next is decided by a pure core (`session::core`); the
-//! rest performs effects. The tree is assembled from providers, so a workspace can add its own
-//! directories. Callers are the command line and the workspace daemon.
+//! rest performs effects. The image of a workspace is part of the tree, asked over `link`.
 
 #![cfg_attr(
     test,
@@ -22,6 +21,7 @@ mod events;
 mod files;
 mod hooks;
 mod ids;
+mod link;
 mod logging;
 mod mail;
 mod namespace;
@@ -46,6 +46,7 @@ pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
 pub use ids::directory_alias;
+pub use link::LinkTarget;
 pub use logging::start_logging;
 pub use mail::MESSAGE_TYPES;
 pub use namespace::{Namespace, candidates};
@@ -56,4 +57,3 @@ pub use session::State;
 pub use tap::{tap, tick};
 pub use text::{check_directory, clean, clean_path, split_words};
 pub use tmux::{TMUX_MINIMUM, end_servers, is_new_enough as is_tmux_new_enough, version as tmux_version};
-pub use tree::{Grant, Provider};

@@ -5,6 +5,7 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
+mod approvals;
 mod commands;
 mod config;
 mod exit;
@@ -183,7 +184,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Doctor(arguments) => commands::doctor::run(terminal, &arguments),
         Command::Doc(arguments) => commands::doc::run(terminal, &arguments),
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
-        Command::Loop(arguments) => commands::loop_command::run(arguments),
+        Command::Loop(arguments) => commands::loop_command::run(terminal, arguments),
         Command::Agents(arguments) => commands::agents::run(arguments),
         Command::Lsp(arguments) => commands::lsp::run(terminal, &arguments),
         Command::Mcp(arguments) => commands::mcp::run(terminal, &arguments),
