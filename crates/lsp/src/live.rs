@@ -22,7 +22,7 @@ pub(crate) use image::Image;
 use crate::fault::Fault;
 
 /// What a person asked for may take a while.
-pub(crate) const PATIENT: Duration = Duration::from_secs(120);
+pub(crate) const PATIENT: Duration = Duration::from_mins(2);
 
 /// Where a workspace is reached, and with what.
 pub struct Reach {

@@ -39,7 +39,7 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
     };
     let mut edits = Edits::new(asked.snapshot, "");
     let behind = Span::new(declared.end, declared.end);
-    edits.replace(&view.file, behind, format!(" :: {}", known), Certainty::Sure)?;
-    let title = format!("Write the type: {variable} :: {}", known);
+    edits.replace(&view.file, behind, format!(" :: {known}"), Certainty::Sure)?;
+    let title = format!("Write the type: {variable} :: {known}");
     Ok(vec![action(title, "refactor.rewrite", edits.finish()?)])
 }
