@@ -5,11 +5,13 @@
 
 mod analysis;
 mod capabilities;
+mod check;
 mod client;
 mod dispatch;
 mod edit;
 mod fault;
 mod library;
+mod live;
 mod pool;
 mod position;
 mod progress;
@@ -21,5 +23,7 @@ mod transport;
 mod uri;
 mod world;
 
+pub use check::{Feature, Report, check};
+pub use live::{Reach, Workspaces};
 pub use server::{Ended, Setup, serve};
 pub use transport::{Stdio, stdio};

@@ -14,6 +14,7 @@ use gen_lsp_types::{Location, Position, Range, TextDocumentIdentifier, TextDocum
 use crate::client::Client;
 use crate::fault::Fault;
 use crate::library::Library;
+use crate::live::{Image, Links};
 use crate::position::Encoding;
 use crate::requests::semantic_tokens::Sent;
 use crate::uri;
@@ -31,6 +32,8 @@ pub(crate) struct Document {
     /// The root of its world.
     pub(crate) root: PathBuf,
     pub(crate) draft: Arc<Draft>,
+    /// The text when it was opened or saved last.
+    pub(crate) saved: EcoString,
     pub(crate) is_too_long: bool,
     /// Belongs to somebody else: the library, a dependency, the image.
     pub(crate) is_read_only: bool,
@@ -46,6 +49,9 @@ pub(crate) struct State {
     pub(crate) encoding: Encoding,
     pub(crate) client: Arc<Client>,
     pub(crate) tokens: Arc<Sent>,
+    /// What running workspaces know, by root.
+    pub(crate) images: BTreeMap<PathBuf, Arc<Image>>,
+    pub(crate) links: Links,
 }
 
 /// One name for each document, however a client spells it.
@@ -166,7 +172,7 @@ impl Snapshot {
         let file = world.files.get(&key).cloned();
         let file = match file {
             Some(file) => file,
-            None => Arc::new(self.read(&world, &key).ok_or_else(unknown)?),
+            None => Arc::new(read(&world, &key).ok_or_else(unknown)?),
         };
         Ok(View {
             key,
@@ -174,24 +180,6 @@ impl Snapshot {
             world,
             encoding,
         })
-    }
-
-    /// A file that nobody opened and that belongs to no package that was read.
-    fn read(&self, world: &World, key: &str) -> Option<File> {
-        let path = uri::to_path(key)?;
-        let length = std::fs::metadata(&path).ok()?.len();
-        if length > MAX_TEXT as u64 {
-            return None;
-        }
-        let text = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
-        let draft = world.draft(key, &text);
-        let uri = uri::of_path(&path);
-        Some(File::new(
-            uri,
-            Arc::new(draft.source),
-            draft.diagnostics,
-            Access::Own,
-        ))
     }
 
     fn any_world(&self) -> Arc<World> {
@@ -205,6 +193,22 @@ impl Snapshot {
         let offset = view.offset(place.position)?;
         Ok((view, offset))
     }
+}
+
+/// A file that nobody opened and that belongs to no package that was read.
+fn read(world: &World, key: &str) -> Option<File> {
+    let path = uri::to_path(key)?;
+    let length = std::fs::metadata(&path).ok()?.len();
+    if length > MAX_TEXT as u64 {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
+    let draft = world.draft(key, &text);
+    Some(File::new(
+        uri::of_path(&path),
+        Arc::new(draft.source),
+        Access::Own,
+    ))
 }
 
 impl View {

@@ -32,7 +32,10 @@ fn describe(view: &View, name: &Occurrence) -> Option<String> {
     };
     let owner = name.owner.as_ref();
     let hover = match &name.meaning {
-        Meaning::Class(class) => lookup.describe_class(class),
+        Meaning::Class(class) => match lookup.describe_class(class) {
+            Some(hover) => Some(hover),
+            None => return protocol(view, class),
+        },
         Meaning::Own => lookup.describe_class(&owner?.class),
         Meaning::Local { name: variable, .. } => {
             return Some(local(view, &lookup, name, variable));
@@ -53,11 +56,30 @@ fn describe(view: &View, name: &Occurrence) -> Option<String> {
 }
 
 fn local(view: &View, lookup: &Lookup<'_>, name: &Occurrence, variable: &str) -> String {
-    let known = lookup.variable(&view.file.source.unit, name.span.start);
+    let Meaning::Local { declared, .. } = &name.meaning else {
+        return code(variable);
+    };
+    // What is written counts, wherever it is asked.
+    if let Some(span) = find::annotation(&view.file, *declared) {
+        return code(&format!("{variable} :: {}", span.text(view.text())));
+    }
+    let unit = &view.file.source.unit;
+    let known = lookup
+        .variable(unit, name.span.start)
+        .or_else(|| lookup.declared_variable(unit, *declared));
     code(&match known {
         Some(receiver) => format!("{variable} :: {}", receiver.text()),
         None => format!("{variable} :: Dynamic"),
     })
+}
+
+fn protocol(view: &View, name: &str) -> Option<String> {
+    let (file, protocol) = find::protocol(view, name)?;
+    let mut contents = code(protocol.span.text(file.text()).trim_end());
+    if let Some(doc) = &protocol.doc {
+        contents.push_str(&format!("\n\n{doc}"));
+    }
+    Some(contents)
 }
 
 fn code(text: &str) -> String {

@@ -108,7 +108,6 @@ fn signatures(view: &View, unit: &Unit, asked: &Asked) -> Vec<Value> {
                 unit: unit.clone(),
                 ..(*view.file.source).clone()
             }),
-            Vec::new(),
             view.file.access,
         )),
         ..view.clone()

@@ -234,7 +234,13 @@ pub(crate) fn text_edits(case: &Case, answer: &Value) -> String {
     if edits.is_empty() {
         return "nothing".to_owned();
     }
-    apply(case.text(&case.marked), &edits)
+    // White space at the end of a line is meant.
+    let text = apply(case.text(&case.marked), &edits);
+    let lines = text.lines().map(|line| {
+        let kept = line.trim_end();
+        format!("{kept}{}", "·".repeat(line.chars().count() - kept.chars().count()))
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn actions(case: &Case, client: &Client, answer: &Value) -> String {
