@@ -35,6 +35,15 @@ export default function Supervision({ isVisible }: PaneProps): JSX.Element {
     if (event.event === "gave_up") gaveUp.value = [...gaveUp.value, { supervisor: event.data.supervisor, reason: event.data.reason, at: Date.now() }];
     again();
   }), [epoch.value]);
+  // Actors that come and go are in the tree too; a crowd of them is read once.
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = client.on("actors", () => { timer ??= setTimeout(() => { timer = undefined; again(); }, 1000); });
+    return () => {
+      clearTimeout(timer);
+      end();
+    };
+  }, [epoch.value]);
   const list = rows(answer?.nodes ?? [], closed);
   const about = (row: Row): JSX.Element => {
     const { process } = row;
