@@ -69,8 +69,13 @@ async function documentation(view: EditorView, place: number): Promise<Tooltip |
   if (!isOnline.value) return null;
   const code = view.state.doc.toString();
   const answer = await client.request("hover", { code, cursor: byteOffset(code, place) }).catch(() => null);
-  const text = [answer?.signature, answer?.contents].filter((one) => one !== null && one !== undefined && one !== "").join("\n\n");
+  const text = plain(answer?.contents ?? answer?.signature ?? "");
   return text === "" ? null : { pos: place, above: true, create: () => ({ dom: card(text) }) };
+}
+
+/** Documentation without its marks for code and emphasis. */
+function plain(markdown: string): string {
+  return markdown.split("\n").filter((line) => !line.startsWith("```")).map((line) => line.replace(/^\*([^*]+)\*$/, "$1")).join("\n").replaceAll(/\n{3,}/g, "\n\n").trim();
 }
 
 const setCard = StateEffect.define<Tooltip | null>();

@@ -30,7 +30,7 @@ function Diff({ seq, turn }: { seq: number; turn: number }): JSX.Element {
 
 function told(answer: FlushAnswer): string {
   const files = answer.files.length;
-  return `flushed ${count(answer.flushed, "method")} across ${count(files, "file")}`;
+  return answer.flushed === 0 && files > 0 ? `flushed ${count(files, "file")}` : `flushed ${count(answer.flushed, "method")} across ${count(files, "file")}`;
 }
 
 export default function Changes({ isVisible }: PaneProps): JSX.Element {
