@@ -5,6 +5,7 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
+mod approvals;
 mod commands;
 mod config;
 mod exit;
