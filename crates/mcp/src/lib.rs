@@ -23,11 +23,12 @@ pub mod schema;
 mod session;
 mod settings;
 mod tools;
+mod views;
 mod watch;
 
 pub use data::{Data, escape};
 pub use dispatch::{Rate, work};
-pub use host::{Asked, DocHit, Host, HostError, LoopCommand};
+pub use host::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct};
 pub use http::{Endpoint, HttpAnswer, HttpRequest, admits};
 pub use lines::{Line, LineReader};
 pub use message::{LINE_LIMIT, VERSIONS};
