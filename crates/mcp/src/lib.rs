@@ -22,6 +22,7 @@ mod resources;
 pub mod schema;
 mod session;
 mod settings;
+mod strange;
 mod tools;
 mod views;
 mod watch;
@@ -35,4 +36,6 @@ pub use message::{LINE_LIMIT, VERSIONS};
 pub use progress::Progress;
 pub use session::{Outgoing, Session};
 pub use settings::{Approval, LoopRight, NarrowedBy, Policy, Settings, Toolset, Way};
+#[doc(hidden)]
+pub use strange::read_strange_lines;
 pub use tools::{listing, schemas};

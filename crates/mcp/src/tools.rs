@@ -77,8 +77,8 @@ pub(crate) struct Context<'a, H> {
     pub(crate) own_handle: &'a tokio::sync::Mutex<Option<String>>,
     /// What a person has said yes to.
     pub(crate) approved: Option<Effect>,
-    /// What was let go on, if it was held: with its effect, where it has one.
-    pub(crate) granted: Option<Option<Effect>>,
+    /// The effect of what was held and let go on.
+    pub(crate) granted: Option<Effect>,
     /// Whether it is held before it loses something.
     pub(crate) is_held: bool,
     pub(crate) progress: &'a Progress,
@@ -105,7 +105,7 @@ impl<H: Host> Context<'_, H> {
 
     /// Go on only if a person let go on what is held, with exactly this effect.
     fn held(&self, effect: Effect) -> Result<(), Failure> {
-        if !self.is_held || matches!(&self.granted, Some(Some(granted)) if *granted == effect) {
+        if !self.is_held || self.granted.as_ref() == Some(&effect) {
             return Ok(());
         }
         Err(Failure::Hold(effect))
