@@ -3,7 +3,7 @@ import { build } from "esbuild";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { crc32, deflateRawSync } from "node:zlib";
+import { deflateRawSync } from "node:zlib";
 
 process.chdir(dirname(fileURLToPath(import.meta.url)));
 rmSync("dist", { recursive: true, force: true });
@@ -63,6 +63,16 @@ const CONTENT_TYPES = `<?xml version="1.0" encoding="utf-8"?>
   .map(([kind, type]) => `<Default Extension=".${kind}" ContentType="${type}"/>`)
   .join("")}</Types>
 `;
+
+/** The checksum of zip; Node has one of its own only from version 20 on. */
+function crc32(bytes) {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
+}
 
 /** A zip of these files. The date is fixed: the same sources give the same bytes. */
 function zip(files) {

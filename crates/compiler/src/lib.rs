@@ -9,6 +9,7 @@ pub mod codes;
 pub mod complete;
 mod erl;
 mod expect;
+pub mod ffi;
 mod ir;
 pub mod lint;
 mod live;

@@ -12,13 +12,22 @@ use crate::core::{Operation, Status};
 use crate::events::gate::{BODY_LIMIT, Caller, Rejection};
 use crate::events::server::{Desk, Waits};
 use crate::output::Output;
-use crate::report::Report;
+use crate::report::{Exit, Report};
 use crate::shell::{Inbound, Options, Outcome, Said, Signals, Start, drive};
 
 /// Something a host may want to know at once.
 #[derive(Debug)]
 pub enum Fact<'a> {
     Report(&'a Report),
+    Started {
+        process: &'a str,
+        pid: u32,
+    },
+    Exited {
+        process: &'a str,
+        pid: Option<u32>,
+        exit: Exit,
+    },
     StateChanged {
         key: &'a str,
     },

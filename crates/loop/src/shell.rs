@@ -290,6 +290,7 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         timeout_ms: options.timeout_ms,
         environment: options.environment,
         told: None,
+        pids: BTreeMap::new(),
         ended: None,
         config,
     };
@@ -369,6 +370,8 @@ pub(crate) struct Shell {
     timeout_ms: Option<u64>,
     /// What children inherit, where it is not this program's own.
     environment: Option<Environment>,
+    /// Those that run, as the host was told.
+    pids: BTreeMap<String, u32>,
     /// The state as the host was told last.
     told: Option<(u64, BTreeMap<String, Value>)>,
     ended: Option<u8>,
@@ -655,6 +658,7 @@ impl Shell {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             self.child_gone(&event);
+            self.tell_process(&event);
             let now = self.now();
             // Deeds first: a child starts sooner when nobody is woken before it to write a line.
             // What comes of a deed is handled, and told, after the words of this round.
@@ -672,6 +676,25 @@ impl Shell {
         }
         if self.output.is_hosted() {
             self.tell_state();
+        }
+    }
+
+    /// Tell the host of starts and ends.
+    fn tell_process(&mut self, event: &Event) {
+        match event {
+            Event::Spawned { process, pid, .. } => {
+                self.pids.insert(process.clone(), *pid);
+                self.output.tell(&Fact::Started { process, pid: *pid });
+            }
+            Event::Exited { process, exit, .. } => {
+                let pid = self.pids.remove(process);
+                self.output.tell(&Fact::Exited {
+                    process,
+                    pid,
+                    exit: *exit,
+                });
+            }
+            _ => {}
         }
     }
 

@@ -79,12 +79,12 @@ fn what_agents_write_is_only_text() {
     house.check(
         r#"a := (Agents new: "shell" in: "/tmp") unwrap. a class
            (a prompt: "printf '\\033]0;title\\007\\033[31mred\\033[0m\\377\\001end\\n'") unwrap
-           ((a prompt: "seq 1 200000") unwrap lines) last
+           ((a prompt: "seq 1 200000") unwrap trim lines) last
            (a prompt: "kill -9 $$") error kind
            (Agents at: a id) isOk
            a kill isOk"#,
         r##"Agent
-            "redend
+            "red�end
             "
             "200000"
             #agent_failed
@@ -97,18 +97,37 @@ fn what_agents_write_is_only_text() {
 fn changes_are_announced() {
     let house = House::with_agents();
     house.check(
-        r#"seen := Ets new: #seen type: #bag
-           log := SystemAnnouncer current when: AgentEvent do: [:e | seen at: e agentId put: e class name]
-           told := Ets new: #told type: #set
-           states := SystemAnnouncer current when: AgentStateChanged do: [:e | told at: e newState put: e oldState]
-           turns := SystemAnnouncer current when: AgentTurnEnded do: [:e | told at: #turn put: e output]
-           a := (Agents new: "echo" in: "/tmp") unwrap. a class
+        r#"told := Ets new: #told type: #set. 1
+           SystemAnnouncer current when: AgentCreated do: [:e | told at: #created put: e agentId]. 2
+           SystemAnnouncer current when: AgentRemoved do: [:e | told at: #removed put: e agentId]. 3
+           SystemAnnouncer current when: AgentCrashed do: [:e | told at: #crashed put: e agentId]. 4
+           SystemAnnouncer current when: AgentStateChanged do: [:e | told at: e newState put: e oldState]. 5
+           SystemAnnouncer current when: AgentTurnEnded do: [:e | told at: e turn put: e output]. 6
+           SystemAnnouncer current when: AgentMailReceived do: [:e | told at: #mail put: e messageId]. 7
+           await := [:key | [(told at: key ifAbsent: [nil]) isNil] whileTrue: [Timer sleep: 5]. told at: key]. 8
+           a := (Agents new: "echo" in: "/tmp") unwrap. (await value: #created) =:= a id
            (a prompt: "x") isOk
-           [told at: #turn ifAbsent: [nil]] value isNil ifTrue: [Timer sleep: 300]
-           told at: #turn
-           told at: #running
-           a kill isOk"#,
-        "Agent",
+           await value: 1
+           await value: #running
+           m := (a mail: "QUERY_REQUEST" subject: "s" body: "b") unwrap. (await value: #mail) =:= m
+           a send: "!exit 3". (await value: #crashed) =:= a id
+           a kill. (await value: #removed) =:= a id"#,
+        r##"1
+            2
+            3
+            4
+            5
+            6
+            7
+            8
+            true
+            true
+            "echo: x
+            "
+            #idle
+            true
+            true
+            true"##,
     );
 }
 

@@ -154,18 +154,32 @@ fn announcements_come_in_order_and_a_slow_subscriber_delays_nobody() {
     let house = House::new();
     let mut attached = hosted(&house);
     house.check(
-        r#"log := (AtomicCounter new: #seen)
-           heard := Ets new: #heard type: #orderedSet
-           heardOne := Loop when: LoopAnnouncement do: [:e | heard at: log increment put: e class name]
-           slow := Loop when: LoopAnnouncement do: [:e | Timer sleep: 100000]
-           bad := Loop when: LoopAnnouncement do: [:e | e frobnicate]
+        r#"count := AtomicCounter new: #seen. 1
+           heard := Ets new: #heard type: #orderedSet. 2
+           Loop when: LoopAnnouncement do: [:e | Timer sleep: 100000]. 3
+           Loop when: LoopAnnouncement do: [:e | e frobnicate]. 4
+           Loop when: LoopAnnouncement do: [:e | heard at: count increment put: e class name]. 5
            (Loop run: #boot) unwrap await
            (Loop process: #server) restart
            (Loop run: #fail) unwrap await isError
-           [log value < 8] whileTrue: [Timer sleep: 5]
-           ((heard values) select: [:name | name asString startsWith: "LoopWorkflow"]) asList
-           ((heard values) select: [:name | name asString startsWith: "LoopProcess"]) asList"#,
-        r##"?"##,
+           failed := [:all | all includes: #LoopWorkflowFailed]. 6
+           [failed value: (heard keys collect: [:k | heard at: k])] whileFalse: [Timer sleep: 5]
+           named := [:text | (heard keys collect: [:k | heard at: k]) select: [:name | name asString startsWith: text]]. 7
+           named value: "LoopWorkflow"
+           named value: "LoopProcess""#,
+        r##"1
+            2
+            3
+            4
+            5
+            Result ok: #ok
+            Result ok: #running
+            true
+            6
+            nil
+            7
+            #(#LoopWorkflowStarted, #LoopWorkflowFinished, #LoopWorkflowStarted, #LoopWorkflowFailed)
+            #(#LoopProcessExited, #LoopProcessStarted)"##,
     );
     drop(attached.kill());
     assert!(ended(&mut attached).is_none(), "it was killed");

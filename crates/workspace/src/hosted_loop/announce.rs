@@ -20,12 +20,32 @@ fn items(fact: &Fact<'_>) -> Vec<Item> {
     match fact {
         Fact::StateChanged { key } => vec![Item::new("LoopStateChanged", [("key", Term::binary(*key))])],
         Fact::ReloadSent => vec![Item::new("LoopReloadSent", [])],
+        Fact::Started { process, pid } => {
+            let fields = [("name", symbol(process)), ("pid", integer(Some(*pid)))];
+            vec![Item::new("LoopProcessStarted", fields)]
+        }
+        Fact::Exited { process, pid, exit } => {
+            let (code, signal) = match exit {
+                Exit::Code(code) => (Some(*code), None),
+                Exit::Signal(signal) => (None, Some(*signal)),
+            };
+            let fields = [
+                ("name", symbol(process)),
+                ("pid", integer(*pid)),
+                ("code", integer(code)),
+                ("signal", integer(signal)),
+            ];
+            vec![Item::new("LoopProcessExited", fields)]
+        }
         Fact::Report(Report::Process {
             name,
-            state,
+            state: "ready",
             pid,
-            exit,
-        }) => process(name, state, *pid, *exit).into_iter().collect(),
+            ..
+        }) => {
+            let fields = [("name", symbol(name)), ("pid", integer(*pid))];
+            vec![Item::new("LoopProcessReady", fields)]
+        }
         Fact::Report(Report::Workflow {
             name,
             phase,
@@ -65,25 +85,6 @@ fn items(fact: &Fact<'_>) -> Vec<Item> {
             }]
         }
         Fact::Report(_) => Vec::new(),
-    }
-}
-
-fn process(name: &str, state: &str, pid: Option<u32>, exit: Option<Exit>) -> Option<Item> {
-    let own = ("name", symbol(name));
-    let pid = ("pid", integer(pid));
-    match (state, exit) {
-        ("starting" | "running", _) => Some(Item::new("LoopProcessStarted", [own, pid])),
-        ("ready", _) => Some(Item::new("LoopProcessReady", [own, pid])),
-        ("exited" | "backoff" | "stopped", exit) => {
-            let (code, signal) = match exit {
-                Some(Exit::Code(code)) => (Some(code), None),
-                Some(Exit::Signal(signal)) => (None, Some(signal)),
-                None => (None, None),
-            };
-            let ending = [own, pid, ("code", integer(code)), ("signal", integer(signal))];
-            Some(Item::new("LoopProcessExited", ending))
-        }
-        _ => None,
     }
 }
 
