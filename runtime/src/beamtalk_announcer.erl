@@ -13,7 +13,7 @@
          subscriptionCount/1]).
 -export([unsubscribe/1, isActive/1, navigation_default/1, navigation_of/2, announced_classes/1]).
 -export([system_event/2, watch_actors/0, actor_started/2, native_started/2, actor_ends/0, state_changed/3, child_failed/3, binding_changed/2,
-         flush_completed/1]).
+         flush_completed/1, subscribed/1, hand/2]).
 -export([start_link/0, tables/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
@@ -229,6 +229,24 @@ system_event(Class, Fields) ->
             ok;
         _ ->
             ok
+    end.
+
+%% The subscriptions to what the system announces of a class.
+-spec subscribed(atom()) -> [reference()].
+subscribed(Class) -> [Id || #subscription{id = Id} <- matching(system, Class)].
+
+%% Start the handler of one subscription; none when it has ended meanwhile.
+-spec hand(reference(), map()) -> {ok, reference()} | none.
+hand(Id, Event) ->
+    case ets:lookup(?MODULE, Id) of
+        [Subscription] ->
+            case claim(Subscription) of
+                true ->
+                    {_, Monitor} = start(Subscription, beamtalk_cell:freeze(Event)),
+                    {ok, Monitor};
+                false -> none
+            end;
+        [] -> none
     end.
 
 %% A live actor: announced now, and its end when it comes, however it comes. While nobody has ever subscribed to the

@@ -162,6 +162,7 @@ handle({ctl, subscribe, #{<<"channels">> := Channels} = Args}) ->
     aside(fun() -> beamtalk_workspace:watched(maps:get(<<"actors">>, Args, [])) end);
 handle({ctl, flushed, #{<<"files">> := Files}}) ->
     aside(fun() -> beamtalk_announcer:flush_completed([Name || Name <- [file_name(File) || File <- Files], Name =/= nil]) end);
+handle({ctl, announce, #{<<"items">> := Items}}) -> beamtalk_news:announce(Items);
 handle({ctl, stop, _}) -> aside(fun stop/0);
 handle(_) -> ok.
 

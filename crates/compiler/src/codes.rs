@@ -71,6 +71,13 @@ codes! {
     DIRECT_ASSIGNMENT = "W0216", "An actor assigns a slot past the method that sets it.";
     TIMER_SELF_SEND = "W0217", "The block of a timer waits for an answer of its own actor (rule sync-send-in-timer-block).";
     UNKNOWN_SELECTOR = "H0401", "A message is sent to a receiver whose class is certain and does not understand it.";
+    UNKNOWN_TO_ALL = "W0401", "A message is sent to a value that may be of several classes, none of which understands it.";
+    WRONG_ARGUMENT = "W0402", "An argument or operand is of a class that the method cannot take.";
+    WRONG_RESULT = "W0403", "A method answers something else than it declares.";
+    WRONG_LOCAL = "W0404", "A variable with a declared type is assigned something else.";
+    WRONG_SLOT = "W0405", "A slot with a declared type is given something else: by its default, an assignment, `new:` or `spawnWith:`.";
+    WRONG_BLOCK_CALL = "W0406", "A block is evaluated with more or fewer arguments than it has parameters.";
+    CONSTANT_COMPARISON = "H0402", "A comparison with a symbol can never be true.";
     INDIRECT_CLASS = "W0302", "A class comes from a dependency of a dependency, which the manifest does not name; with `strict-deps = true` this is an error.";
     HIDDEN_CLASS = "W0305", "A class of the package hides one of a dependency; write the other with its package: `units@Parser`.";
     UNHANDLED_CASE = "W0218", "A match on a closed union leaves a case out.";

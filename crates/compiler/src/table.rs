@@ -1,5 +1,7 @@
 //! What is known about classes: the declarations of the library, dependencies, package and session.
 
+mod withdraw;
+
 use std::sync::Arc;
 
 use beamtalk_syntax::ast;
@@ -49,6 +51,20 @@ pub struct ClassEntry {
     pub(crate) source: Option<Arc<SourceFile>>,
     /// The same as plain text, for the library too: completion reads signatures and documentation from it.
     pub(crate) text: EcoString,
+    /// The declaration, for the library too: its file and the number of the item. None for a class that only the
+    /// image knows.
+    pub(crate) declared: Option<(Arc<SourceFile>, usize)>,
+}
+
+impl ClassEntry {
+    /// The declaration with its file.
+    pub(crate) fn declaration(&self) -> Option<(&SourceFile, &ast::Class)> {
+        let (file, item) = self.declared.as_ref()?;
+        match file.unit.items.get(*item)? {
+            ast::Item::Class(class) => Some((file, class)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -60,11 +76,15 @@ pub struct SlotEntry {
 pub struct MethodEntry {
     pub is_sealed: bool,
     pub is_internal: bool,
+    /// Which of the methods of the declaration it is.
+    pub(crate) index: usize,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct ExtensionEntry {
     pub(crate) span: Span,
+    /// Which of the items of the text it is.
+    pub(crate) item: usize,
     pub(crate) is_internal: bool,
     /// The text it was declared in.
     pub(crate) source: Arc<SourceFile>,
@@ -94,6 +114,8 @@ pub(crate) struct ProtocolEntry {
     pub(crate) path: EcoString,
     pub(crate) span: Span,
     extending: Option<EcoString>,
+    /// Its file and the number of the item.
+    declared: (Arc<SourceFile>, usize),
     /// What a class has to understand, and whether on the class side.
     required: Vec<(bool, EcoString)>,
 }
@@ -116,6 +138,16 @@ pub(crate) struct AliasEntry {
 #[derive(Clone, Debug, Default)]
 pub struct ClassTable {
     tables: Arc<Tables>,
+}
+
+impl ProtocolEntry {
+    pub(crate) fn declaration(&self) -> Option<(&SourceFile, &ast::Protocol)> {
+        let (file, item) = &self.declared;
+        match file.unit.items.get(*item)? {
+            ast::Item::Protocol(protocol) => Some((file, protocol)),
+            _ => None,
+        }
+    }
 }
 
 impl ClassTable {
@@ -143,6 +175,11 @@ impl ClassTable {
 
     /// Add the classes, protocols, aliases and extensions of a file.
     pub fn declare(&mut self, file: &SourceFile) {
+        self.keep(file);
+    }
+
+    /// The same; the answer is the file with its names resolved, as the table keeps it.
+    pub fn keep(&mut self, file: &SourceFile) -> Arc<SourceFile> {
         // What is wrong with its names is told when the file is compiled.
         let (file, _) = crate::packages::resolve(file, self);
         let source = Arc::new(file.into_owned());
@@ -156,9 +193,9 @@ impl ClassTable {
                 !entries.is_empty()
             });
         }
-        for item in &file.unit.items {
+        for (index, item) in file.unit.items.iter().enumerate() {
             match item {
-                ast::Item::Class(class) => declare_class(tables, &source, class),
+                ast::Item::Class(class) => declare_class(tables, &source, index, class),
                 ast::Item::Protocol(protocol) => {
                     let module = file.module_of_protocol(protocol);
                     tables.protocols.insert(
@@ -168,6 +205,7 @@ impl ClassTable {
                             path: file.path.clone(),
                             span: protocol.name.span,
                             extending: protocol.extending.as_ref().map(|name| name.text.clone()),
+                            declared: (Arc::clone(&source), index),
                             required: protocol
                                 .signatures
                                 .iter()
@@ -188,6 +226,7 @@ impl ClassTable {
                     entries.retain(|entry| entry.source.path != file.path || entry.span != extension.span);
                     entries.push(ExtensionEntry {
                         span: extension.span,
+                        item: index,
                         is_internal: method.is_internal,
                         source: Arc::clone(&source),
                     });
@@ -198,6 +237,7 @@ impl ClassTable {
                 ast::Item::Statement(_) => {}
             }
         }
+        source
     }
 
     /// Add a class that the running image has but no source text declares.
@@ -227,6 +267,7 @@ impl ClassTable {
             span: Span::default(),
             source: None,
             text: EcoString::new(),
+            declared: None,
         };
         Arc::make_mut(&mut self.tables)
             .classes
@@ -513,7 +554,7 @@ fn declare_alias(tables: &mut Tables, file: &SourceFile, alias: &ast::TypeAlias)
     tables.aliases.insert(name.clone(), entry);
 }
 
-fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Class) {
+fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, class: &ast::Class) {
     let file = source.as_ref();
     let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
     let slots: Vec<SlotEntry> = class
@@ -532,7 +573,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         .collect();
     let mut methods = FxHashMap::default();
     let mut class_methods = FxHashMap::default();
-    for method in &class.methods {
+    for (index, method) in class.methods.iter().enumerate() {
         let side = if method.is_class {
             &mut class_methods
         } else {
@@ -541,6 +582,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         let entry = MethodEntry {
             is_sealed: method.is_sealed,
             is_internal: method.is_internal,
+            index,
         };
         side.insert(method.head.selector.clone(), entry);
         if file.origin != Origin::Library && !method.is_class {
@@ -566,6 +608,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         span: class.name.span,
         source: (file.origin != Origin::Library).then(|| source.clone()),
         text: file.text.clone(),
+        declared: Some((Arc::clone(source), item)),
     };
     // A library class cannot be redefined: loading the other one is refused.
     let is_protected = tables

@@ -2,8 +2,9 @@
 //!
 //! Three layers. `config` and `pattern` say what is wanted. `core` decides: a plain value that
 //! takes events and gives effects, without clock, channel or file. The shell waits on the world,
-//! feeds the core and performs its effects. The command line and, later, a hosting workspace
-//! start the shell with [`run`] and talk to it through its control socket.
+//! feeds the core and performs its effects. The command line
+//! starts the shell with [`run`] and talks to it through its control socket; a workspace hosts it
+//! with [`host::run`] and talks to it through a [`host::Handle`].
 
 #![cfg_attr(
     test,
@@ -18,6 +19,7 @@ mod error;
 mod events;
 mod files;
 mod graph_text;
+pub mod host;
 mod ignore_files;
 mod manual;
 mod output;
@@ -39,6 +41,6 @@ pub use graph_text::{graph_dot, graph_text};
 pub use manual::{TOPICS, plain};
 pub use output::Style;
 pub use record::Record;
-pub use shell::{Options, Outcome, Said, run};
+pub use shell::{Environment, Options, Outcome, Said, run};
 pub use state_file::{is_free, read as read_state};
 pub use terminal::Colour;

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::BodyStyle;
+use crate::host::{Fact, Listener, Streams};
 use crate::report::{ChildKind, Exit, Level, Part, Report, Stream};
 use crate::terminal::{Colour, child_line, label};
 
@@ -74,6 +75,8 @@ pub(crate) struct Output {
     style: Style,
     stdout: Lane,
     stderr: Lane,
+    /// The host that wants to hear every fact.
+    listener: Option<Listener>,
 }
 
 impl Lane {
@@ -158,7 +161,29 @@ impl Output {
             style,
             stdout: Lane::new("stdout", std::io::stdout())?,
             stderr: Lane::new("stderr", std::io::stderr())?,
+            listener: None,
         })
+    }
+
+    /// Output of a loop that a host runs: its streams are the host's.
+    pub(crate) fn hosted(style: Style, streams: Streams, listener: Listener) -> std::io::Result<Self> {
+        Ok(Self {
+            style,
+            stdout: Lane::new("loop stdout", streams.stdout)?,
+            stderr: Lane::new("loop stderr", streams.stderr)?,
+            listener: Some(listener),
+        })
+    }
+
+    pub(crate) fn is_hosted(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// Tell the host, if there is one.
+    pub(crate) fn tell(&self, fact: &Fact<'_>) {
+        if let Some(listener) = &self.listener {
+            listener(fact);
+        }
     }
 
     /// Show one line of a child, waiting for room when much is queued.
@@ -184,6 +209,7 @@ impl Output {
 
     /// Show a report, at once.
     pub(crate) fn report(&self, report: &Report) {
+        self.tell(&Fact::Report(report));
         if self.style.json {
             if let Some(line) = as_json(report, self.style.level) {
                 self.stdout.put_own(line.into_bytes());

@@ -13,6 +13,7 @@ mod signals;
 mod tails;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ use self::alarm::Alarm;
 use self::children::Job;
 use self::detached::Register;
 use self::probes::Prober;
-use self::signals::Signals;
+pub(crate) use self::signals::Signals;
 pub use self::tails::Said;
 pub(crate) use self::tails::Tails;
 use crate::config::{Config, WatcherKind};
@@ -37,6 +38,7 @@ use crate::error::Fatal;
 use crate::events::audit::AuditLog;
 use crate::events::gate::{Failures, Gate, Token};
 use crate::events::server::Desk;
+use crate::host::{Fact, Handle};
 use crate::output::{Output, Style};
 use crate::record::Record;
 use crate::report::{Level, Part, Report};
@@ -52,7 +54,12 @@ pub struct Options {
     pub fresh_state: bool,
     /// End a single run after this time.
     pub timeout_ms: Option<u64>,
+    /// What children inherit in the place of this program's own environment.
+    pub environment: Option<Environment>,
 }
+
+/// Variables and their values.
+pub type Environment = BTreeMap<OsString, OsString>;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +94,12 @@ pub(crate) enum Inbound {
         operation: Operation,
         reply: oneshot::Sender<Result<(), String>>,
     },
+    /// A host asks for a declared workflow.
+    Request {
+        workflow: String,
+        changed: Vec<String>,
+        done: oneshot::Sender<Result<(), String>>,
+    },
     /// A watcher for another config has seen everything there is.
     Watching(Watching),
     Status {
@@ -113,8 +126,28 @@ pub fn run(config: Config, options: Options) -> Outcome {
             return Outcome::Ended(1);
         }
     };
+    let start = Start {
+        signals: Signals::install(),
+        opened: None,
+    };
+    drive(runtime, config, options, &output, start)
+}
+
+/// How a run is begun: what ends it, and who waits for the way to talk to it.
+pub(crate) struct Start {
+    pub(crate) signals: std::io::Result<Signals>,
+    pub(crate) opened: Option<oneshot::Sender<Handle>>,
+}
+
+pub(crate) fn drive(
+    runtime: tokio::runtime::Runtime,
+    config: Config,
+    options: Options,
+    output: &Output,
+    start: Start,
+) -> Outcome {
     let outcome = runtime.block_on(async {
-        let outcome = run_with(config, options, &output).await;
+        let outcome = run_with(config, options, output, start).await;
         output.flush().await;
         outcome
     });
@@ -123,7 +156,7 @@ pub fn run(config: Config, options: Options) -> Outcome {
     outcome
 }
 
-async fn run_with(config: Config, options: Options, output: &Output) -> Outcome {
+async fn run_with(config: Config, options: Options, output: &Output, start: Start) -> Outcome {
     let failed = |error: &Fatal| {
         output.report(&Report::log(Level::Error, part_of(error), error.to_string()));
         output.report(&Report::Stop {
@@ -136,7 +169,7 @@ async fn run_with(config: Config, options: Options, output: &Output) -> Outcome 
             Outcome::Ended(1)
         }
     };
-    let mut signals = match Signals::install() {
+    let mut signals = match start.signals {
         Ok(signals) => signals,
         Err(error) => return failed(&Fatal::Runtime(error)),
     };
@@ -151,7 +184,12 @@ async fn run_with(config: Config, options: Options, output: &Output) -> Outcome 
         }
     };
     match prepared {
-        Ok(shell) => shell.run(signals).await,
+        Ok(shell) => {
+            if let Some(opened) = start.opened {
+                drop(opened.send(Handle::new(shell.desk.clone(), shell.revision.subscribe())));
+            }
+            shell.run(signals).await
+        }
         Err(error) => failed(&error),
     }
 }
@@ -250,6 +288,9 @@ async fn prepare(config: Config, options: Options, output: &Output, epoch: Insta
         next_post: 0,
         revision: watch::Sender::new(0),
         timeout_ms: options.timeout_ms,
+        environment: options.environment,
+        told: None,
+        pids: BTreeMap::new(),
         ended: None,
         config,
     };
@@ -327,6 +368,12 @@ pub(crate) struct Shell {
     next_post: u64,
     revision: watch::Sender<u64>,
     timeout_ms: Option<u64>,
+    /// What children inherit, where it is not this program's own.
+    environment: Option<Environment>,
+    /// Those that run, as the host was told.
+    pids: BTreeMap<String, u32>,
+    /// The state as the host was told last.
+    told: Option<(u64, BTreeMap<String, Value>)>,
     ended: Option<u8>,
 }
 
@@ -480,6 +527,24 @@ impl Shell {
                     waiter,
                 });
             }
+            Inbound::Request {
+                workflow,
+                changed,
+                done,
+            } => {
+                self.next_post += 1;
+                let waiter = self.next_post;
+                let waiting = Poster {
+                    verdict: None,
+                    done: Some(done),
+                };
+                self.posts.insert(waiter, waiting);
+                self.feed(Event::Requested {
+                    workflow,
+                    changed,
+                    waiter,
+                });
+            }
             Inbound::Watching(watching) => {
                 if !self.core.is_stopping() {
                     self.found = watching.found;
@@ -593,6 +658,7 @@ impl Shell {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             self.child_gone(&event);
+            self.tell_process(&event);
             let now = self.now();
             // Deeds first: a child starts sooner when nobody is woken before it to write a line.
             // What comes of a deed is handled, and told, after the words of this round.
@@ -608,6 +674,48 @@ impl Shell {
                 self.output.report(&report);
             }
         }
+        if self.output.is_hosted() {
+            self.tell_state();
+        }
+    }
+
+    /// Tell the host of starts and ends.
+    fn tell_process(&mut self, event: &Event) {
+        match event {
+            Event::Spawned { process, pid, .. } => {
+                self.pids.insert(process.clone(), *pid);
+                self.output.tell(&Fact::Started { process, pid: *pid });
+            }
+            Event::Exited { process, exit, .. } => {
+                let pid = self.pids.remove(process);
+                self.output.tell(&Fact::Exited {
+                    process,
+                    pid,
+                    exit: *exit,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Tell the host which keys have other values than before.
+    fn tell_state(&mut self) {
+        let version = self.core.version();
+        let values = self.core.values();
+        let Some((told, before)) = &mut self.told else {
+            self.told = Some((version, values.clone()));
+            return;
+        };
+        if *told == version {
+            return;
+        }
+        for (key, value) in values {
+            if before.get(key) != Some(value) {
+                self.output.tell(&Fact::StateChanged { key });
+                before.insert(key.clone(), value.clone());
+            }
+        }
+        *told = version;
     }
 
     fn end(&mut self, code: u8) {

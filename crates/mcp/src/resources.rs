@@ -296,7 +296,7 @@ pub(crate) async fn content<H: Host>(
             )
         }
         ["tests", "last"] => {
-            let last = session.last_tests.borrow().clone();
+            let last = session.common.last_tests.borrow().clone();
             encoded(last.unwrap_or(Value::Null))
         }
         ["loop", "status"] => {
@@ -332,11 +332,16 @@ async fn describe<H: Host>(session: &Rc<Session<H>>) -> Result<Value, HostError>
         client: &crate::capabilities::Client::default(),
         own_handle: &session.own_handle,
         approved: None,
+        granted: None,
+        is_held: false,
+        progress: &crate::Progress::default(),
     };
     match tools::call("describe", &context, Map::new()).await {
         Ok(described) => Ok(Value::Object(described)),
         Err(tools::Failure::Error(error)) => Err(error),
-        Err(tools::Failure::Ask(_)) => Err(failure("internal_error", "describe asks nobody")),
+        Err(tools::Failure::Ask(_) | tools::Failure::Hold(_)) => {
+            Err(failure("internal_error", "describe asks nobody"))
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::capabilities::{Client, Era};
 use crate::confirmation::Effect;
 use crate::host::{Asked, Host, HostError, failure};
+use crate::progress::Progress;
 use crate::settings::{LoopRight, Policy, Settings, Toolset};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use changes::{change_values, pending_diff};
@@ -55,6 +56,8 @@ pub(crate) enum Failure {
     Error(HostError),
     /// The person has to say yes first.
     Ask(Effect),
+    /// It is held until a person answers.
+    Hold(Effect),
 }
 
 impl From<HostError> for Failure {
@@ -73,6 +76,11 @@ pub(crate) struct Context<'a, H> {
     pub(crate) own_handle: &'a tokio::sync::Mutex<Option<String>>,
     /// What a person has said yes to.
     pub(crate) approved: Option<Effect>,
+    /// What was let go on, if it was held: with its effect, where it has one.
+    pub(crate) granted: Option<Option<Effect>>,
+    /// Whether it is held before it loses something.
+    pub(crate) is_held: bool,
+    pub(crate) progress: &'a Progress,
 }
 
 impl<H: Host> Context<'_, H> {
@@ -82,19 +90,24 @@ impl<H: Host> Context<'_, H> {
 
     /// Go on only with a yes to exactly this effect.
     pub(crate) fn confirm(&self, confirm: Option<bool>, effect: Effect) -> Result<(), Failure> {
-        if self.approved.as_ref() == Some(&effect) {
-            return Ok(());
+        if self.approved.as_ref() == Some(&effect) || (!self.client.can_be_asked && confirm == Some(true)) {
+            return self.held(effect);
         }
         if self.client.can_be_asked {
             return Err(Failure::Ask(effect));
-        }
-        if confirm == Some(true) {
-            return Ok(());
         }
         let error = failure("confirmation_needed", effect.summary.clone())
             .hint("ask the person; if they agree, call again with the confirming argument set to true")
             .detail("would", effect.to_json());
         Err(Failure::Error(Box::new(error)))
+    }
+
+    /// Go on only if a person let go on what is held, with exactly this effect.
+    fn held(&self, effect: Effect) -> Result<(), Failure> {
+        if !self.is_held || matches!(&self.granted, Some(Some(granted)) if *granted == effect) {
+            return Ok(());
+        }
+        Err(Failure::Hold(effect))
     }
 
     pub(crate) fn loop_right(&self, needed: LoopRight) -> Result<(), HostError> {
@@ -129,6 +142,23 @@ impl Tool {
             Class::Execute => settings.policy >= Policy::Edit,
             Class::Destroy => settings.policy >= Policy::Full,
         }
+    }
+
+    /// Whether it may become a task.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(
+            self.name,
+            "evaluate"
+                | "lint"
+                | "diagnostic_summary"
+                | "load_project"
+                | "recheck_image"
+                | "test"
+                | "run_workflow"
+                | "prompt_session"
+                | "execute_code"
+                | "ask_person"
+        )
     }
 
     pub(crate) fn is_denied(&self, settings: &Settings) -> bool {

@@ -48,8 +48,9 @@ pub use observation::{
     OpDescription, Trace, TraceStats, Versions,
 };
 pub use sessions::{
-    BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer,
-    QuestionKeepAnswer, QuestionTakeAnswer, SessionInfo, SessionsAnswer,
+    Approval, ApprovalAskAnswer, ApprovalRule, ApprovalsAnswer, AuditSummaryAnswer, BindingsAnswer,
+    BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer, JobAnswer, QuestionKeepAnswer,
+    QuestionTakeAnswer, SessionInfo, SessionsAnswer, ToolCount,
 };
 pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};
 

@@ -163,6 +163,7 @@ channel! {
         Logged { entry: Box<Entry>, },
         DiskChanged { files: Vec<String>, },
         ChangesWaiting { count: u64, },
+        ApprovalsWaiting { count: u64, },
         Stopping { reason: String, },
         Rotated {},
     }

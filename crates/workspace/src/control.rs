@@ -30,6 +30,10 @@ async fn answer(workspace: Rc<Workspace>, call: ControlCall) {
         tail.send(&call).await;
         return;
     }
+    if call.request["op"] == "loop-run" {
+        crate::hosted_loop::attend(&workspace, &call).await;
+        return;
+    }
     let answer = match perform(&workspace, &call.request, call.peer_uid).await {
         Ok(answer) => answer,
         Err(error) => json!({"error": error}),
@@ -130,12 +134,16 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         "token-create" => {
             let name = need("name")?;
             let role = role(text("role"))?;
+            let mcp = text("mcp").map(str::to_owned);
+            if let Some(word) = &mcp {
+                word.parse::<beamtalk_mcp::Policy>().map_err(invalid)?;
+            }
             let lifetime = text("expires").map(parse_span).transpose().map_err(invalid)?;
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
             begin("token-create", Some(name))?;
             let token = gate
-                .create_token(name, role, lifetime.map(Duration::from_secs))
+                .create_token(name, (role, mcp), lifetime.map(Duration::from_secs))
                 .map_err(invalid)?;
             record(Event::Token {
                 action: "create".to_owned(),
@@ -163,6 +171,7 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
             });
             Ok(json!({"closed": closed}))
         }
+        "loop-stop" => Ok(json!({"stopping": workspace.hosted_loop.stop("ctrl-c")})),
         "stop" | "restart" => {
             let reason = if request["op"] == "stop" {
                 "stop"

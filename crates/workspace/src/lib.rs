@@ -5,6 +5,8 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
+mod agents;
+mod approvals;
 pub mod audit;
 pub mod certificate_files;
 pub mod certificates;
@@ -19,22 +21,29 @@ mod disk;
 mod exposure;
 pub mod gate;
 mod handles;
+mod hosted_loop;
 mod image;
+mod jobs;
 mod kept;
+mod mcp;
 mod narrow;
+mod news;
 mod ops;
 mod options;
 mod project;
 mod questions;
 mod record;
 mod sessions;
+mod stops;
 mod terms;
 mod told;
 mod workspace;
 
+pub use agents::{AgentsDoor, DoorFault};
 pub use cluster::{BadNodeName, NodeName, check_peer};
 pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};
+pub use mcp::{Answering, Inside, Link, MakeService, McpService};
 pub use options::StartOptions;
 pub use project::{LoadedPackage, ProjectImage};

@@ -11,7 +11,7 @@ import { StateEffect, StateField } from "@codemirror/state";
 import type { CheckMode, Diagnostic } from "../wire/protocol";
 import { go } from "../kernel/routes";
 import { settings } from "../kernel/settings";
-import { client, isOnline, isOwner } from "../kernel/store";
+import { client, isOnline, isOwner, status } from "../kernel/store";
 import { byteOffset, placeOfByte, visible } from "../kernel/text";
 import { beamtalk, colours } from "./language";
 
@@ -192,7 +192,11 @@ export function surface(options: SurfaceOptions): EditorView {
       EditorState.readOnly.of(readOnly),
       EditorView.editable.of(!readOnly),
       EditorView.contentAttributes.of({ "aria-label": options.label, spellcheck: "false", ...(readOnly ? { tabindex: "0" } : {}) }),
-      EditorState.transactionFilter.of((transaction) => (transaction.docChanged && transaction.newDoc.length > LONGEST ? [] : transaction)),
+      EditorState.transactionFilter.of((transaction) => {
+        if (!transaction.docChanged || transaction.newDoc.length <= LONGEST) return transaction;
+        status.value = "That would make the text over 1 MiB; it was not taken";
+        return [];
+      }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) options.onChange?.(update.state.doc.toString());
       }),

@@ -22,10 +22,15 @@ export function focusPane(pane: PaneId): void {
   (first ?? frame)?.focus();
 }
 
+/** The same after the pane has been drawn, unless something was opened above it meanwhile. */
+function focusSoon(pane: PaneId): void {
+  setTimeout(() => { if (document.querySelector(".veil") === null) focusPane(pane); }, 0);
+}
+
 export function reveal(pane: PaneId, isFocused: boolean): void {
   if (full.value !== null && full.value !== pane) full.value = null;
   layout.value = show(layout.value, pane);
-  if (isFocused) setTimeout(() => focusPane(pane), 30);
+  if (isFocused) focusSoon(pane);
 }
 
 export function nextPane(step: number): void {
@@ -93,7 +98,7 @@ function closePane(pane: PaneId): void {
   const home = groups(layout.value).find((one) => one.tabs.includes(pane));
   layout.value = close(layout.value, pane);
   const neighbour = home?.tabs.find((one) => one !== pane) ?? visiblePanes(layout.value)[0];
-  if (neighbour !== undefined) setTimeout(() => focusPane(neighbour), 30);
+  if (neighbour !== undefined) focusSoon(neighbour);
 }
 
 function edgeAt(event: DragEvent, box: DOMRect): Edge {

@@ -3,9 +3,16 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
-use beamtalk_workspace::{StartOrder, StartReport};
+use std::sync::Arc;
+use std::time::Duration;
+
+use beamtalk_agents::{Door, Proof};
+use beamtalk_workspace::{AgentsDoor, DoorFault, StartOrder, StartReport};
 
 use crate::exit::Exit;
+
+/// How long the agents' daemon may take for one file operation.
+const AGENTS_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -18,10 +25,37 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     // A terminal that closes does not end the daemon. It may lead a session already, under an init system.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    match beamtalk_workspace::run(order, report) {
+    let service = Box::new(super::mcp::make_service);
+    match beamtalk_workspace::run(order, (agents_door(), service), report) {
         Ok(()) => Ok(Exit::Success),
         Err(error) => Ok(Exit::Code(error.class().0)),
     }
+}
+
+/// The way into the agents' tree, as any client finds it.
+pub(crate) fn agents_door() -> AgentsDoor {
+    Arc::new(enter_agents)
+}
+
+fn enter_agents() -> Result<beamtalk_ninep::Attachment, DoorFault> {
+    let fault = |door: Door| {
+        if door.is_denial() {
+            DoorFault::Denied(door.to_string())
+        } else {
+            DoorFault::Unreachable(door.to_string())
+        }
+    };
+    let (stream, namespace) =
+        beamtalk_agents::connect(&beamtalk_agents::candidates(), "agent").map_err(fault)?;
+    Door::enter(
+        stream,
+        Some(&namespace),
+        &Proof::AsNeeded,
+        "",
+        false,
+        Some(AGENTS_PATIENCE),
+    )
+    .map_err(fault)
 }
 
 /// One line to whoever waits, then silence: the pipe must not stay open for the daemon's whole life.

@@ -49,6 +49,7 @@ pages! {
     "workspace" "workspace.md" "the live image: life, commands, files";
     "live-edit" "live-edit.md" "changing code while it runs, flush, conflicts";
     "mcp" "mcp.md" "AI clients in the workspace: setting up, tools, what is guarded";
+    "editors" "editors.md" "Neovim, Helix, Zed, Emacs and VS Code: blocks to paste";
     "loop" "loop.md" "watch files, supervise processes, run workflows";
     "agents" "agents.md" "sessions in tmux, everything as files";
     "config" "config.md" "config.toml and variables";

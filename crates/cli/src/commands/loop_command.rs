@@ -1,6 +1,7 @@
 //! `beamtalk loop`: watch files, supervise processes, run workflows.
 
 mod follow;
+mod hosted;
 mod process;
 mod run;
 mod status;
@@ -19,6 +20,7 @@ use beamtalk_loop::core::Operation;
 use clap::Subcommand;
 
 use crate::exit::Exit;
+use crate::terminal::Terminal;
 
 /// A loop that ends quickly may be gone before its answer is read; one that lives longer was not asked.
 const LOST_ANSWER: Duration = Duration::from_secs(5);
@@ -119,10 +121,10 @@ enum Command {
     },
 }
 
-pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
+pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Result<Exit> {
     let config = arguments.config.as_deref();
     match arguments.command {
-        Command::Run(arguments) => run::run(config, &arguments),
+        Command::Run(arguments) => run::run(terminal, config, &arguments),
         Command::Validate { strict, json } => validate(config, strict, json),
         Command::Status { json, follow: false } => status::once(&located(config)?, json),
         Command::Status { json, follow: true } => follow::follow(&located(config)?, json),

@@ -1,6 +1,7 @@
 //! Effects to deeds, one by one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::{Holder, Shell};
 use crate::config::Process;
 use crate::core::{Effect, Event, Ms};
 use crate::events::gate::Token;
+use crate::host::Fact;
 use crate::ignore_files::IgnoreFiles;
 use crate::output::Speaker;
 use crate::report::{ChildKind, Level, Part, Report};
@@ -85,7 +87,10 @@ impl Shell {
             Effect::LoadConfig => return self.load_config(),
             Effect::Applied(config) => self.apply(config),
             // Nobody listening is fine.
-            Effect::Reload => drop(self.reloads.send(())),
+            Effect::Reload => {
+                drop(self.reloads.send(()));
+                self.output.tell(&Fact::ReloadSent);
+            }
             Effect::Answer { post, verdict } => {
                 if let Some(poster) = self.posts.get_mut(&post) {
                     if let Some(reply) = poster.verdict.take() {
@@ -167,15 +172,33 @@ impl Shell {
             .own
             .get("PATH")
             .map(std::ffi::OsString::from)
-            .or_else(|| std::env::var_os("PATH"));
+            .or_else(|| match &self.environment {
+                Some(inherited) => inherited.get(OsStr::new("PATH")).cloned(),
+                None => std::env::var_os("PATH"),
+            });
         Ok(Spec {
             program: find_program(program, root, path.as_deref())?,
             name: program.into(),
             arguments: arguments.iter().map(Into::into).collect(),
             directory: cwd.map_or_else(|| root.clone(), |cwd| root.join(cwd)),
-            environment: environment(given, std::env::vars_os().map(|(name, _)| name)),
+            environment: self.inherited(given),
             stdin,
         })
+    }
+
+    /// The changes that make this program's environment the child's.
+    fn inherited(&self, given: &Given<'_>) -> BTreeMap<OsString, Option<OsString>> {
+        let own = std::env::vars_os().map(|(name, _)| name);
+        let Some(inherited) = &self.environment else {
+            return environment(given, own);
+        };
+        let mut changes: BTreeMap<OsString, Option<OsString>> = own.map(|name| (name, None)).collect();
+        let set = inherited
+            .iter()
+            .map(|(name, value)| (name.clone(), Some(value.clone())));
+        changes.extend(set);
+        changes.extend(environment(given, inherited.keys().cloned()));
+        changes
     }
 
     /// Ask for a start; whether it came about is told later, unless it is known at once.

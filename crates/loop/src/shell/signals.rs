@@ -1,4 +1,4 @@
-//! The signals that end a run.
+//! The signals that end a run: those of the system, or the words of a host.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,7 +11,13 @@ const FORCED_PATIENCE: Duration = Duration::from_secs(1);
 /// The exit code of a forced end.
 const FORCED: i32 = 130;
 
-pub(crate) struct Signals {
+pub(crate) enum Signals {
+    System(System),
+    /// The host says why; when it has no more to say, it has gone.
+    Host(tokio::sync::mpsc::UnboundedReceiver<&'static str>),
+}
+
+pub(crate) struct System {
     /// Lives as long as the run cares for signals.
     run: Arc<()>,
     interrupt: Signal,
@@ -20,8 +26,25 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Take the signals from now on. A second one ends the program even when the run hangs.
     pub(crate) fn install() -> std::io::Result<Self> {
+        System::install().map(Self::System)
+    }
+
+    /// The next reason to stop, by the name the line to print has for it.
+    pub(crate) async fn next(&mut self) -> &'static str {
+        match self {
+            Self::System(signals) => signals.next().await,
+            Self::Host(words) => match words.recv().await {
+                Some(word) => word,
+                None => std::future::pending().await,
+            },
+        }
+    }
+}
+
+impl System {
+    /// Take the signals from now on. A second one ends the program even when the run hangs.
+    fn install() -> std::io::Result<Self> {
         let signals = Self::listen()?;
         let run = Arc::downgrade(&signals.run);
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -62,7 +85,7 @@ impl Signals {
     }
 
     /// The next signal, by the name the line to print has for it.
-    pub(crate) async fn next(&mut self) -> &'static str {
+    async fn next(&mut self) -> &'static str {
         let hangup = async {
             match &mut self.hangup {
                 Some(signal) => drop(signal.recv().await),

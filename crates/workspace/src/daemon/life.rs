@@ -75,7 +75,7 @@ async fn wait(workspace: &Workspace, log: &DaemonLog) -> Stop {
                 for session in workspace.sessions.expired(grace) {
                     workspace.end_session(&session).await;
                 }
-                for session in workspace.handles.expired() {
+                for session in workspace.handles.expired(Duration::from_secs(workspace.options.handle_idle_s)) {
                     workspace.end_session(&session).await;
                 }
             }
@@ -117,7 +117,7 @@ fn idle_check(workspace: &Workspace) -> Duration {
 async fn is_idle(workspace: &Workspace, last_work: &mut Option<u64>) -> bool {
     let is_used = !workspace.connections.borrow().is_empty()
         || workspace.sessions.all().iter().any(|session| session.is_busy());
-    if workspace.options.persistent || is_used {
+    if workspace.options.persistent || is_used || workspace.hosted_loop.is_taken() {
         workspace.last_use.set(Instant::now());
         return false;
     }
@@ -180,6 +180,7 @@ async fn end(workspace: &Workspace, stop: &Stop) {
     if let Some(gate) = workspace.gate.borrow_mut().as_mut() {
         gate.stop_accepting();
     }
+    workspace.hosted_loop.end().await;
     if !stop.is_forced {
         let deadline = Instant::now() + EVALUATIONS;
         let is_busy = || workspace.sessions.all().iter().any(|session| session.is_busy());

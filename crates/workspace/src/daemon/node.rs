@@ -17,9 +17,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::memory;
+use crate::agents;
 use crate::audit::Event;
 use crate::cluster;
 use crate::cluster::ports::Registration;
+use crate::hosted_loop;
 use crate::image::Phase;
 use crate::ops::{self, Caller, Sink};
 use crate::project::{BuildFailure, ProjectImage};
@@ -354,8 +356,11 @@ async fn perform(
         role: Role::Owner,
         connection: None,
     };
-    if op == "autoflush" {
-        return Ok(ops::autoflush(workspace, args));
+    match op {
+        "autoflush" => return Ok(ops::autoflush(workspace, args)),
+        "loop" => return hosted_loop::answer(workspace, terms::to_json(args)).await,
+        "agents" => return agents::answer(&workspace.agents, terms::to_json(args)).await,
+        _ => {}
     }
     let Some(op) = Op::from_name(op) else {
         return Err(ErrorBody::new(

@@ -1,13 +1,14 @@
 //! What an operation answers, whichever it is.
 
 use beamtalk_wire::answers::{
-    AuditTrailAnswer, AutoflushAnswer, BrowseClassAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer,
-    ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer,
-    DeskWriteAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer,
-    EvalAnswer, FindingsAnswer, FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer,
-    HoverAnswer, LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
-    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
+    ApprovalAskAnswer, ApprovalsAnswer, AuditSummaryAnswer, AuditTrailAnswer, AutoflushAnswer,
+    BrowseClassAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer,
+    CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
+    DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer, FindingsAnswer,
+    FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, JobAnswer,
+    LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
+    ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer,
+    SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -131,6 +132,10 @@ answers!(
     FindingsAnswer,
     HandleListAnswer,
     HandleOpenAnswer,
+    ApprovalAskAnswer,
+    ApprovalsAnswer,
+    AuditSummaryAnswer,
+    JobAnswer,
     HealthAnswer,
     HoverAnswer,
     Nothing,

@@ -8,9 +8,9 @@ use beamtalk_loop::core::Plan;
 use beamtalk_loop::report::Level;
 use beamtalk_loop::{Colour, Options, Outcome, Style, dry_run};
 
-use super::{print_problems, read};
+use super::{hosted, print_problems, read};
 use crate::exit::Exit;
-use crate::terminal::Color;
+use crate::terminal::{Color, Terminal};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -49,9 +49,16 @@ pub(crate) struct Arguments {
     /// Let the event server bind to an address others can reach.
     #[arg(long)]
     allow_remote_bind: bool,
+    /// Run it inside a workspace, where it is the object `Loop`: the one named, or that of this project.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with = "dry_run")]
+    workspace: Option<String>,
 }
 
-pub(super) fn run(path: Option<&Path>, arguments: &Arguments) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    terminal: &mut Terminal,
+    path: Option<&Path>,
+    arguments: &Arguments,
+) -> anyhow::Result<Exit> {
     if !arguments.change.is_empty() && !arguments.once && !arguments.dry_run {
         return usage("--change needs --once or --dry-run");
     }
@@ -85,6 +92,20 @@ pub(super) fn run(path: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
             "warning: the event server may be reached from other machines"
         )?;
     }
+    let stdout = colour(arguments.color, std::io::stdout().is_terminal());
+    let stderr = colour(arguments.color, std::io::stderr().is_terminal());
+    if let Some(name) = &arguments.workspace {
+        let request = serde_json::json!({
+            "config": config.file, "json": arguments.json, "level": level(arguments).label(),
+            "stdout_colour": stdout == Colour::On, "stderr_colour": stderr == Colour::On,
+            "once": arguments.once, "workflows": arguments.workflow, "changed": sorted(&arguments.change),
+            "timeout_ms": arguments.timeout_ms, "fresh_state": arguments.fresh_state,
+            "allow_remote_bind": arguments.allow_remote_bind,
+        });
+        // The flag without a name means the workspace of this project.
+        terminal.workspace = Some(name.clone()).filter(|name| !name.is_empty());
+        return hosted::run(terminal, request);
+    }
     let plan = Plan {
         once: arguments.once,
         workflows: (!arguments.workflow.is_empty()).then(|| arguments.workflow.clone()),
@@ -95,12 +116,13 @@ pub(super) fn run(path: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
         style: Style {
             json: arguments.json,
             level: level(arguments),
-            stdout: colour(arguments.color, std::io::stdout().is_terminal()),
-            stderr: colour(arguments.color, std::io::stderr().is_terminal()),
+            stdout,
+            stderr,
         },
         plan,
         fresh_state: arguments.fresh_state,
         timeout_ms: arguments.timeout_ms,
+        environment: None,
     };
     Ok(match beamtalk_loop::run(config, options) {
         Outcome::Ended(0) => Exit::Success,

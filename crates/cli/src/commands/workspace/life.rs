@@ -4,6 +4,7 @@ use beamtalk_storage::Metadata;
 use beamtalk_workspace::{StartOptions, StartReport};
 use serde_json::{Value, json};
 
+use crate::commands::daemon::agents_door;
 use crate::config::Config;
 use crate::exit::{Exit, Fault};
 use crate::start_flags::StartFlags;
@@ -143,7 +144,9 @@ pub(super) fn start_in_foreground(
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     std::env::set_current_dir(&place.root)?;
     let mut failure = None;
-    let ended = beamtalk_workspace::run(place.order(&options, Trust::Everything), |report| {
+    let order = place.order(&options, Trust::Everything);
+    let service = Box::new(crate::commands::mcp::make_service);
+    let ended = beamtalk_workspace::run(order, (agents_door(), service), |report| {
         failure = tell(terminal, &place, report);
     });
     match (ended, failure) {

@@ -1,0 +1,209 @@
+//! A loop that the workspace runs, from the prompt.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::House;
+
+const CONFIG: &str = r#"
+startup_workflows = ["boot"]
+
+[process.server]
+command = ["sh", "-c", "echo hello $GREETED; exec sleep 1000"]
+
+[process.twin]
+command = ["sh", "-c", "echo twin; exec sleep 1000"]
+autostart = false
+
+[workflow.boot]
+steps = [{ action = "log", message = "booted" }]
+
+[workflow.fail]
+steps = [{ action = "run_hook", hook = "bad" }]
+
+[workflow.slow]
+steps = [{ action = "sleep_ms", duration_ms = 60000 }]
+
+[hook.bad]
+command = ["false"]
+
+[event.page]
+state_key = "page"
+workflow = "boot"
+pattern = "/[a-z]*"
+
+[watch.css]
+paths = ["css/**"]
+workflow = "boot"
+"#;
+
+/// A loop that runs in the workspace, once it is ready.
+fn hosted(house: &House) -> Child {
+    std::fs::create_dir_all(house.0.path("work/css")).unwrap();
+    std::fs::write(house.0.path("work/devloop.toml"), CONFIG).unwrap();
+    let mut child = house
+        .0
+        .command("beamtalk")
+        .args(["loop", "run", "--workspace", "--json"])
+        .env("GREETED", "kim")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_ready = lines.any(|line| line.unwrap().contains(r#""kind":"ready""#));
+    assert!(is_ready, "the loop did not become ready");
+    // What it says further is read, so that it never waits.
+    std::thread::spawn(move || lines.for_each(drop));
+    child
+}
+
+/// The exit code of a command that ends by itself.
+fn ended(child: &mut Child) -> Option<i32> {
+    let limit = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    panic!("the command that ran the loop did not end");
+}
+
+#[test]
+fn the_loop_is_an_object() {
+    let house = House::new();
+    house.check(
+        "Loop isRunning
+         (Loop run: #boot) error kind
+         [Loop processes] on: Error do: [:e | e kind]",
+        "false\n#loop_not_running\n#loop_not_running",
+    );
+    let mut attached = hosted(&house);
+    house.check(
+        r#"Loop isRunning
+           (Loop process: #server) state
+           Loop processes collect: [:p | p name]
+           (Loop process: #server) tail: 5
+           (Loop process: #server) restart
+           (Loop process: #server) pid class
+           (Loop process: #server) uptime class
+           (Loop process: #twin) state
+           (Loop process: #twin) start
+           (Loop process: #twin) stop
+           ((Loop process: #twin) lastExit) at: #signal
+           Loop workflows
+           (Loop run: #boot) unwrap await
+           (Loop run: #boot changed: #("a.css")) unwrap workflow
+           (Loop run: #fail) unwrap await error message
+           (Loop run: #nope) error kind
+           [Loop process: #nope] on: Error do: [:e | e kind]
+           Loop state at: "absent"
+           Loop state at: "absent" ifAbsent: [7]
+           Loop post: "/about" to: #page
+           Loop post: "/about" to: #page
+           Loop state at: "page"
+           (Loop post: "NO" to: #page) error kind
+           (Loop post: "/x" to: #nope) error kind
+           [Loop state at: "page" put: 3] on: Error do: [:e | e kind]
+           Loop events
+           (Loop status at: #processes) size"#,
+        r##"true
+            #running
+            #(#server, #twin)
+            #("hello kim")
+            Result ok: #running
+            Integer
+            Duration
+            #stopped
+            Result ok: #running
+            Result ok: #stopped
+            15
+            #(#boot, #fail, #slow)
+            Result ok: #ok
+            #boot
+            "fail step 1 run_hook: hook 'bad' failed with exit status: 1"
+            #loop_unknown_workflow
+            #loop_unknown_process
+            nil
+            7
+            Result ok: true
+            Result ok: false
+            "/about"
+            #loop_rejected
+            #loop_unknown_event
+            #does_not_understand
+            #(#page)
+            2"##,
+    );
+    // A second loop has no place; the one that runs is not disturbed.
+    let (text, status) = house.0.run("beamtalk loop run --workspace");
+    assert!(
+        text.contains("runs a loop already") && status == 4,
+        "{status}: {text}"
+    );
+    house.check("Loop stop\nLoop isRunning", "Result ok: nil\nfalse");
+    assert_eq!(ended(&mut attached), Some(0));
+}
+
+#[test]
+fn announcements_come_in_order_and_a_slow_subscriber_delays_nobody() {
+    let house = House::new();
+    let mut attached = hosted(&house);
+    house.check(
+        r#"count := AtomicCounter new: #seen. 1
+           heard := Ets new: #heard type: #orderedSet. 2
+           Loop when: LoopAnnouncement do: [:e | Timer sleep: 100000]. 3
+           Loop when: LoopAnnouncement do: [:e | e frobnicate]. 4
+           Loop when: LoopAnnouncement do: [:e | heard at: count increment put: e class name]. 5
+           (Loop run: #boot) unwrap await
+           (Loop process: #server) restart
+           (Loop run: #fail) unwrap await isError
+           failed := [:all | all includes: #LoopWorkflowFailed]. 6
+           [failed value: (heard keys collect: [:k | heard at: k])] whileFalse: [Timer sleep: 5]
+           named := [:text | (heard keys collect: [:k | heard at: k]) select: [:name | name asString startsWith: text]]. 7
+           named value: "LoopWorkflow"
+           named value: "LoopProcess""#,
+        r##"1
+            2
+            3
+            4
+            5
+            Result ok: #ok
+            Result ok: #running
+            true
+            6
+            nil
+            7
+            #(#LoopWorkflowStarted, #LoopWorkflowFinished, #LoopWorkflowStarted, #LoopWorkflowFailed)
+            #(#LoopProcessExited, #LoopProcessStarted)"##,
+    );
+    drop(attached.kill());
+    assert!(ended(&mut attached).is_none(), "it was killed");
+    // Nobody is attached any more: the loop ends, the workspace does not.
+    house.ask("[Loop isRunning] whileTrue: [Timer sleep: 10]");
+}
+
+#[test]
+fn what_runs_ends_with_the_daemon() {
+    let house = House::new();
+    let mut attached = hosted(&house);
+    let pid = house.ask("(Loop process: #server) pid");
+    let pid: i32 = pid.trim().parse().unwrap();
+    let (daemon, _) = house
+        .0
+        .run("beamtalk workspace status --json | tr ',' '\\n' | sed -n 's/^.*\"pid\": *//p' | head -1");
+    let daemon: i32 = daemon.trim().parse().unwrap();
+    let alive = |pid: i32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    assert!(alive(pid) && alive(daemon));
+    assert_eq!(house.0.run(&format!("kill -9 {daemon}")).1, 0);
+    let limit = Instant::now() + Duration::from_secs(20);
+    while alive(pid) {
+        assert!(Instant::now() < limit, "the process outlived the daemon");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(ended(&mut attached), Some(1));
+}

@@ -1,0 +1,65 @@
+//! What stands at a position: type, signature, documentation.
+
+use beamtalk_compiler::complete::{Lookup, Receiver};
+use gen_lsp_types::{Contents, Hover, HoverParams, MarkupContent, MarkupKind};
+
+use crate::analysis::find;
+use crate::analysis::names::{self, Meaning, Occurrence, Owner};
+use crate::fault::Fault;
+use crate::state::{Snapshot, View};
+
+pub(crate) fn handle(snapshot: &Snapshot, params: HoverParams) -> Result<Option<Hover>, Fault> {
+    let (view, offset) = snapshot.at(&params.text_document_position_params)?;
+    let names = names::all(&view.file.source.unit);
+    let Some(name) = names::at(&names, offset) else {
+        return Ok(None);
+    };
+    let contents = describe(&view, name);
+    Ok(contents.map(|value| Hover {
+        contents: Contents::MarkupContent(MarkupContent {
+            kind: MarkupKind::Markdown,
+            value,
+        }),
+        range: Some(view.range(name.span)),
+    }))
+}
+
+fn describe(view: &View, name: &Occurrence) -> Option<String> {
+    let lookup = Lookup::new(&view.world.table);
+    let own = |owner: &Owner| Receiver {
+        class: owner.class.clone(),
+        is_class: owner.is_class,
+    };
+    let owner = name.owner.as_ref();
+    let hover = match &name.meaning {
+        Meaning::Class(class) => lookup.describe_class(class),
+        Meaning::Own => lookup.describe_class(&owner?.class),
+        Meaning::Local { name: variable, .. } => {
+            return Some(local(view, &lookup, name, variable));
+        }
+        Meaning::Slot { name: slot } => lookup.describe_field(&own(owner?), slot),
+        Meaning::Method { selector, .. } => lookup.describe_method(&own(owner?), selector),
+        Meaning::Message { selector, .. } => match find::receiver(view, &lookup, name) {
+            Some(receiver) => lookup
+                .describe_method(&receiver, selector)
+                .or_else(|| lookup.describe_message(selector)),
+            None => lookup.describe_message(selector),
+        },
+        Meaning::TypeParameter(parameter) => return Some(code(&format!("{parameter} (type parameter)"))),
+        Meaning::Package(package) => return Some(code(&format!("{package} (package)"))),
+        Meaning::Unbound(_) => None,
+    };
+    hover.map(|hover| hover.contents)
+}
+
+fn local(view: &View, lookup: &Lookup<'_>, name: &Occurrence, variable: &str) -> String {
+    let known = lookup.variable(&view.file.source.unit, name.span.start);
+    code(&match known {
+        Some(receiver) => format!("{variable} :: {}", receiver.text()),
+        None => format!("{variable} :: Dynamic"),
+    })
+}
+
+fn code(text: &str) -> String {
+    format!("```beamtalk\n{text}\n```")
+}
