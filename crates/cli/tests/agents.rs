@@ -22,5 +22,7 @@ mod kills;
 mod rules;
 #[path = "agents/support.rs"]
 mod support;
+#[path = "agents/team.rs"]
+mod team;
 #[path = "agents/web.rs"]
 mod web;
