@@ -151,9 +151,9 @@ enum Command {
         /// Wait for the end of the turn and print its output.
         #[arg(long)]
         wait: bool,
-        /// First wait until the session is idle.
+        /// Refuse when the session is busy, instead of queueing the prompt.
         #[arg(long)]
-        queue: bool,
+        now: bool,
     },
     /// Print the captured output.
     Output {
@@ -377,12 +377,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         } => sessions::spawn(&client, &backend, &role, directory, no_start),
         Command::List => sessions::list(&client),
         Command::Show { id } => sessions::show(&client, &id),
-        Command::Prompt {
-            id,
-            text,
-            wait,
-            queue,
-        } => sessions::prompt(&client, &id, text, wait, queue),
+        Command::Prompt { id, text, wait, now } => sessions::prompt(&client, &id, text, wait, now),
         Command::Output {
             id,
             follow,
