@@ -1,5 +1,29 @@
 //! The compiler's diagnostic codes. A code belongs to one condition for ever.
 
+/// Sources that show a finding, and how they are right: `== code`, `-- wrong`, `-- right`.
+const EXAMPLES: &str = include_str!("codes/examples.txt");
+
+/// A source with the finding, and one without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    pub code: &'static str,
+    pub wrong: &'static str,
+    pub right: &'static str,
+}
+
+/// The examples, in the order of the file.
+pub fn examples() -> impl Iterator<Item = Example> {
+    EXAMPLES.split("== ").filter_map(|part| {
+        let (code, rest) = part.split_once("\n-- wrong\n")?;
+        let (wrong, right) = rest.split_once("\n-- right\n")?;
+        Some(Example {
+            code,
+            wrong,
+            right: right.trim_end(),
+        })
+    })
+}
+
 macro_rules! codes {
     ($($name:ident = $code:literal, $about:literal;)*) => {
         $(pub(crate) const $name: &str = $code;)*
@@ -77,6 +101,8 @@ codes! {
     WRONG_LOCAL = "W0404", "A variable with a declared type is assigned something else.";
     WRONG_SLOT = "W0405", "A slot with a declared type is given something else: by its default, an assignment, `new:` or `spawnWith:`.";
     WRONG_BLOCK_CALL = "W0406", "A block is evaluated with more or fewer arguments than it has parameters.";
+    UNRESOLVED_FFI = "W0411", "An Erlang module or function is called that is not there.";
+    FFI_ARITY = "W0412", "An Erlang function is called with a number of arguments it does not take.";
     CONSTANT_COMPARISON = "H0402", "A comparison with a symbol can never be true.";
     INDIRECT_CLASS = "W0302", "A class comes from a dependency of a dependency, which the manifest does not name; with `strict-deps = true` this is an error.";
     HIDDEN_CLASS = "W0305", "A class of the package hides one of a dependency; write the other with its package: `units@Parser`.";

@@ -10,6 +10,7 @@ use ecow::EcoString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::SourceFile;
+use crate::ffi::SpecTable;
 use crate::packages::Packages;
 
 /// Where a source text comes from; it decides which rules apply.
@@ -106,6 +107,8 @@ struct Tables {
     are_primitives_allowed: bool,
     /// The packages of the program; without them names mean what they say.
     packages: Option<Arc<Packages>>,
+    /// The Erlang modules that somebody looked for.
+    specs: Arc<SpecTable>,
 }
 
 #[derive(Clone, Debug)]
@@ -158,6 +161,15 @@ impl ClassTable {
     /// From now on names of files are resolved among these packages.
     pub fn set_packages(&mut self, packages: Packages) {
         Arc::make_mut(&mut self.tables).packages = Some(Arc::new(packages));
+    }
+
+    /// From now on calls of Erlang are checked against these.
+    pub fn set_specs(&mut self, specs: SpecTable) {
+        Arc::make_mut(&mut self.tables).specs = Arc::new(specs);
+    }
+
+    pub(crate) fn specs(&self) -> &SpecTable {
+        &self.tables.specs
     }
 
     pub(crate) fn packages(&self) -> Option<&Packages> {

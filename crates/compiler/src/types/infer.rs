@@ -2,6 +2,7 @@
 
 pub(crate) mod block;
 mod control;
+mod erlang;
 pub(crate) mod flow;
 mod narrow;
 mod pattern;

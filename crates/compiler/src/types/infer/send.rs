@@ -102,29 +102,6 @@ impl<'a> Infer<'_, 'a> {
         if of.is_never() { Type::never() } else { last }
     }
 
-    /// `Erlang lists reverse: x`.
-    fn erlang_call(&mut self, receiver: &Expression, message: &Message) -> Option<Type> {
-        let ExpressionKind::Send(send) = &unparenthesized(receiver).kind else {
-            return None;
-        };
-        let is_gateway =
-            matches!(&send.receiver.kind, ExpressionKind::ClassName(class) if class.name.text == "Erlang");
-        if !is_gateway || !send.message.arguments.is_empty() {
-            return None;
-        }
-        for argument in &message.arguments {
-            match literal(argument) {
-                Some(block) if scan::runs_at_once(&message.selector) => {
-                    self.repeated(block, &[]);
-                }
-                _ => {
-                    self.expression(argument);
-                }
-            }
-        }
-        Some(Type::dynamic(Reason::Ffi))
-    }
-
     /// The answer to one message.
     fn message(&mut self, receiver: &Expression, of: &Type, message: &Message, is_super: bool) -> Type {
         let selector = message.selector.as_str();
