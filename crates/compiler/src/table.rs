@@ -490,27 +490,6 @@ impl ClassTable {
         package.as_ref().filter(|_| is_internal)
     }
 
-    /// The selectors of methods that packages other than this one keep to themselves.
-    pub(crate) fn selectors_kept_from(&self, package: &str) -> FxHashSet<EcoString> {
-        let is_other = |owner: &Option<EcoString>| owner.as_deref().is_some_and(|owner| owner != package);
-        let classes = self.tables.classes.values();
-        let methods = classes
-            .filter(|class| is_other(&class.package))
-            .flat_map(|class| {
-                let methods = class.methods.iter().chain(&class.class_methods);
-                methods.filter(|(_, method)| method.is_internal || class.modifiers.is_internal)
-            });
-        let extensions = self.tables.extensions.iter().filter(|(_, entries)| {
-            entries
-                .iter()
-                .any(|entry| entry.is_internal && is_other(&entry.source.package))
-        });
-        methods
-            .map(|(selector, _)| selector.clone())
-            .chain(extensions.map(|((_, _, selector), _)| selector.clone()))
-            .collect()
-    }
-
     /// The nearest definition of a method, walking up from `name`: the defining class and the method.
     pub(crate) fn find_method(
         &self,
