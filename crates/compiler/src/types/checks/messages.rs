@@ -213,8 +213,14 @@ impl<'a> Infer<'_, 'a> {
         let is_single = |of: &Type| matches!(of.form(), Form::Symbol(_));
         let sides = [(receiver, of, other), (argument, other, of)];
         for (node, of, single) in sides {
-            // Two literals are somebody's joke.
-            let is_literal = matches!(unparenthesized(node).kind, ExpressionKind::Symbol(_));
+            // Who compares a literal knows what it is.
+            let is_literal = !matches!(
+                unparenthesized(node).kind,
+                ExpressionKind::Variable(_)
+                    | ExpressionKind::Field(_)
+                    | ExpressionKind::Send(_)
+                    | ExpressionKind::Cascade { .. }
+            );
             if !is_single(single) || is_literal || of.is_never() || of.is_dynamic() || !self.is_told() {
                 continue;
             }

@@ -137,7 +137,8 @@ impl<'a> Infer<'_, 'a> {
                 Reached::Unknown(reason) => unknown = Some(reason),
             }
         }
-        if !failing.is_empty() {
+        // Somebody who may understand it makes it right.
+        if !failing.is_empty() && unknown.is_none() {
             self.tell_unknown(receiver, of, &failing, message, is_super);
         }
         if self.is_told() && !candidates.is_empty() {
