@@ -108,7 +108,8 @@ pub fn of_file(file: &SourceFile, table: &ClassTable) -> Types {
     of_resolved(&file, table)
 }
 
-pub(crate) fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
+/// The same for a file whose names are resolved, as [`ClassTable::keep`] answers it.
+pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
     let package = file.package.clone().filter(|_| file.origin != Origin::Library);
     of_unit(&file.unit, package, table, &[])
 }

@@ -39,6 +39,11 @@ impl Specs {
         }
     }
 
+    /// The same with the Erlang of this system, if there is one.
+    pub fn installed(directories: Vec<PathBuf>) -> Self {
+        Self::new(directories, Erlang::find().ok().as_ref())
+    }
+
     /// Those of a package, with its dependencies and the installed OTP. What is read is kept in its output.
     pub fn of_package(package: &Package) -> Self {
         let outputs = package
