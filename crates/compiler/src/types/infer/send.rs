@@ -137,8 +137,7 @@ impl<'a> Infer<'_, 'a> {
                 Reached::Unknown(reason) => unknown = Some(reason),
             }
         }
-        // Somebody who may understand it makes it right.
-        if !failing.is_empty() && unknown.is_none() {
+        if !failing.is_empty() {
             self.tell_unknown(receiver, of, &failing, message, is_super);
         }
         if self.is_told() && !candidates.is_empty() {
@@ -677,7 +676,7 @@ impl<'a> Infer<'_, 'a> {
                                 .unwrap_or_else(|| Type::dynamic(Reason::Argument)),
                         )
                     }
-                    _ => Some(Type::dynamic(Reason::Argument)),
+                    _ => Some(Type::union(parts.iter().cloned())),
                 }
             }
             _ => None,
