@@ -308,7 +308,7 @@ fn span(item: &Item) -> Span {
         Item::Protocol(protocol) => protocol.span,
         Item::TypeAlias(alias) => alias.span,
         Item::Extension(extension) => extension.span,
-        Item::Statement(statement) => statement.expression.span,
+        Item::Statement(statement) => statement.span,
     }
 }
 
