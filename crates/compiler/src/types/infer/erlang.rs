@@ -1,7 +1,7 @@
 //! Calls of Erlang: checked against what is known about the module (language reference 10.5).
 
 use beamtalk_syntax::ast::{Expression, Message};
-use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use ecow::{EcoString, eco_format};
 
 use super::Infer;
@@ -101,7 +101,7 @@ impl Infer<'_, '_> {
         self.tell(Diagnostic::warning(codes::FFI_ARITY, span, text).with_category(Category::ArityMismatch));
     }
 
-    /// A warning when no value that may be given is of a kind that the function takes.
+    /// A warning when no value that may be given is of a kind that the function takes, a hint when some are not.
     fn check_given(&mut self, module: &str, function: &Function, message: &Message, given: &[Type]) {
         for (at, (parameter, of)) in function.parameters.iter().zip(given).enumerate() {
             let takes = |member: &Type| {
@@ -114,9 +114,15 @@ impl Infer<'_, '_> {
                 is_kind && is_atom
             };
             let members = of.members();
-            if members.is_empty() || members.iter().any(takes) {
+            let failing = members.iter().filter(|member| !takes(member)).count();
+            if failing == 0 {
                 continue;
             }
+            let severity = if failing == members.len() {
+                Severity::Warning
+            } else {
+                Severity::Hint
+            };
             let text = eco_format!(
                 "Argument {} of '{}' on Erlang {module} expects {}, got {of}",
                 at + 1,
@@ -127,7 +133,9 @@ impl Infer<'_, '_> {
                 .arguments
                 .get(at)
                 .map_or(message.span, |argument| argument.span);
-            self.tell(Diagnostic::warning(codes::WRONG_ARGUMENT, span, text).with_category(Category::Type));
+            self.tell(
+                Diagnostic::new(codes::WRONG_ARGUMENT, severity, span, text).with_category(Category::Type),
+            );
         }
     }
 
