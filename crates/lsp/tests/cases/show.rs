@@ -238,7 +238,10 @@ pub(crate) fn text_edits(case: &Case, answer: &Value) -> String {
     let text = apply(case.text(&case.marked), &edits);
     let lines = text.lines().map(|line| {
         let kept = line.trim_end();
-        format!("{kept}{}", "·".repeat(line.chars().count() - kept.chars().count()))
+        format!(
+            "{kept}{}",
+            "·".repeat(line.chars().count() - kept.chars().count())
+        )
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -259,7 +259,9 @@ fn method(
     let side = if method.method.is_class { "class " } else { "" };
     let code = body(view.text(), &view.file.lines, selected);
     let call = match what {
-        Selection::Expression { statement } if *statement != selected && !is_enclosed(view.text(), selected) => {
+        Selection::Expression { statement }
+            if *statement != selected && !is_enclosed(view.text(), selected) =>
+        {
             format!("(self {head})")
         }
         Selection::Expression { .. } | Selection::Statements { .. } => format!("self {head}"),
