@@ -106,7 +106,8 @@ pub fn of_file(file: &SourceFile, table: &ClassTable) -> Types {
     of_resolved(&file, table)
 }
 
-pub(crate) fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
+/// The same for a file whose names are resolved, as [`ClassTable::keep`] answers it.
+pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
     let world = World::new(table);
     let mut out = Output::default();
     for item in &file.unit.items {

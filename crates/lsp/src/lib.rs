@@ -9,6 +9,7 @@ mod check;
 mod client;
 mod dispatch;
 mod edit;
+mod erlang;
 mod fault;
 mod library;
 mod live;

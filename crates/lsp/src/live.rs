@@ -21,8 +21,10 @@ pub(crate) use image::Image;
 
 use crate::fault::Fault;
 
+/// Answers that only add to what files say come in this time or not at all.
+pub(crate) const BRIEF: Duration = Duration::from_millis(100);
 /// What a person asked for may take a while.
-pub(crate) const PATIENT: Duration = Duration::from_secs(120);
+pub(crate) const PATIENT: Duration = Duration::from_mins(2);
 
 /// Where a workspace is reached, and with what.
 pub struct Reach {

@@ -120,7 +120,16 @@ pub fn serve(connection: &Connection, setup: Setup) -> io::Result<Ended> {
         workspaces: setup.workspaces,
         requests_sent: 0,
     };
-    Ok(server.run(&connection.receiver, &reported))
+    // Texts are parsed here, and trees nest as deep as the parser allows.
+    let thread = thread::Builder::new()
+        .name("lsp-owner".to_owned())
+        .stack_size(beamtalk_project::source::STACK);
+    thread::scope(|scope| {
+        let owner = thread.spawn_scoped(scope, || server.run(&connection.receiver, &reported))?;
+        owner
+            .join()
+            .map_err(|_| io::Error::other("the owner of the state failed"))
+    })
 }
 
 impl Server {

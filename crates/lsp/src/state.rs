@@ -116,6 +116,7 @@ pub(crate) struct View {
     pub(crate) file: Arc<File>,
     pub(crate) world: Arc<World>,
     pub(crate) encoding: Encoding,
+    pub(crate) client: Arc<Client>,
 }
 
 impl Snapshot {
@@ -145,7 +146,7 @@ impl Snapshot {
             return Err(Fault::InvalidParams(format!("'{uri}' is not a URI")));
         }
         let key = key(&uri.0);
-        let encoding = self.state.encoding;
+        let (encoding, client) = (self.state.encoding, self.state.client.clone());
         if uri::scheme(&key) == Some(uri::LIBRARY) {
             let name = uri::name(&key).ok_or_else(unknown)?;
             let library = Library::get();
@@ -156,6 +157,7 @@ impl Snapshot {
                 file,
                 world,
                 encoding,
+                client,
             });
         }
         let document = self.state.documents.get(&key);
@@ -179,6 +181,7 @@ impl Snapshot {
             file,
             world,
             encoding,
+            client,
         })
     }
 
@@ -234,8 +237,16 @@ impl View {
     }
 
     pub(crate) fn location(&self, file: &File, span: Span) -> Location {
+        let directory = self.client.settings.library_directory.as_deref();
+        let uri = match (file.access, directory) {
+            // Whoever has the library's sources in a directory wants to see them there.
+            (Access::Library, Some(directory)) => {
+                uri::of_path(&Path::new(directory).join(file.source.path.as_str()))
+            }
+            _ => file.uri.clone(),
+        };
         Location {
-            uri: file.uri.clone(),
+            uri,
             range: range_in(file, span, self.encoding),
         }
     }

@@ -36,6 +36,11 @@ impl Specs {
         }
     }
 
+    /// The same with the Erlang of this system, if there is one.
+    pub fn installed(directories: Vec<PathBuf>) -> Self {
+        Self::new(directories, Erlang::find().ok().as_ref())
+    }
+
     /// Keep what is read in this directory.
     #[must_use]
     pub fn keep_in(mut self, directory: PathBuf) -> Self {

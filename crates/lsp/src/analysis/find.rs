@@ -1,6 +1,9 @@
 //! Where things are declared.
 
+use std::cell::OnceCell;
+
 use beamtalk_compiler::complete::{Lookup, Receiver};
+use beamtalk_compiler::types::{self, MethodRef, Types};
 use beamtalk_syntax::ast::{
     Class, ExpressionKind, Item, Method, Parameter, Protocol, Signature, Slot, SlotKeyword, Target,
 };
@@ -152,9 +155,44 @@ pub(crate) fn slot<'a>(view: &'a View, owner: &Owner, name: &str) -> Option<(&'a
     })
 }
 
+/// What is known about the receivers of one file. Its types are worked out when the quick look does not tell.
+pub(crate) struct Inference<'a> {
+    pub(crate) lookup: &'a Lookup<'a>,
+    types: OnceCell<Types>,
+    /// Working out types takes time; whoever goes through many files does it for some of them.
+    is_thorough: bool,
+}
+
+impl<'a> Inference<'a> {
+    pub(crate) fn new(lookup: &'a Lookup<'a>) -> Self {
+        Self {
+            lookup,
+            types: OnceCell::new(),
+            is_thorough: true,
+        }
+    }
+
+    /// The same without types.
+    pub(crate) fn quick(lookup: &'a Lookup<'a>) -> Self {
+        Self {
+            is_thorough: false,
+            ..Self::new(lookup)
+        }
+    }
+
+    pub(crate) fn types(&self, view: &View) -> &Types {
+        let types = || types::of_resolved(&view.file.source, &view.world.table);
+        self.types.get_or_init(types)
+    }
+
+    pub(crate) fn has_types(&self) -> bool {
+        self.types.get().is_some()
+    }
+}
+
 /// Who gets the message at an occurrence, if that is known.
-pub(crate) fn receiver(view: &View, lookup: &Lookup<'_>, name: &Occurrence) -> Option<Receiver> {
-    let Meaning::Message { to, .. } = &name.meaning else {
+pub(crate) fn receiver(view: &View, inference: &Inference<'_>, name: &Occurrence) -> Option<Receiver> {
+    let Meaning::Message { to, first, .. } = &name.meaning else {
         return None;
     };
     let own = |owner: &Owner| Receiver {
@@ -171,7 +209,27 @@ pub(crate) fn receiver(view: &View, lookup: &Lookup<'_>, name: &Occurrence) -> O
                 is_class: owner.is_class,
             })
         }
-        To::Other => lookup.receiver(&view.file.source.unit, name.span.start),
+        To::Other => {
+            let quick = inference.lookup.receiver(&view.file.source.unit, name.span.start);
+            if quick.is_some() || !inference.is_thorough {
+                return quick;
+            }
+            match inference.types(view).targets_of(*first) {
+                [only] => Some(Receiver {
+                    class: only.class.clone(),
+                    is_class: only.is_class_side,
+                }),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// The methods that a message may reach, where its receiver may be of several classes.
+pub(crate) fn targets(view: &View, inference: &Inference<'_>, name: &Occurrence) -> Vec<MethodRef> {
+    match &name.meaning {
+        Meaning::Message { first, .. } => inference.types(view).targets_of(*first).to_vec(),
+        _ => Vec::new(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! What stands at a position: type, signature, documentation.
 
 use beamtalk_compiler::complete::{Lookup, Receiver};
+use beamtalk_compiler::types::Form;
 use gen_lsp_types::{Contents, Hover, HoverParams, MarkupContent, MarkupKind};
 
-use crate::analysis::find;
+use crate::analysis::find::{self, Inference};
 use crate::analysis::names::{self, Meaning, Occurrence, Owner};
 use crate::fault::Fault;
 use crate::state::{Snapshot, View};
@@ -42,7 +43,7 @@ fn describe(view: &View, name: &Occurrence) -> Option<String> {
         }
         Meaning::Slot { name: slot } => lookup.describe_field(&own(owner?), slot),
         Meaning::Method { selector, .. } => lookup.describe_method(&own(owner?), selector),
-        Meaning::Message { selector, .. } => match find::receiver(view, &lookup, name) {
+        Meaning::Message { selector, .. } => match find::receiver(view, &Inference::new(&lookup), name) {
             Some(receiver) => lookup
                 .describe_method(&receiver, selector)
                 .or_else(|| lookup.describe_message(selector)),
@@ -63,14 +64,22 @@ fn local(view: &View, lookup: &Lookup<'_>, name: &Occurrence, variable: &str) ->
     if let Some(span) = find::annotation(&view.file, *declared) {
         return code(&format!("{variable} :: {}", span.text(view.text())));
     }
-    let unit = &view.file.source.unit;
-    let known = lookup
-        .variable(unit, name.span.start)
-        .or_else(|| lookup.declared_variable(unit, *declared));
-    code(&match known {
-        Some(receiver) => format!("{variable} :: {}", receiver.text()),
-        None => format!("{variable} :: Dynamic"),
-    })
+    let inference = Inference::new(lookup);
+    let types = inference.types(view);
+    let bound = || {
+        let mut bindings = types.bindings().iter();
+        bindings.find(|(span, _)| span == declared).map(|(_, of)| of)
+    };
+    let known = types.of_span(name.span).or_else(bound);
+    match known.map(|of| (of, of.form())) {
+        Some((_, Form::Dynamic(reason))) => {
+            let mut contents = code(&format!("{variable} :: Dynamic"));
+            contents.push_str(&format!("\n*{}*", reason.text()));
+            contents
+        }
+        Some((of, _)) => code(&format!("{variable} :: {of}")),
+        None => code(&format!("{variable} :: Dynamic")),
+    }
 }
 
 fn protocol(view: &View, name: &str) -> Option<String> {

@@ -3,6 +3,7 @@
 mod bad_input;
 mod documents;
 mod life;
+mod properties;
 
 use serde_json::{Value, json};
 

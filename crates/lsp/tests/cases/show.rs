@@ -41,7 +41,7 @@ pub(crate) fn locations(case: &Case, client: &Client, answer: &Value) -> String 
     let places = list(answer).map(|place| {
         let path = client.path(text(&place["uri"]));
         // Lines of the library change.
-        if path.starts_with("beamtalk-stdlib:") {
+        if path.contains(":/") {
             return path;
         }
         format!("{path}:{}", excerpt(case, &path, &place["range"]))
@@ -356,6 +356,11 @@ pub(crate) fn hints(case: &Case, answer: &Value) -> String {
             .next()
             .unwrap_or_default();
         let line = hint["position"]["line"].as_u64().unwrap() + 1;
+        let after = case.text(&case.marked)[at..].chars().next().unwrap_or(' ');
+        // A name of a parameter stands before its argument.
+        if hint["kind"] == 2 {
+            return format!("{line}: {} {after}", text(&hint["label"]));
+        }
         format!("{line}: {word} {}", text(&hint["label"]))
     });
     or_nothing(lines.collect())

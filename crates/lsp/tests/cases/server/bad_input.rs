@@ -177,8 +177,15 @@ fn null_bytes_and_odd_characters_are_text_like_others() {
 #[test]
 fn nesting_without_end_is_answered() {
     let (_, mut client) = lamp();
-    for open_bracket in ["(", "[", "#{", "#(", "\"{", "a b: "] {
-        let text = format!("Object subclass: Deep\n  x => {}\n", open_bracket.repeat(20_000));
+    for (open_bracket, count) in [
+        ("(", 20_000),
+        ("[", 20_000),
+        ("#{", 20_000),
+        ("#(", 20_000),
+        ("\"{", 20_000),
+        ("a b: ", 2_000),
+    ] {
+        let text = format!("Object subclass: Deep\n  x => {}\n", open_bracket.repeat(count));
         open(&client, "src/Deep.bt", &text);
         assert!(
             !diagnostics(&mut client, "src/Deep.bt").is_empty(),
