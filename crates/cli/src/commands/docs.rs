@@ -36,6 +36,7 @@ macro_rules! pages {
 pages! {
     "tour" "tour.md" "ten minutes through the language";
     "language" "language.md" "messages, literals, classes, control flow";
+    "types" "types.md" "types, narrowing, protocols, what the checker says";
     "values" "values.md" "data, constructors, look-ups and Result";
     "actors" "actors.md" "processes with state";
     "supervisors" "supervisors.md" "what happens when processes end";

@@ -1,7 +1,7 @@
 //! `beamtalk lsp` beside a running workspace, through the real binary: what an editor sees of the image, and what
 //! saving does to it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};

@@ -36,6 +36,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "beamtalk.removeMethod",
     "beamtalk.precheckMethod",
     "beamtalk.recheckImage",
+    "beamtalk.showReferences",
 ];
 
 /// What a command is given.
@@ -92,6 +93,8 @@ pub(crate) fn handle(snapshot: &Snapshot, params: ExecuteCommandParams) -> Resul
             given.ask(&request)
         }
         "beamtalk.recheckImage" => given.ask(&RecheckImage {}),
+        // A client that can show places does so itself; for any other they are the answer.
+        "beamtalk.showReferences" => Ok(given.argument["locations"].clone()),
         other => Err(Fault::InvalidParams(format!("there is no command '{other}'"))),
     }
 }
