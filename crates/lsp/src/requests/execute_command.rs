@@ -331,7 +331,10 @@ impl Given<'_> {
         let is_loaded = images
             .get(&self.root)
             .is_some_and(|image| image.classes.iter().any(|row| row.name == class));
-        let Some(path) = self.declared(class).and_then(|(uri, _)| uri::to_path(&key(&uri.0))) else {
+        let Some(path) = self
+            .declared(class)
+            .and_then(|(uri, _)| uri::to_path(&key(&uri.0)))
+        else {
             return Ok(());
         };
         if is_loaded {
