@@ -276,6 +276,21 @@ fn folds_and_indents_are_found() {
     );
 }
 
+/// The queries that the guide has for other editors name nodes there are.
+#[test]
+fn queries_of_the_guide_fit_the_grammar() {
+    let page = std::fs::read_to_string(root().join("docs/editors.md")).unwrap();
+    let queries: Vec<&str> = page
+        .split("```scheme\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(queries.len(), 1);
+    for query in queries {
+        assert!(!captures(query, &parse(SAMPLE), SAMPLE).is_empty(), "{query}");
+    }
+}
+
 /// `make grammar` writes both: a changed grammar with the old parser is noticed here.
 #[test]
 fn the_parser_was_made_of_this_grammar() {
