@@ -21,7 +21,11 @@ pub(super) fn look(place: &Place) -> Option<Result<String, String>> {
     }
     let strangers = [
         ("a foreign Host", ask("evil.example", None, cookie.expose()), 403),
-        ("a foreign Origin", ask(&own, Some("http://evil.example"), cookie.expose()), 403),
+        (
+            "a foreign Origin",
+            ask(&own, Some("http://evil.example"), cookie.expose()),
+            403,
+        ),
         ("a wrong token", ask(&own, None, "btk_wrong"), 401),
     ];
     for (what, found, wanted) in strangers {
@@ -30,7 +34,9 @@ pub(super) fn look(place: &Place) -> Option<Result<String, String>> {
         }
     }
     Some(match answered {
-        Some(200) => Ok(format!("http://{own}/mcp; foreign hosts, origins and wrong tokens are refused")),
+        Some(200) => Ok(format!(
+            "http://{own}/mcp; foreign hosts, origins and wrong tokens are refused"
+        )),
         other => Err(format!("a list was answered {other:?}")),
     })
 }
