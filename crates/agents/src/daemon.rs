@@ -40,6 +40,8 @@ const SYNC: Duration = Duration::from_secs(1);
 pub struct DaemonOptions {
     pub namespace: PathBuf,
     pub auth: Option<AuthMode>,
+    /// Leave what ran before a reboot stopped.
+    pub no_resume: bool,
     /// Directories others add to the tree.
     pub providers: Vec<Arc<dyn Provider>>,
     /// Told once: the namespace had to be tightened.
@@ -85,7 +87,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
 
     let hub = Hub::new(&namespace, places, config, options.auth, options.providers)?;
     tokio::spawn(watch::run(Arc::clone(&hub)));
-    let adopted = recover::recover(&hub).await;
+    let adopted = recover::recover(&hub, !options.no_resume).await;
     let listener = listen::bind(&namespace.directory)?;
     let data =
         json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});
