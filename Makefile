@@ -18,7 +18,7 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
 
-.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web bench-web test-v9fs deny properties campaign bench fuzz clean
+.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -28,8 +28,12 @@ help:
 	@echo "make properties every property test with fifty times the cases"
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
+	@echo "make test-mcp   the MCP server under clients of others and the official suite (from npm and PyPI)"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
+	@echo "make test-vscode the extension in a real VS Code, by Chromium; writes its screenshots"
+	@echo "make vscode     the extension for VS Code, editors/vscode/beamtalk-*.vsix"
 	@echo "make bench-web  figures of the browser workspace beside their limits"
+	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
 	@echo "make setup      install what is missing, also for the tests"
 	@echo "make clean      remove everything that was built"
 
@@ -99,7 +103,7 @@ build: tools web
 repl: build
 	@$(BEAMTALK) repl
 
-test: setup web lint test-rust test-runtime test-language test-web
+test: setup web lint test-rust test-runtime test-language test-web test-editors
 
 lint:
 	$(CARGO) fmt --all --check
@@ -126,11 +130,38 @@ test-language: tools
 	$(CHECKED) test --quiet tests/lang
 	$(CHECKED) test-docs README.md docs
 
+# Neovim, Emacs where it is, a client of others and the VS Code extension, each with the real server.
+EDITOR_PACKAGES := neovim python3-venv
+test-editors: tools
+	@if ! command -v nvim >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; then \
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $(EDITOR_PACKAGES); fi
+	@$(CARGO) test --workspace --no-run --quiet
+	editors/test.sh $(CHECKED)
+
+# The extension in a real VS Code (the server build that npm has, 0.6 GB below _build) with Chromium. Writes editors/vscode/shots.
+test-vscode: setup
+	@$(CARGO) build --quiet --package beamtalk-cli
+	cd editors/vscode && npm ci --silent && node real/run.mjs $(abspath $(CHECKED))
+
+# The extension for VS Code as a .vsix, with nothing but the package registry.
+vscode: tools
+	cd editors/vscode && npm ci --silent && node build.mjs package
+
 # The browser workspace: types, units, rules, budget, and the binary the Rust tests have just driven in a real browser.
 test-web: setup web
 	@if [ "$(BEAMTALK_WEB)" = none ] || ! { $(HAS_NODE); }; then echo "web: not built, not tested" >&2; else \
 	  $(MAKE) --no-print-directory web/node_modules/.test && $(CARGO) build --quiet --package beamtalk-cli \
 	  && cd web && BEAMTALK_BINARY=$(abspath $(CHECKED)) node test.mjs; fi
+
+# The MCP server under clients of others and the official suite, which come from npm and PyPI and bring a Node.js of their own.
+MCP_CLIENTS := tests/mcp/clients
+mcp-clients: tools
+	cd $(MCP_CLIENTS) && npm ci --no-audit --no-fund --cache ./npm-cache && { [ -x venv/bin/python ] || python3 -m venv venv; } \
+	  && venv/bin/pip install --quiet --requirement requirements.txt
+
+test-mcp: mcp-clients
+	$(CARGO) build --quiet --package beamtalk-cli
+	$(MCP_CLIENTS)/run.sh $(CHECKED)
 
 # The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
 V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat
@@ -172,6 +203,10 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 fuzz:
 	fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# The parser for editors, made of its grammar; only after a change of grammar.js. Needs node.
+grammar:
+	cd editors/tree-sitter-beamtalk/generate && $(CARGO) run --quiet --locked
 
 clean:
 	$(CARGO) clean

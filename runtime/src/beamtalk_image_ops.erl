@@ -41,6 +41,7 @@ operations() ->
       <<"browse-protocols">> => fun beamtalk_image_ops_browse:protocols/1,
       <<"browse-method-source">> => fun beamtalk_image_ops_browse:method_source/1,
       <<"browse-class-definition">> => fun beamtalk_image_ops_browse:class_definition/1,
+      <<"browse-class">> => fun beamtalk_image_ops_browse:class/1,
       <<"browse-native-source">> => fun beamtalk_image_ops_browse:native_source/1,
       <<"docs">> => fun beamtalk_image_ops_docs:docs/1,
       <<"erlang-complete">> => fun beamtalk_image_ops_docs:erlang_complete/1,

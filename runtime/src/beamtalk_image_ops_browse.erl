@@ -1,7 +1,7 @@
 %% Requests of a class browser: classes, their protocols, methods, definitions and native sources.
 -module(beamtalk_image_ops_browse).
 
--export([classes/1, protocols/1, method_source/1, class_definition/1, native_source/1]).
+-export([classes/1, protocols/1, method_source/1, class_definition/1, class/1, native_source/1]).
 -export([signature/2]).
 
 -import(beamtalk_image_ops_fields, [fail/2]).
@@ -119,6 +119,23 @@ class_definition(Fields) ->
     #{definition => definition(Meta), comment => beamtalk_reflect:class_doc(beamtalk_class:named(Class)),
       state => [slot(Slot) || Slot <- Slots] ++ [slot(Slot) || Slot <- ClassSlots],
       origin => origin(beamtalk_class:record(Class)), disk_differs => class_differs(Class)}.
+
+%% A class as the one who edits it sees it, in one answer.
+-spec class(fields()) -> map().
+class(Fields) ->
+    Class = beamtalk_image_ops_fields:class(Fields, <<"class">>),
+    #{superclass := Super, package := Package, source_file := File} = beamtalk_class:record(Class),
+    #{kind := Kind} = Meta = beamtalk_class:meta(Class),
+    #{definition => definition(Meta), comment => beamtalk_reflect:class_doc(beamtalk_class:named(Class)),
+      superclass => Super, package => Package, source_file => File, kind => Kind,
+      methods => [method_text({Side, Behaviour}, Selector, beamtalk_reflect:method_info(Behaviour, Selector))
+                  || {Side, Behaviour} <- [{instance, beamtalk_class:named(Class)},
+                                           {class, beamtalk_reflect:metaclass(Class)}],
+                     Selector <- beamtalk_reflect:own_selectors(Behaviour)]}.
+
+method_text({Side, Behaviour}, Selector, Info) ->
+    #{selector => Selector, side => Side, source => maps:get(source, Info, nil),
+      doc => beamtalk_reflect:method_doc(Behaviour, Selector), source_status => source_status(Info)}.
 
 slot(#{name := Name, type := Type, default := Default}) -> #{name => Name, type => Type, default => Default}.
 

@@ -22,11 +22,11 @@ pub(crate) use recover::recover as recover_sessions;
 
 use crate::config::{AuthMode, Config};
 use crate::error::Fatal;
+use crate::link::LinkTarget;
 use crate::namespace::Namespace;
 use crate::pidfile::PidFile;
 use crate::places::Places;
 use crate::tmux::{self, TMUX_MINIMUM};
-use crate::tree::Provider;
 
 /// The service name.
 pub const NAME: &str = "anvilsrv";
@@ -42,8 +42,8 @@ pub struct DaemonOptions {
     pub auth: Option<AuthMode>,
     /// Leave what ran before a reboot stopped.
     pub no_resume: bool,
-    /// Directories others add to the tree.
-    pub providers: Vec<Arc<dyn Provider>>,
+    /// The workspace whose image is part of the tree.
+    pub workspace: Option<LinkTarget>,
     /// Told once: the namespace had to be tightened.
     pub warn: fn(&str),
     /// Called when the socket answers.
@@ -85,7 +85,8 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
 
-    let hub = Hub::new(&namespace, places, config, options.auth, options.providers)?;
+    let hub = Hub::new(&namespace, places, config, options.auth, options.workspace)?;
+    hub.links.start(&hub);
     tokio::spawn(watch::run(Arc::clone(&hub)));
     let adopted = recover::recover(&hub, !options.no_resume).await;
     let listener = listen::bind(&namespace.directory)?;

@@ -2,8 +2,7 @@
 //!
 //! The daemon owns a private tmux server, one window per session, and answers file operations on
 //! a Unix socket. What a session may do next is decided by a pure core (`session::core`); the
-//! rest performs effects. The tree is assembled from providers, so a workspace can add its own
-//! directories. Callers are the command line and the workspace daemon.
+//! rest performs effects. The image of a workspace is part of the tree, asked over `link`.
 
 #![cfg_attr(
     test,
@@ -22,8 +21,10 @@ mod events;
 mod files;
 mod hooks;
 mod ids;
+mod link;
 mod logging;
 mod mail;
+mod mount;
 mod namespace;
 mod output;
 mod pidfile;
@@ -47,8 +48,10 @@ pub use driver::drive;
 pub use error::{Fatal, errno_of, refusal};
 pub use hooks::{HookEvent, report_hook};
 pub use ids::directory_alias;
+pub use link::LinkTarget;
 pub use logging::start_logging;
 pub use mail::MESSAGE_TYPES;
+pub use mount::Mount;
 pub use namespace::{Namespace, candidates};
 pub use pidfile::{Instance, probe_instance};
 pub use places::Places;
@@ -57,4 +60,3 @@ pub use session::State;
 pub use tap::{tap, tick};
 pub use text::{check_directory, clean, clean_path, split_words};
 pub use tmux::{TMUX_MINIMUM, end_servers, is_new_enough as is_tmux_new_enough, version as tmux_version};
-pub use tree::{Grant, Provider};

@@ -16,6 +16,9 @@ mod kinds;
 mod open;
 mod place;
 mod streams;
+mod workspace;
+
+pub(crate) use workspace::names;
 
 use std::sync::Arc;
 
@@ -37,23 +40,6 @@ pub(crate) struct Caller {
     pub(crate) connection: u64,
     pub(crate) peer: Peer,
     pub(crate) root: bool,
-}
-
-/// What a provider may let a caller do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// `owner`, `root`, `session:<id>` or `token:<name>`.
-    pub who: String,
-    pub read: bool,
-    pub write: bool,
-}
-
-/// A part of the tree that somebody else serves: `classes`, `eval`, `loop` and their kind.
-pub trait Provider: Send + Sync {
-    /// The name at the root.
-    fn name(&self) -> &str;
-    /// The node, with the directory `..` leads to.
-    fn node(&self, grant: Grant, parent: Arc<dyn Node>) -> Arc<dyn Node>;
 }
 
 /// The root a specifier selects.
@@ -140,23 +126,25 @@ impl TreeNode {
         refused
     }
 
-    fn provided(&self, name: &str) -> Option<Arc<dyn Node>> {
-        let provider = self
-            .hub
-            .providers
-            .iter()
-            .find(|provider| provider.name() == name)?;
+    /// A part of the image, if there is a workspace to ask.
+    fn image(&self, name: &str) -> Option<Arc<dyn Node>> {
+        let place = self
+            .step(name)
+            .filter(|place| matches!(place, Place::Absent(_)))?;
         let (read, write) = match &self.caller.level {
             Level::Control => (true, true),
             Level::Read => (true, false),
-            Level::Session(id) => self.workspace_rights(id, name == "loop"),
+            Level::Session(id) => self.workspace_rights(id, false),
         };
-        let grant = Grant {
-            who: self.caller.who.word(),
+        let link = match &self.caller.level {
+            Level::Control | Level::Read => self.hub.links.of_owner(),
+            Level::Session(id) => self.hub.links.of_session(&self.hub, id),
+        };
+        let rights = workspace::Rights {
             read,
             write: write && !self.caller.read_only,
         };
-        Some(provider.node(grant, self.same()))
+        workspace::node(self.same().child(place, name), link?, rights)
     }
 }
 
@@ -217,7 +205,7 @@ impl Node for TreeNode {
         }
         self.check_exists()?;
         if self.place == Place::Root
-            && let Some(node) = self.provided(name)
+            && let Some(node) = self.image(name)
         {
             return Ok(node);
         }
@@ -235,13 +223,9 @@ impl Node for TreeNode {
             }
         }
         if self.place == Place::Root {
-            for provider in &self.hub.providers {
-                if let Some(stat) = self.provided(provider.name()).and_then(|node| node.stat().ok()) {
-                    // In its place among the names; sessions come last.
-                    match stats.iter().position(|known| known.name == stat.name) {
-                        Some(at) => stats[at] = stat,
-                        None => stats.push(stat),
-                    }
+            for stat in &mut stats {
+                if let Some(node) = self.image(&stat.name) {
+                    *stat = node.stat()?;
                 }
             }
         }

@@ -56,6 +56,13 @@ enum Whose {
     Nobody,
 }
 
+/// Whether something that git cannot take may be left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    Everything,
+    WhatCanBe,
+}
+
 struct Output {
     text: String,
     is_ok: bool,
@@ -118,7 +125,7 @@ impl Output {
         if self.is_ok {
             return Ok(self.text.trim().to_owned());
         }
-        let reason = self.error.lines().last().unwrap_or("no reason").to_owned();
+        let reason = self.error.lines().next().unwrap_or("no reason").to_owned();
         Err(refusal(format!("git failed: {reason}")))
     }
 
@@ -272,7 +279,7 @@ impl Worktree {
             let lines: String = from.iter().map(|path| format!("{}\n", path.display())).collect();
             let info = directory.join("objects/info");
             std::fs::create_dir_all(&info)
-                .and_then(|()| std::fs::write(info.join("alternates"), lines))
+                .and_then(|()| files::replace(&info.join("alternates"), lines.as_bytes()))
                 .map_err(stored)
         };
         let copy = self.path().join(".git");
@@ -314,7 +321,8 @@ impl Worktree {
     }
 
     /// A commit that holds what the copy holds now, committed there or not. Each follows the one before it.
-    async fn snapshot(&self, author: &str, id: &str) -> Result<String, Refusal> {
+    /// With `Care::Everything` what git cannot take, such as a repository without commits inside the copy, is an error.
+    async fn snapshot(&self, author: &str, id: &str, care: Care) -> Result<String, Refusal> {
         let found = head(&self.path().join(".git"));
         let mut tip = self.commit.clone();
         if let Some(found) = found {
@@ -338,7 +346,10 @@ impl Worktree {
             }
         }
         self.inside(&["read-tree", &tip]).await?.need()?;
-        self.inside(&["add", "-A", "--", "."]).await?.need()?;
+        let added = self.inside(&["add", "-A", "--ignore-errors", "--", "."]).await?;
+        if care == Care::Everything {
+            added.need()?;
+        }
         let tree = self.inside(&["write-tree"]).await?.need()?;
         let first = parents.first().cloned().unwrap_or_default();
         let before = self
@@ -377,7 +388,7 @@ impl Worktree {
 
     /// `diff` and `diff.stat`: everything against the base, committed or not.
     pub(crate) async fn diff(&self, author: &str, id: &str, stat: bool) -> Result<String, Refusal> {
-        let work = self.snapshot(author, id).await?;
+        let work = self.snapshot(author, id, Care::WhatCanBe).await?;
         let base = self.base_commit().await?;
         let range = format!("{base}...{work}");
         let mut words = vec!["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
@@ -399,7 +410,7 @@ impl Worktree {
 
     /// What `worktree` reads as.
     pub(crate) async fn describe(&self, author: &str, id: &str) -> Result<Value, Refusal> {
-        let work = self.snapshot(author, id).await?;
+        let work = self.snapshot(author, id, Care::WhatCanBe).await?;
         let base = self.base_commit().await?;
         let range = format!("{base}...{work}");
         let counts = self
@@ -430,7 +441,7 @@ impl Worktree {
         let Some(base) = &self.base else {
             return Err(refusal("invalid base: the copy was not made from a branch"));
         };
-        let work = self.snapshot(author, id).await?;
+        let work = self.snapshot(author, id, Care::Everything).await?;
         let owner = |words: Vec<String>| async move {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             git(&self.repository, Whose::Owner, &[], &words).await

@@ -14,6 +14,7 @@ pub(crate) mod fmt;
 pub(crate) mod generate;
 pub(crate) mod lint;
 pub(crate) mod loop_command;
+pub(crate) mod lsp;
 pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod ninep;

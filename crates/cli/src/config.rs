@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use beamtalk_mcp::{LoopRight, Policy, Settings};
+use beamtalk_mcp::{Approval, LoopRight, Policy, Settings};
 use beamtalk_project::nearest::nearest;
 use beamtalk_storage::StateDirectory;
 use beamtalk_workspace::{NodeName, StartOptions, check_peer};
@@ -35,6 +35,8 @@ pub(crate) struct McpConfig {
     pub(crate) starts: bool,
     pub(crate) allows_outside: bool,
     pub(crate) eval_ceiling_s: Option<u64>,
+    pub(crate) approval: Option<String>,
+    pub(crate) approval_timeout_s: Option<u64>,
 }
 
 /// The keys of each table.
@@ -98,6 +100,10 @@ const TABLES: &[(&str, &[&str])] = &[
             "start",
             "allow-outside-project",
             "eval-ceiling",
+            "http",
+            "approval",
+            "approval-timeout",
+            "session-idle",
         ],
     ),
 ];
@@ -301,6 +307,10 @@ fn set(config: &mut Config, value: &Value<'_>) -> Result<(), Fault> {
         "deny-paths" => config.mcp.deny_paths = value.texts()?,
         "start" => config.mcp.starts = value.boolean()?,
         "allow-outside-project" => config.mcp.allows_outside = value.boolean()?,
+        "http" => start.mcp_http = value.boolean()?,
+        "approval" => config.mcp.approval = Some(value.one_of(Approval::WORDS)?),
+        "approval-timeout" => config.mcp.approval_timeout_s = Some(value.number()?),
+        "session-idle" => start.handle_idle_s = value.number()?.max(1),
         "eval-ceiling" => config.mcp.eval_ceiling_s = Some(value.number()?),
         _ => {}
     }

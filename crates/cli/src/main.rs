@@ -5,6 +5,7 @@
     expect(clippy::disallowed_methods, reason = "tests set up what they look at")
 )]
 
+mod approvals;
 mod commands;
 mod config;
 mod exit;
@@ -99,6 +100,8 @@ enum Command {
     Agents(commands::agents::Arguments),
     /// Give an AI client the workspace, over the Model Context Protocol.
     Mcp(commands::mcp::Arguments),
+    /// Serve editors, over the Language Server Protocol.
+    Lsp(commands::lsp::Arguments),
     /// Read and write files of a 9P server.
     #[command(name = "9p")]
     Ninep(commands::ninep::Arguments),
@@ -183,6 +186,7 @@ fn run(arguments: Arguments, terminal: &mut Terminal) -> anyhow::Result<Exit> {
         Command::Docs(arguments) => commands::docs::run(terminal, &arguments),
         Command::Loop(arguments) => commands::loop_command::run(terminal, arguments),
         Command::Agents(arguments) => commands::agents::run(arguments),
+        Command::Lsp(arguments) => commands::lsp::run(terminal, &arguments),
         Command::Mcp(arguments) => commands::mcp::run(terminal, &arguments),
         Command::Ninep(arguments) => commands::ninep::run(&arguments),
         Command::Tls(arguments) => commands::tls::run(terminal, &arguments),

@@ -73,6 +73,9 @@ pub(crate) struct StartFlags {
     /// Switch off writing files.
     #[arg(long)]
     read_only_fs: bool,
+    /// Serve AI clients by HTTP, at /mcp; they need the cookie or a token.
+    #[arg(long)]
+    mcp_http: bool,
     /// Heap of an evaluation; 0 is no limit.
     #[arg(long, value_name = "MB")]
     eval_max_heap_mb: Option<u64>,
@@ -149,6 +152,7 @@ impl StartFlags {
         cover(&mut options.no_ffi, self.no_ffi);
         cover(&mut options.no_http, self.no_http);
         cover(&mut options.read_only_fs, self.read_only_fs);
+        cover(&mut options.mcp_http, self.mcp_http);
         if let Some(megabytes) = self.eval_max_heap_mb {
             options.eval_max_heap_mb = megabytes;
         }

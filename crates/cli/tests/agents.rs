@@ -16,6 +16,8 @@ mod commands;
 mod doors;
 #[path = "agents/faults.rs"]
 mod faults;
+#[path = "agents/image.rs"]
+mod image;
 #[path = "agents/kills.rs"]
 mod kills;
 #[path = "agents/rules.rs"]

@@ -45,7 +45,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("repl", &["client", "wire", "syntax"]),
-    ("lsp", &["client", "wire", "compiler", "syntax"]),
+    // What a project consists of and what its manifest makes of findings is decided in one place.
+    ("lsp", &["client", "wire", "compiler", "syntax", "project"]),
+    // In `editors`: the grammar knows nothing of ours; its tests hold it to our parser.
+    ("tree-sitter-beamtalk", &[]),
 ];
 
 /// Folders beside `crates`; each has one kind of thing in it.

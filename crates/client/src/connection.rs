@@ -307,6 +307,57 @@ impl Connection {
         Ok((connection, received))
     }
 
+    /// A connection without a network, for who is in the workspace's own process: where requests go, where frames come
+    /// from.
+    pub async fn inside(
+        outgoing: mpsc::Sender<String>,
+        mut frames: mpsc::Receiver<String>,
+    ) -> Result<(Self, Events), Error> {
+        let (events, received) = mpsc::channel(WAITING_EVENTS);
+        let routes = Routes {
+            waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
+            replies: Weight::default(),
+            events,
+            event_bytes: Weight::default(),
+        };
+        let received = Events {
+            received,
+            weight: routes.event_bytes.clone(),
+        };
+        let (waiting, weight) = (routes.waiting.clone(), routes.replies.clone());
+        let session = loop {
+            let text = frames.recv().await.ok_or(Error::Lost)?;
+            let message: Value =
+                serde_json::from_str(&text).map_err(|cause| Error::Protocol(cause.to_string()))?;
+            if message["op"] == "session-started" {
+                break message["session"].as_str().unwrap_or_default().to_owned();
+            }
+        };
+        tokio::spawn(async move {
+            while let Some(text) = frames.recv().await {
+                if let Ok(Value::Object(message)) = serde_json::from_str(&text)
+                    && routes.route(message, text.len() + MESSAGE_BYTES).is_err()
+                {
+                    break;
+                }
+            }
+            let waiting = &routes.waiting;
+            waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        });
+        let connection = Self {
+            session,
+            resumed: false,
+            role: String::new(),
+            server: String::new(),
+            address: String::new(),
+            outgoing,
+            waiting,
+            weight,
+            next: AtomicU64::new(1),
+        };
+        Ok((connection, received))
+    }
+
     /// Send a request; its replies arrive in the answer.
     pub fn request(&self, op: &str, mut fields: Map<String, Value>) -> Result<Pending, Error> {
         let id = format!("r{}", self.next.fetch_add(1, Ordering::Relaxed));

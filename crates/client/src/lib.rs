@@ -8,8 +8,10 @@
 
 mod connection;
 mod control;
+mod find;
 mod tls;
 
 pub use connection::{Answer, Connection, Endpoint, Error, Events, Greeting, Pending, Reply};
 pub use control::{Control, ControlError};
+pub use find::{FindError, reach};
 pub use tls::TlsTrust;

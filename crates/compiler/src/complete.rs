@@ -6,10 +6,9 @@ mod cursor;
 mod describe;
 mod hover;
 mod infer;
-mod receivers;
+mod lookup;
 #[cfg(test)]
 mod tests;
-mod unknown;
 
 use std::collections::BTreeMap;
 
@@ -23,8 +22,7 @@ use describe::{Classes, Known};
 
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
-pub(crate) use receivers::known_receivers;
-pub(crate) use unknown::unknown_selectors;
+pub use lookup::{Answerer, Lookup, Receiver};
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
 /// variable that holds a class has a class such as `Lamp class`.

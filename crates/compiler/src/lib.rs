@@ -9,6 +9,7 @@ pub mod codes;
 pub mod complete;
 mod erl;
 mod expect;
+pub mod ffi;
 mod ir;
 pub mod lint;
 mod live;
@@ -20,7 +21,7 @@ mod resolve;
 mod sites;
 pub mod suggest;
 mod table;
-mod types;
+pub mod types;
 
 use beamtalk_etf::{Term, encode};
 use beamtalk_syntax::ast;
@@ -126,8 +127,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     let (file, mut diagnostics) = packages::resolve(file, table);
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
-    complete::unknown_selectors(file, table, &mut diagnostics);
-    complete::known_receivers(file, table, &mut diagnostics);
+    diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
     let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     let modules = if has_errors(&diagnostics) {
@@ -144,7 +144,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
     let (file, mut diagnostics) = packages::resolve(file, table);
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
-    complete::known_receivers(file, table, &mut diagnostics);
+    diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
     let replacements = live::replacements(file, table, &mut diagnostics);
     let mut modules = replacements.modules;
     modules.extend(definitions(
@@ -173,6 +173,10 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.expression = Some(expression);
     }
     input.diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
+    // What is not understood shows at once.
+    input
+        .diagnostics
+        .retain(|diagnostic| diagnostic.severity != Severity::Hint);
     if has_errors(&input.diagnostics) {
         input.expression = None;
     } else {

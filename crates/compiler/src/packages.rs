@@ -66,7 +66,7 @@ impl Packages {
         });
     }
 
-    /// Note what a file of one of the packages declares.
+    /// Note what a file of one of the packages declares, whether or not its names are resolved already.
     pub fn declare(&mut self, file: &SourceFile) {
         for item in &file.unit.items {
             let (name, is_internal) = match item {
@@ -75,6 +75,9 @@ impl Packages {
                 Item::TypeAlias(alias) => (&alias.name.text, alias.is_internal),
                 Item::Extension(_) | Item::Statement(_) => continue,
             };
+            let name = &name
+                .split_once('@')
+                .map_or(name.clone(), |(_, plain)| plain.into());
             let is_own = |names: &Names| file.package.as_ref() == Some(&names.package);
             // A session declares names of its own, beside all packages.
             if !self.all.iter().any(is_own) {

@@ -1,5 +1,7 @@
 //! What is known about classes: the declarations of the library, dependencies, package and session.
 
+mod withdraw;
+
 use std::sync::Arc;
 
 use beamtalk_syntax::ast;
@@ -8,6 +10,7 @@ use ecow::EcoString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::SourceFile;
+use crate::ffi::SpecTable;
 use crate::packages::Packages;
 
 /// Where a source text comes from; it decides which rules apply.
@@ -49,6 +52,20 @@ pub struct ClassEntry {
     pub(crate) source: Option<Arc<SourceFile>>,
     /// The same as plain text, for the library too: completion reads signatures and documentation from it.
     pub(crate) text: EcoString,
+    /// The declaration, for the library too: its file and the number of the item. None for a class that only the
+    /// image knows.
+    pub(crate) declared: Option<(Arc<SourceFile>, usize)>,
+}
+
+impl ClassEntry {
+    /// The declaration with its file.
+    pub(crate) fn declaration(&self) -> Option<(&SourceFile, &ast::Class)> {
+        let (file, item) = self.declared.as_ref()?;
+        match file.unit.items.get(*item)? {
+            ast::Item::Class(class) => Some((file, class)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -60,11 +77,15 @@ pub struct SlotEntry {
 pub struct MethodEntry {
     pub is_sealed: bool,
     pub is_internal: bool,
+    /// Which of the methods of the declaration it is.
+    pub(crate) index: usize,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct ExtensionEntry {
     pub(crate) span: Span,
+    /// Which of the items of the text it is.
+    pub(crate) item: usize,
     pub(crate) is_internal: bool,
     /// The text it was declared in.
     pub(crate) source: Arc<SourceFile>,
@@ -86,6 +107,8 @@ struct Tables {
     are_primitives_allowed: bool,
     /// The packages of the program; without them names mean what they say.
     packages: Option<Arc<Packages>>,
+    /// The Erlang modules that somebody looked for.
+    specs: Arc<SpecTable>,
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +117,8 @@ pub(crate) struct ProtocolEntry {
     pub(crate) path: EcoString,
     pub(crate) span: Span,
     extending: Option<EcoString>,
+    /// Its file and the number of the item.
+    declared: (Arc<SourceFile>, usize),
     /// What a class has to understand, and whether on the class side.
     required: Vec<(bool, EcoString)>,
 }
@@ -118,6 +143,16 @@ pub struct ClassTable {
     tables: Arc<Tables>,
 }
 
+impl ProtocolEntry {
+    pub(crate) fn declaration(&self) -> Option<(&SourceFile, &ast::Protocol)> {
+        let (file, item) = &self.declared;
+        match file.unit.items.get(*item)? {
+            ast::Item::Protocol(protocol) => Some((file, protocol)),
+            _ => None,
+        }
+    }
+}
+
 impl ClassTable {
     pub fn empty() -> Self {
         Self::default()
@@ -126,6 +161,15 @@ impl ClassTable {
     /// From now on names of files are resolved among these packages.
     pub fn set_packages(&mut self, packages: Packages) {
         Arc::make_mut(&mut self.tables).packages = Some(Arc::new(packages));
+    }
+
+    /// From now on calls of Erlang are checked against these.
+    pub fn set_specs(&mut self, specs: SpecTable) {
+        Arc::make_mut(&mut self.tables).specs = Arc::new(specs);
+    }
+
+    pub(crate) fn specs(&self) -> &SpecTable {
+        &self.tables.specs
     }
 
     pub(crate) fn packages(&self) -> Option<&Packages> {
@@ -143,6 +187,11 @@ impl ClassTable {
 
     /// Add the classes, protocols, aliases and extensions of a file.
     pub fn declare(&mut self, file: &SourceFile) {
+        self.keep(file);
+    }
+
+    /// The same; the answer is the file with its names resolved, as the table keeps it.
+    pub fn keep(&mut self, file: &SourceFile) -> Arc<SourceFile> {
         // What is wrong with its names is told when the file is compiled.
         let (file, _) = crate::packages::resolve(file, self);
         let source = Arc::new(file.into_owned());
@@ -156,9 +205,9 @@ impl ClassTable {
                 !entries.is_empty()
             });
         }
-        for item in &file.unit.items {
+        for (index, item) in file.unit.items.iter().enumerate() {
             match item {
-                ast::Item::Class(class) => declare_class(tables, &source, class),
+                ast::Item::Class(class) => declare_class(tables, &source, index, class),
                 ast::Item::Protocol(protocol) => {
                     let module = file.module_of_protocol(protocol);
                     tables.protocols.insert(
@@ -168,6 +217,7 @@ impl ClassTable {
                             path: file.path.clone(),
                             span: protocol.name.span,
                             extending: protocol.extending.as_ref().map(|name| name.text.clone()),
+                            declared: (Arc::clone(&source), index),
                             required: protocol
                                 .signatures
                                 .iter()
@@ -188,6 +238,7 @@ impl ClassTable {
                     entries.retain(|entry| entry.source.path != file.path || entry.span != extension.span);
                     entries.push(ExtensionEntry {
                         span: extension.span,
+                        item: index,
                         is_internal: method.is_internal,
                         source: Arc::clone(&source),
                     });
@@ -198,6 +249,7 @@ impl ClassTable {
                 ast::Item::Statement(_) => {}
             }
         }
+        source
     }
 
     /// Add a class that the running image has but no source text declares.
@@ -227,6 +279,7 @@ impl ClassTable {
             span: Span::default(),
             source: None,
             text: EcoString::new(),
+            declared: None,
         };
         Arc::make_mut(&mut self.tables)
             .classes
@@ -437,27 +490,6 @@ impl ClassTable {
         package.as_ref().filter(|_| is_internal)
     }
 
-    /// The selectors of methods that packages other than this one keep to themselves.
-    pub(crate) fn selectors_kept_from(&self, package: &str) -> FxHashSet<EcoString> {
-        let is_other = |owner: &Option<EcoString>| owner.as_deref().is_some_and(|owner| owner != package);
-        let classes = self.tables.classes.values();
-        let methods = classes
-            .filter(|class| is_other(&class.package))
-            .flat_map(|class| {
-                let methods = class.methods.iter().chain(&class.class_methods);
-                methods.filter(|(_, method)| method.is_internal || class.modifiers.is_internal)
-            });
-        let extensions = self.tables.extensions.iter().filter(|(_, entries)| {
-            entries
-                .iter()
-                .any(|entry| entry.is_internal && is_other(&entry.source.package))
-        });
-        methods
-            .map(|(selector, _)| selector.clone())
-            .chain(extensions.map(|((_, _, selector), _)| selector.clone()))
-            .collect()
-    }
-
     /// The nearest definition of a method, walking up from `name`: the defining class and the method.
     pub(crate) fn find_method(
         &self,
@@ -513,7 +545,7 @@ fn declare_alias(tables: &mut Tables, file: &SourceFile, alias: &ast::TypeAlias)
     tables.aliases.insert(name.clone(), entry);
 }
 
-fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Class) {
+fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, class: &ast::Class) {
     let file = source.as_ref();
     let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
     let slots: Vec<SlotEntry> = class
@@ -532,7 +564,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         .collect();
     let mut methods = FxHashMap::default();
     let mut class_methods = FxHashMap::default();
-    for method in &class.methods {
+    for (index, method) in class.methods.iter().enumerate() {
         let side = if method.is_class {
             &mut class_methods
         } else {
@@ -541,6 +573,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         let entry = MethodEntry {
             is_sealed: method.is_sealed,
             is_internal: method.is_internal,
+            index,
         };
         side.insert(method.head.selector.clone(), entry);
         if file.origin != Origin::Library && !method.is_class {
@@ -566,6 +599,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, class: &ast::Cla
         span: class.name.span,
         source: (file.origin != Origin::Library).then(|| source.clone()),
         text: file.text.clone(),
+        declared: Some((Arc::clone(source), item)),
     };
     // A library class cannot be redefined: loading the other one is refused.
     let is_protected = tables

@@ -1,66 +1,173 @@
-//! Type annotations as the compiler keeps them: their text, and the little it needs to know.
+//! Gradual types (language reference 11): one inference that all tools share.
+//!
+//! Ask for a file once and read the answer as often as needed:
+//!
+//! - [`of_file`] looks at every body of a file and answers [`Types`]; [`of_input`] does so for a session's input.
+//! - [`Types::of_span`] is the type of the expression at exactly this span; [`Types::at`] that of the innermost one
+//!   around an offset; both answer a [`Type`], which prints as it would be written in source (`to_string`).
+//! - [`Types::bindings`] has each name where it is bound (locals at their assignments, parameters), for inlay hints.
+//! - [`Types::targets_of`] has the methods that a message may reach, by the span of the first part of its selector.
+//! - [`Types::diagnostics`] are the findings; `compile_file` has them too, after `@expect`.
+//!
+//! Nothing here stops compilation or changes code. Where something is not known the type is [`Form::Dynamic`] with a
+//! [`Reason`], and nothing is told about it.
 
-use beamtalk_syntax::ast::{Type, TypeKind};
-use ecow::EcoString;
+mod annotation;
+mod checks;
+mod form;
+mod infer;
+mod print;
+mod relate;
+mod world;
 
-use crate::table::ClassTable;
+use beamtalk_syntax::ast::{self, Item};
+use beamtalk_syntax::diagnostic::Diagnostic;
+use beamtalk_syntax::span::Span;
+use rustc_hash::FxHashMap;
 
-/// Aliases may name each other.
-pub(crate) const MAX_ALIASES: usize = 16;
+use crate::SourceFile;
+use crate::table::{ClassTable, Origin};
 
-/// Whether nil belongs to the type. An unknown name does not count as nil.
-pub(crate) fn includes_nil(annotation: &Type, table: &ClassTable) -> bool {
-    nil_within(annotation, table, MAX_ALIASES)
+pub(crate) use annotation::{MAX_ALIASES, includes_nil, is_character, text};
+use checks::declarations;
+pub use form::{Form, Reason, Type};
+pub use infer::MethodRef;
+use infer::{Infer, Output, Own};
+use world::World;
+
+/// What is known about the expressions of a text.
+#[derive(Debug, Default)]
+pub struct Types {
+    expressions: FxHashMap<Span, Type>,
+    bindings: Vec<(Span, Type)>,
+    targets: FxHashMap<Span, Vec<MethodRef>>,
+    diagnostics: Vec<Diagnostic>,
 }
 
-fn nil_within(annotation: &Type, table: &ClassTable, aliases: usize) -> bool {
-    match &annotation.kind {
-        TypeKind::Nil => true,
-        TypeKind::Named { class, .. } => {
-            let name = class.name.text.as_str();
-            let is_named = matches!(
-                name,
-                "Nil" | "UndefinedObject" | "Object" | "ProtoObject" | "Dynamic"
-            ) || name.len() == 1;
-            let meant = || aliases.checked_sub(1).zip(table.alias(name));
-            is_named || meant().is_some_and(|(left, alias)| nil_within(&alias.definition, table, left))
-        }
-        TypeKind::Union(members) => members.iter().any(|member| nil_within(member, table, aliases)),
-        TypeKind::Error => true,
-        TypeKind::ClassOf(_)
-        | TypeKind::SelfType
-        | TypeKind::SelfClass
-        | TypeKind::Symbol(_)
-        | TypeKind::True
-        | TypeKind::False
-        | TypeKind::Intersection(_)
-        | TypeKind::Difference(_) => false,
+impl Types {
+    /// The type of the expression with exactly this span.
+    pub fn of_span(&self, span: Span) -> Option<&Type> {
+        self.expressions.get(&span)
+    }
+
+    /// The innermost expression around an offset, with its type.
+    pub fn at(&self, offset: u32) -> Option<(Span, &Type)> {
+        let around = self
+            .expressions
+            .iter()
+            .filter(|(span, _)| span.start <= offset && offset <= span.end);
+        around
+            .min_by_key(|(span, _)| span.end - span.start)
+            .map(|(span, of)| (*span, of))
+    }
+
+    /// Every expression with its type, in no order.
+    pub fn expressions(&self) -> impl Iterator<Item = (Span, &Type)> {
+        self.expressions.iter().map(|(span, of)| (*span, of))
+    }
+
+    /// Names where they are bound, in the order of the text.
+    pub fn bindings(&self) -> &[(Span, Type)] {
+        &self.bindings
+    }
+
+    /// The methods that a message may reach, by the span of the first part of its selector.
+    pub fn targets_of(&self, part: Span) -> &[MethodRef] {
+        self.targets.get(&part).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics
     }
 }
 
-pub(crate) fn is_character(annotation: &Type, table: &ClassTable) -> bool {
-    let mut meant = annotation;
-    for _ in 0..MAX_ALIASES {
-        match &meant.kind {
-            TypeKind::Named { class, arguments } if arguments.is_empty() => {
-                match table.alias(&class.name.text) {
-                    Some(alias) => meant = &alias.definition,
-                    None => return class.name.text == "Character",
-                }
+impl From<Output> for Types {
+    fn from(out: Output) -> Self {
+        let mut bindings = out.bindings;
+        bindings.sort_by_key(|(span, _)| *span);
+        let mut diagnostics = out.diagnostics;
+        diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+        diagnostics.dedup();
+        Self {
+            expressions: out.types.into_iter().collect(),
+            bindings,
+            targets: out.targets.into_iter().collect(),
+            diagnostics,
+        }
+    }
+}
+
+/// Everything about the bodies of a file. Its own declarations must be in the table.
+pub fn of_file(file: &SourceFile, table: &ClassTable) -> Types {
+    let (file, _) = crate::packages::resolve(file, table);
+    of_resolved(&file, table)
+}
+
+/// The same for a file whose names are resolved, as [`ClassTable::keep`] answers it.
+pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
+    let package = file.package.clone().filter(|_| file.origin != Origin::Library);
+    let world = World::new(table, package);
+    let mut out = Output::default();
+    for item in &file.unit.items {
+        match item {
+            Item::Class(class) => self::class(&world, &mut out, class),
+            Item::Extension(extension) => {
+                let target = &extension.target.name.text;
+                let declaration = table.class(target).and_then(|entry| entry.declaration());
+                let own = Own::new(&world, target, extension.method.is_class);
+                let mut infer = Infer::new(&world, &mut out, Some(own));
+                infer.method(&extension.method, declaration.map(|(_, class)| class));
+                annotations(
+                    &world,
+                    &mut out,
+                    &extension.method,
+                    declaration.map(|(_, class)| class),
+                );
             }
-            _ => return false,
+            Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => {}
         }
     }
-    false
+    let statements = file.unit.items.iter().filter_map(|item| match item {
+        Item::Statement(statement) => Some(statement),
+        _ => None,
+    });
+    Infer::new(&world, &mut out, None).input(statements);
+    out.into()
 }
 
-/// The annotation as written.
-pub(crate) fn text(annotation: &Type, source: &str) -> EcoString {
-    annotation
-        .span
-        .text(source)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .into()
+fn class(world: &World<'_>, out: &mut Output, class: &ast::Class) {
+    let name = &class.name.text;
+    for slot in &class.slots {
+        if let Some(annotation) = &slot.annotation {
+            declarations::bounds(world, out, annotation, Some(class));
+        }
+        let Some(default) = &slot.default else { continue };
+        let is_class = slot.keyword == ast::SlotKeyword::ClassState;
+        let mut infer = Infer::new(world, out, Some(Own::new(world, name, is_class)));
+        let of = infer.default(default);
+        if let Some(declared) = infer.declared_slot(&slot.name.text) {
+            infer.check_slot(&slot.name.text, default, &of, &declared);
+        }
+    }
+    for method in &class.methods {
+        let own = Own::new(world, name, method.is_class);
+        Infer::new(world, out, Some(own)).method(method, Some(class));
+        annotations(world, out, method, Some(class));
+        declarations::overriding(world, out, class, method);
+    }
+}
+
+fn annotations(world: &World<'_>, out: &mut Output, method: &ast::Method, class: Option<&ast::Class>) {
+    let parameters = method
+        .head
+        .parameters
+        .iter()
+        .filter_map(|it| it.annotation.as_ref());
+    for annotation in parameters.chain(&method.result) {
+        declarations::bounds(world, out, annotation, class);
+    }
 }

@@ -9,6 +9,9 @@ pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapa
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The extensions that are spoken.
+pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+pub(crate) const VIEWS: &str = "io.modelcontextprotocol/ui";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How a client is spoken to.
@@ -29,6 +32,8 @@ impl Era {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Client {
     pub(crate) can_be_asked: bool,
+    /// Long work may be handed out as a task.
+    pub(crate) has_tasks: bool,
     /// Its own word for itself; for display only.
     pub(crate) name: String,
 }
@@ -44,6 +49,7 @@ impl Client {
         let name = format!("{} {}", text("name"), text("version"));
         Self {
             can_be_asked: forms,
+            has_tasks: capabilities["extensions"][TASKS].is_object(),
             name: crate::escape(&name.trim().chars().take(64).collect::<String>()),
         }
     }
@@ -93,12 +99,17 @@ pub(crate) fn modern(params: &Map<String, Value>) -> Result<Option<Client>, Faul
 }
 
 /// What this server can do.
-pub(crate) fn own() -> Value {
+pub(crate) fn own(is_modern: bool) -> Value {
+    let mut extensions = json!({ VIEWS: {} });
+    if is_modern {
+        extensions[TASKS] = json!({});
+    }
     json!({
         "tools": {},
         "prompts": {},
         "completions": {},
         "resources": {"subscribe": true, "listChanged": true},
+        "extensions": extensions,
     })
 }
 

@@ -1,6 +1,10 @@
 //! Methods of the protocol: which there are in which era, and what is answered.
 
 mod calls;
+mod hold;
+mod tasks;
+
+pub use tasks::work;
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -24,7 +28,8 @@ const BURST: f64 = 2_400.0;
 const DESTROYED_PER_MINUTE: f64 = 10.0;
 
 /// How fast a client calls.
-pub(crate) struct Rate {
+#[derive(Debug)]
+pub struct Rate {
     calls: f64,
     destroyed: f64,
     looked: Instant,
@@ -42,7 +47,7 @@ impl Default for Rate {
 
 impl Rate {
     /// Take a place for a call; if there is none, how many milliseconds until there is.
-    pub(crate) fn take(&mut self, now: Instant, is_destructive: bool) -> Result<(), u64> {
+    pub fn take(&mut self, now: Instant, is_destructive: bool) -> Result<(), u64> {
         let passed = now.duration_since(self.looked).as_secs_f64();
         self.looked = now;
         self.calls = (self.calls + passed * CALLS_PER_SECOND).min(BURST);
@@ -86,6 +91,25 @@ pub(crate) fn instructions(settings: &Settings) -> String {
     )
 }
 
+/// Whether there is such a method in an era.
+pub(crate) fn is_known(method: &str, is_modern: bool) -> bool {
+    match method {
+        "tools/list"
+        | "tools/call"
+        | "resources/list"
+        | "resources/templates/list"
+        | "resources/read"
+        | "prompts/list"
+        | "prompts/get"
+        | "completion/complete" => true,
+        "server/discover" | "tasks/get" | "tasks/update" | "tasks/cancel" | "subscriptions/listen" => {
+            is_modern
+        }
+        "initialize" | "ping" | "resources/subscribe" | "resources/unsubscribe" => !is_modern,
+        _ => false,
+    }
+}
+
 /// The answer to a request, in the shape of its era.
 pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Result<Value, Fault> {
     let is_modern = call.era.is_modern();
@@ -93,7 +117,7 @@ pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Res
         ("server/discover", true) => hinted(
             json!({
                 "supportedVersions": VERSIONS,
-                "capabilities": capabilities::own(),
+                "capabilities": capabilities::own(true),
                 "instructions": instructions(&session.settings),
             }),
             true,
@@ -119,6 +143,9 @@ pub(crate) async fn answer<H: Host>(session: &Rc<Session<H>>, call: Call) -> Res
         }
         ("prompts/get", _) => prompts::get(session, &call.params).await?,
         ("completion/complete", _) => completion::complete(session, &call.params).await?,
+        ("tasks/get", true) => tasks::get(session, &call).await?,
+        ("tasks/update", true) => tasks::update(session, &call).await?,
+        ("tasks/cancel", true) => tasks::cancel(session, &call).await?,
         ("subscriptions/listen", true) => watch::listen(session, &call).await?,
         ("resources/subscribe", false) => watch::subscribe(session, &call.params).await?,
         ("resources/unsubscribe", false) => watch::unsubscribe(session, &call.params)?,

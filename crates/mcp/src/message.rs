@@ -50,6 +50,10 @@ impl Fault {
         Self::new(code, format!("Resource not found: {uri}")).with(json!({"uri": uri}))
     }
 
+    pub(crate) fn header(message: impl Into<String>) -> Self {
+        Self::new(-32020, message)
+    }
+
     pub(crate) fn capability(message: impl Into<String>, required: Value) -> Self {
         Self::new(-32021, message).with(json!({"requiredCapabilities": required}))
     }

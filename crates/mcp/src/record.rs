@@ -82,10 +82,22 @@ impl<H: Host> Recording<H> {
                 sha256: Some(fingerprint(given)),
                 bytes: Some(serde_json::to_string(given).map_or(0, |text| text.len() as u64)),
                 trace: trace.map(shown),
+                way: Some(session.settings.way.name().to_owned()),
+                task: call.task.clone(),
                 ..McpCall::default()
             },
             started: Instant::now(),
         }
+    }
+
+    /// Somebody else records it.
+    pub(crate) fn leave(&mut self) {
+        self.call.outcome.clear();
+    }
+
+    /// The person's answer to it has this name.
+    pub(crate) fn approved_by(&mut self, approval: Option<String>) {
+        self.call.approval = approval;
     }
 
     /// How it ended, by the kind of its error.
@@ -93,7 +105,7 @@ impl<H: Host> Recording<H> {
         let outcome = match error_kind {
             None => "ok",
             Some("policy_denied" | "path_denied" | "loop_forbidden" | "forbidden") => "denied",
-            Some("declined" | "confirmation_needed") => "declined",
+            Some("declined" | "confirmation_needed" | "approval_denied") => "declined",
             Some("eval_limit" | "compiler_limit" | "rate_limited" | "busy") => "limit",
             Some("interrupted") => "cancelled",
             Some(_) => "error",
@@ -105,6 +117,9 @@ impl<H: Host> Recording<H> {
 
 impl<H: Host> Drop for Recording<H> {
     fn drop(&mut self) {
+        if self.call.outcome.is_empty() {
+            return;
+        }
         self.call.ms = Some(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX));
         let call = std::mem::take(&mut self.call);
         if self.tool.class != Class::Read || call.outcome != "ok" {
@@ -112,7 +127,7 @@ impl<H: Host> Drop for Recording<H> {
             tokio::task::spawn_local(async move { host.record(call).await });
             return;
         }
-        if self.session.reads.count(self.tool.name, call) {
+        if self.session.common.reads.count(self.tool.name, call) {
             let session = self.session.clone();
             tokio::task::spawn_local(async move {
                 tokio::time::sleep(TOGETHER).await;

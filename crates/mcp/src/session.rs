@@ -16,7 +16,7 @@ use crate::lines::Line;
 use crate::message::{Bad, Fault, LINE_LIMIT, Message, VERSIONS, id_in_head};
 use crate::record::Reads;
 use crate::settings::Settings;
-use crate::watch::Watches;
+use crate::watch::{OwnChanges, Watches};
 
 /// Requests that run at the same time; further ones wait.
 const RUNNING: usize = 64;
@@ -54,6 +54,10 @@ impl Outgoing {
         drop(self.lines.send(text));
     }
 
+    fn answer(&self, id: &Value, result: Value) {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
+    }
+
     pub(crate) fn notify(&self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
@@ -70,10 +74,22 @@ impl Outgoing {
     }
 }
 
+/// What all connections of one principal share.
+#[derive(Default)]
+pub(crate) struct Common {
+    pub(crate) rate: RefCell<crate::dispatch::Rate>,
+    pub(crate) reads: Reads,
+    /// The results of the last tests.
+    pub(crate) last_tests: RefCell<Option<Value>>,
+    pub(crate) own_changes: OwnChanges,
+    pub(crate) open_watches: Rc<Cell<usize>>,
+}
+
 /// One client of the server.
 pub struct Session<H> {
     pub(crate) host: Rc<H>,
     pub(crate) settings: Rc<Settings>,
+    pub(crate) common: Rc<Common>,
     pub(crate) outgoing: Outgoing,
     /// The version that `initialize` agreed on.
     legacy: Cell<Option<&'static str>>,
@@ -85,10 +101,6 @@ pub struct Session<H> {
     asked: RefCell<HashMap<String, oneshot::Sender<Value>>>,
     next_question: Cell<u64>,
     pub(crate) watches: Watches,
-    pub(crate) rate: RefCell<crate::dispatch::Rate>,
-    pub(crate) reads: Reads,
-    /// The results of the last tests.
-    pub(crate) last_tests: RefCell<Option<Value>>,
 }
 
 /// A request with what is known about who sent it.
@@ -98,13 +110,36 @@ pub(crate) struct Call {
     pub(crate) params: Map<String, Value>,
     pub(crate) era: Era,
     pub(crate) client: Rc<Client>,
+    /// Where what belongs to it is written.
+    pub(crate) outgoing: Outgoing,
+    /// The task it is the work of.
+    pub(crate) task: Option<String>,
+}
+
+impl<H> Session<H> {
+    /// End all that runs of this connection.
+    pub(crate) fn cancel_everything(&self) {
+        self.open.borrow_mut().drain().for_each(|(_, task)| task.abort());
+        self.watches.end();
+    }
 }
 
 impl<H: Host> Session<H> {
     pub fn new(host: Rc<H>, settings: Rc<Settings>, outgoing: Outgoing) -> Rc<Self> {
+        Self::with(host, settings, Rc::default(), outgoing)
+    }
+
+    /// Another connection of the same principal.
+    pub(crate) fn another(&self, outgoing: Outgoing) -> Rc<Self> {
+        let (host, settings) = (self.host.clone(), self.settings.clone());
+        Self::with(host, settings, self.common.clone(), outgoing)
+    }
+
+    fn with(host: Rc<H>, settings: Rc<Settings>, common: Rc<Common>, outgoing: Outgoing) -> Rc<Self> {
         Rc::new(Self {
             host,
             settings,
+            common,
             outgoing,
             legacy: Cell::new(None),
             legacy_client: RefCell::default(),
@@ -114,9 +149,6 @@ impl<H: Host> Session<H> {
             asked: RefCell::default(),
             next_question: Cell::new(1),
             watches: Watches::default(),
-            rate: RefCell::default(),
-            reads: Reads::default(),
-            last_tests: RefCell::new(None),
         })
     }
 
@@ -134,14 +166,13 @@ impl<H: Host> Session<H> {
 
     /// End all that runs; evaluations are interrupted.
     pub fn cancel_all(&self) {
-        self.open.borrow_mut().drain().for_each(|(_, task)| task.abort());
-        self.watches.end();
+        self.cancel_everything();
         self.record_reads();
     }
 
     /// Write down the calls that were counted.
     pub(crate) fn record_reads(&self) {
-        for call in self.reads.take() {
+        for call in self.common.reads.take() {
             let host = self.host.clone();
             tokio::task::spawn_local(async move { host.record(call).await });
         }
@@ -149,25 +180,41 @@ impl<H: Host> Session<H> {
 
     /// Take a line.
     pub fn receive(self: &Rc<Self>, line: Line) {
+        self.take(line, &self.outgoing);
+    }
+
+    /// Take a line; what belongs to it is written to `outgoing`.
+    pub(crate) fn take(self: &Rc<Self>, line: Line, outgoing: &Outgoing) {
         let text = match line {
             Line::Text(text) => text,
             Line::TooLong(head) => {
                 let fault = Fault::request(format!("the message is longer than {LINE_LIMIT} bytes"));
-                self.outgoing.send(fault.text(id_in_head(&head).as_ref()));
+                outgoing.send(fault.text(id_in_head(&head).as_ref()));
                 return;
             }
         };
         match Message::parse(&text) {
-            Ok(Message::Request { id, method, params }) => self.request(id, method, params),
-            Ok(Message::Notification { method, params }) => self.notification(&method, &params),
-            Ok(Message::Response { id, result }) => {
+            Ok(message) => self.hear(message, outgoing),
+            Err(Bad { id, fault }) => outgoing.send(fault.text(id.as_ref())),
+        }
+    }
+
+    pub(crate) fn hear(self: &Rc<Self>, message: Message, outgoing: &Outgoing) {
+        match message {
+            Message::Request { id, method, params } => self.request(id, method, params, outgoing),
+            Message::Notification { method, params } => self.notification(&method, &params),
+            Message::Response { id, result } => {
                 let waiting = self.asked.borrow_mut().remove(&id.to_string());
                 if let (Some(waiting), Ok(result)) = (waiting, result) {
                     drop(waiting.send(result));
                 }
             }
-            Err(Bad { id, fault }) => self.outgoing.send(fault.text(id.as_ref())),
         }
+    }
+
+    /// The version an old client agreed on.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        self.legacy.get()
     }
 
     fn notification(&self, method: &str, params: &Map<String, Value>) {
@@ -180,18 +227,18 @@ impl<H: Host> Session<H> {
         }
     }
 
-    fn request(self: &Rc<Self>, id: Value, method: String, params: Map<String, Value>) {
-        let refuse = |fault: Fault| self.outgoing.send(fault.text(Some(&id)));
+    fn request(self: &Rc<Self>, id: Value, method: String, params: Map<String, Value>, outgoing: &Outgoing) {
+        let refuse = |fault: Fault| outgoing.send(fault.text(Some(&id)));
         let (era, client) = match capabilities::modern(&params) {
             Err(fault) => return refuse(fault),
             Ok(Some(client)) => (Era::Modern, Rc::new(client)),
             Ok(None) if method == "initialize" => {
                 return match self.initialize(&params) {
-                    Ok(result) => self.answer(&id, result),
+                    Ok(result) => outgoing.answer(&id, result),
                     Err(fault) => refuse(fault),
                 };
             }
-            Ok(None) if method == "ping" => return self.answer(&id, json!({})),
+            Ok(None) if method == "ping" => return outgoing.answer(&id, json!({})),
             Ok(None) => match self.legacy.get() {
                 Some(version) => (Era::Legacy(version), self.legacy_client.borrow().clone()),
                 None => {
@@ -214,11 +261,13 @@ impl<H: Host> Session<H> {
             params,
             era,
             client,
+            outgoing: outgoing.clone(),
+            task: None,
         };
         let session = self.clone();
         let name = key.clone();
         let task = tokio::task::spawn_local(async move {
-            let id = call.id.clone();
+            let (id, outgoing) = (call.id.clone(), call.outgoing.clone());
             let answer = {
                 let _place = session.running.acquire().await;
                 dispatch::answer(&session, call).await
@@ -226,16 +275,11 @@ impl<H: Host> Session<H> {
             session.open.borrow_mut().remove(&name);
             session.outgoing.moved.notify_one();
             match answer {
-                Ok(result) => session.answer(&id, result),
-                Err(fault) => session.outgoing.send(fault.text(Some(&id))),
+                Ok(result) => outgoing.answer(&id, result),
+                Err(fault) => outgoing.send(fault.text(Some(&id))),
             }
         });
         self.open.borrow_mut().insert(key, task.abort_handle());
-    }
-
-    fn answer(&self, id: &Value, result: Value) {
-        let text = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
-        self.outgoing.send(text);
     }
 
     fn initialize(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
@@ -256,14 +300,14 @@ impl<H: Host> Session<H> {
         *self.legacy_client.borrow_mut() = Rc::new(client);
         Ok(json!({
             "protocolVersion": version,
-            "capabilities": capabilities::own(),
+            "capabilities": capabilities::own(false),
             "serverInfo": capabilities::server_info(),
             "instructions": dispatch::instructions(&self.settings),
         }))
     }
 
     /// Ask an old client something while its call waits; `None` when no answer comes.
-    pub(crate) async fn ask_client(&self, method: &str, params: Value) -> Option<Value> {
+    pub(crate) async fn ask_client(&self, call: &Call, method: &str, params: Value) -> Option<Value> {
         if self.asked.borrow().len() >= QUESTIONS {
             return None;
         }
@@ -277,7 +321,7 @@ impl<H: Host> Session<H> {
             key,
         };
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.outgoing.send(request.to_string());
+        call.outgoing.send(request.to_string());
         tokio::time::timeout(ANSWER_TIME, receiver).await.ok()?.ok()
     }
 }

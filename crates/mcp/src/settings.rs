@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Which tools may be used at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
@@ -38,6 +40,29 @@ pub enum Toolset {
     Edit,
     Test,
     Loop,
+    Agents,
+}
+
+/// What a person is asked before, however the client asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Approval {
+    #[default]
+    Off,
+    /// What loses something.
+    Destructive,
+    /// Also what writes files or steers the loop.
+    Write,
+    /// Everything that does not only read.
+    Execute,
+}
+
+/// How a client comes in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    #[default]
+    Stdio,
+    Http,
+    Door,
 }
 
 macro_rules! words {
@@ -63,6 +88,19 @@ macro_rules! words {
             }
         }
 
+        impl Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                word.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
         impl fmt::Display for $type {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str(self.name())
@@ -74,10 +112,12 @@ macro_rules! words {
 words! { Policy "a policy": ReadOnly "read-only", Edit "edit", Full "full", }
 words! { NarrowedBy "who narrows": User "user", Project "project", Token "token", Role "role", }
 words! { LoopRight "a right": None "none", Observe "observe", Post "post", Control "control", }
-words! { Toolset "a toolset": Lean "lean", Core "core", Edit "edit", Test "test", Loop "loop", }
+words! { Toolset "a toolset": Lean "lean", Core "core", Edit "edit", Test "test", Loop "loop", Agents "agents", }
+words! { Approval "an approval": Off "off", Destructive "destructive", Write "write", Execute "execute", }
+words! { Way "a way": Stdio "stdio", Http "http", Door "door", }
 
 /// What holds for a server, decided when it starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
     pub policy: Policy,
     pub narrowed_by: Option<NarrowedBy>,
@@ -89,6 +129,10 @@ pub struct Settings {
     pub allow_outside: bool,
     /// What opens the workspace, for messages.
     pub starts_workspace: bool,
+    pub approval: Approval,
+    /// How long a person may take.
+    pub approval_timeout: Duration,
+    pub way: Way,
 }
 
 impl Default for Settings {
@@ -102,6 +146,9 @@ impl Default for Settings {
             eval_ceiling: beamtalk_wire::limits::AGENT_EVAL_CEILING,
             allow_outside: false,
             starts_workspace: false,
+            approval: Approval::Off,
+            approval_timeout: Duration::from_mins(10),
+            way: Way::Stdio,
         }
     }
 }
@@ -120,7 +167,13 @@ impl Settings {
         let mut found = Vec::new();
         for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             if word == "all" {
-                found.extend([Toolset::Core, Toolset::Edit, Toolset::Test, Toolset::Loop]);
+                found.extend([
+                    Toolset::Core,
+                    Toolset::Edit,
+                    Toolset::Test,
+                    Toolset::Loop,
+                    Toolset::Agents,
+                ]);
             } else {
                 found.push(word.parse().map_err(|_| {
                     format!(
@@ -162,7 +215,7 @@ mod tests {
             Settings::parse_toolsets("test, core"),
             Ok(vec![Toolset::Core, Toolset::Test])
         );
-        assert_eq!(Settings::parse_toolsets("all").map(|sets| sets.len()), Ok(4));
+        assert_eq!(Settings::parse_toolsets("all").map(|sets| sets.len()), Ok(5));
         assert!(Settings::parse_toolsets("cor").is_err());
     }
 }

@@ -2,6 +2,7 @@
 //! and depends on policy and toolsets only; schemas are made of the types at test time.
 
 mod actors;
+mod agents;
 mod changes;
 mod classes;
 mod docs;
@@ -21,6 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::capabilities::{Client, Era};
 use crate::confirmation::Effect;
 use crate::host::{Asked, Host, HostError, failure};
+use crate::progress::Progress;
 use crate::settings::{LoopRight, Policy, Settings, Toolset};
 pub(crate) use actors::{actor_place, actor_value};
 pub(crate) use changes::{change_values, pending_diff};
@@ -55,6 +57,8 @@ pub(crate) enum Failure {
     Error(HostError),
     /// The person has to say yes first.
     Ask(Effect),
+    /// It is held until a person answers.
+    Hold(Effect),
 }
 
 impl From<HostError> for Failure {
@@ -73,6 +77,11 @@ pub(crate) struct Context<'a, H> {
     pub(crate) own_handle: &'a tokio::sync::Mutex<Option<String>>,
     /// What a person has said yes to.
     pub(crate) approved: Option<Effect>,
+    /// The effect of what was held and let go on.
+    pub(crate) granted: Option<Effect>,
+    /// Whether it is held before it loses something.
+    pub(crate) is_held: bool,
+    pub(crate) progress: &'a Progress,
 }
 
 impl<H: Host> Context<'_, H> {
@@ -82,19 +91,24 @@ impl<H: Host> Context<'_, H> {
 
     /// Go on only with a yes to exactly this effect.
     pub(crate) fn confirm(&self, confirm: Option<bool>, effect: Effect) -> Result<(), Failure> {
-        if self.approved.as_ref() == Some(&effect) {
-            return Ok(());
+        if self.approved.as_ref() == Some(&effect) || (!self.client.can_be_asked && confirm == Some(true)) {
+            return self.held(effect);
         }
         if self.client.can_be_asked {
             return Err(Failure::Ask(effect));
-        }
-        if confirm == Some(true) {
-            return Ok(());
         }
         let error = failure("confirmation_needed", effect.summary.clone())
             .hint("ask the person; if they agree, call again with the confirming argument set to true")
             .detail("would", effect.to_json());
         Err(Failure::Error(Box::new(error)))
+    }
+
+    /// Go on only if a person let go on what is held, with exactly this effect.
+    fn held(&self, effect: Effect) -> Result<(), Failure> {
+        if !self.is_held || self.granted.as_ref() == Some(&effect) {
+            return Ok(());
+        }
+        Err(Failure::Hold(effect))
     }
 
     pub(crate) fn loop_right(&self, needed: LoopRight) -> Result<(), HostError> {
@@ -131,6 +145,23 @@ impl Tool {
         }
     }
 
+    /// Whether it may become a task.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(
+            self.name,
+            "evaluate"
+                | "lint"
+                | "diagnostic_summary"
+                | "load_project"
+                | "recheck_image"
+                | "test"
+                | "run_workflow"
+                | "prompt_session"
+                | "execute_code"
+                | "ask_person"
+        )
+    }
+
     pub(crate) fn is_denied(&self, settings: &Settings) -> bool {
         settings.deny_tools.iter().any(|name| name == self.name)
     }
@@ -141,6 +172,10 @@ impl Tool {
             letter.is_some_and(u8::is_ascii_uppercase)
         };
         let schema = SCHEMAS.get(self.name).cloned().unwrap_or_default();
+        let mut meta = json!({"beamtalk/class": self.class.name()});
+        if let Some(view) = crate::views::of_tool(self.name, self.class == Class::Read) {
+            meta["ui"] = view;
+        }
         json!({
             "name": self.name,
             "title": self.title,
@@ -154,7 +189,7 @@ impl Tool {
                 "idempotentHint": hint(2),
                 "openWorldHint": hint(3),
             },
-            "_meta": {"beamtalk/class": self.class.name()},
+            "_meta": meta,
         })
     }
 }
@@ -248,6 +283,28 @@ tools! {
     "loop_output" loops loop_output LoopOutput LoopText;
     "post_event" loops post_event PostEvent Posted;
     "control_process" loops control_process ControlProcess Controlled;
+    "list_sessions" agents list_sessions ListSessions Sessions;
+    "create_session" agents create_session CreateSession Record;
+    "spawn_agent" agents spawn_agent SpawnAgent Record;
+    "control_session" agents control_session ControlSession SessionState;
+    "kill_agent" agents kill_agent KillAgent KilledAgent;
+    "prompt_session" agents prompt_session PromptSession Prompted;
+    "read_output" agents read_output ReadOutput SessionOutput;
+    "session_diff" agents session_diff OfSession SessionDiff;
+    "set_state" agents set_state SetState SessionState;
+    "send_message" agents send_message SendMessage Sent;
+    "check_inbox" agents check_inbox CheckInbox Inbox;
+    "mail_history" agents mail_history MailHistory Messages;
+    "mail_search" agents mail_history MailHistory Messages;
+    "list_roles" agents list_roles Nothing Items;
+    "list_skills" agents list_skills Nothing Items;
+    "discover_skill" agents discover_skill Keyword Items;
+    "load_skill" agents load_skill SkillName Text;
+    "list_files" agents list_files TreePath Names;
+    "read_file" agents read_file TreePath Text;
+    "write_file" agents write_file WriteFile Written;
+    "list_approvals" agents list_approvals Nothing HeldCalls;
+    "ask_person" agents ask_person AskPerson PersonSaid;
 }
 
 fn read<T: serde::de::DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, HostError> {

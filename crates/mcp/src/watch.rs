@@ -1,6 +1,6 @@
 //! Watching resources: who wants to know of which changes, and at what pace they are told.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
@@ -24,14 +24,26 @@ const WATCHES: usize = 8;
 /// Between two reports of the same change.
 const PACE: Duration = Duration::from_millis(250);
 
-/// What changed without an event of the workspace, and who follows for an old client.
+/// Who wants to know what changed without an event of the workspace.
+#[derive(Default)]
+pub(crate) struct OwnChanges(RefCell<Vec<Rc<Pending>>>);
+
+impl OwnChanges {
+    /// Something of the server's own changed.
+    pub(crate) fn changed(&self, uri: &str) {
+        for pending in self.0.borrow().iter() {
+            pending.uris.borrow_mut().insert(uri.to_owned());
+            pending.woken.notify_one();
+        }
+    }
+}
+
+/// Who follows for an old client.
 #[derive(Default)]
 pub(crate) struct Watches {
-    own_changes: RefCell<Vec<Rc<Pending>>>,
     /// The names an old client subscribed to.
     subscribed: Rc<RefCell<BTreeSet<String>>>,
     follower: RefCell<Option<AbortHandle>>,
-    open: Rc<RefCell<usize>>,
 }
 
 #[derive(Default)]
@@ -42,14 +54,6 @@ struct Pending {
 }
 
 impl Watches {
-    /// Something of the server's own changed.
-    pub(crate) fn changed(&self, uri: &str) {
-        for pending in self.own_changes.borrow().iter() {
-            pending.uris.borrow_mut().insert(uri.to_owned());
-            pending.woken.notify_one();
-        }
-    }
-
     pub(crate) fn end(&self) {
         if let Some(follower) = self.follower.borrow_mut().take() {
             follower.abort();
@@ -137,7 +141,7 @@ async fn follow<H: Host>(
     subscription: Option<Value>,
 ) {
     let pending = Rc::new(Pending::default());
-    session.watches.own_changes.borrow_mut().push(pending.clone());
+    session.common.own_changes.0.borrow_mut().push(pending.clone());
     let _own = Own {
         session: session.clone(),
         pending: pending.clone(),
@@ -227,17 +231,17 @@ struct Own<H: Host> {
 
 impl<H: Host> Drop for Own<H> {
     fn drop(&mut self) {
-        let mut all = self.session.watches.own_changes.borrow_mut();
+        let mut all = self.session.common.own_changes.0.borrow_mut();
         all.retain(|one| !Rc::ptr_eq(one, &self.pending));
     }
 }
 
 /// A watch counts as long as it lasts.
-struct Counted(Rc<RefCell<usize>>);
+struct Counted(Rc<Cell<usize>>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        *self.0.borrow_mut() -= 1;
+        self.0.set(self.0.get().saturating_sub(1));
     }
 }
 
@@ -246,18 +250,19 @@ pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Re
     let Some(Value::Object(filter)) = call.params.get("notifications") else {
         return Err(Fault::params("params.notifications must be an object"));
     };
-    if filter.contains_key("taskIds") {
+    // With the extension they are left out of the acknowledgement; the client asks for its tasks.
+    if filter.contains_key("taskIds") && !call.client.has_tasks {
         let required = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
         return Err(Fault::capability(
             "tasks are not watched without their extension",
             required,
         ));
     }
-    let open = session.watches.open.clone();
-    if *open.borrow() >= WATCHES {
+    let open = session.common.open_watches.clone();
+    if open.get() >= WATCHES {
         return Err(Fault::params(format!("{WATCHES} watches are open already")));
     }
-    *open.borrow_mut() += 1;
+    open.set(open.get() + 1);
     let _counted = Counted(open);
     let is_list_wanted = filter.get("resourcesListChanged") == Some(&Value::Bool(true));
     let uris: BTreeSet<String> = match filter.get("resourceSubscriptions") {

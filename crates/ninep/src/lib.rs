@@ -19,8 +19,8 @@ pub use codec::{Cursor, DecodeFault, Field, frame_size};
 pub use error::{Error, Refusal};
 pub use message::{Dialect, Names, NumericUser, Payload, Reply, Request};
 pub use server::{
-    Answer, AuthFile, Change, Fault, Hangup, Limits, Node, OpenFile, OpenRequest, Owner, Peer, ReadAnswer,
-    Session, WriteAnswer, serve,
+    Answer, AuthFile, Change, Fault, Hangup, Limits, Need, Node, OpenFile, OpenRequest, Owner, Peer,
+    ReadAnswer, Session, WriteAnswer, serve,
 };
 pub use stat::{DirectoryEntry, Qid, QidKind, Stat, mode};
 pub use trace::{parse_request, quote};

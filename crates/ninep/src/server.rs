@@ -60,8 +60,25 @@ pub enum Change {
     Length(u64),
 }
 
+/// What a node is about to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Its `qid`, a step to it or from it.
+    Step,
+    /// Its `stat`.
+    Stat,
+    /// Its `list`.
+    List,
+}
+
 /// A file or directory of the tree.
 pub trait Node: Send + Sync {
+    /// A node that must ask somebody before it can answer: the same node with what it was told. Nodes that know
+    /// everything themselves answer `None`.
+    fn ready(&self, _need: Need) -> Option<Answer<Arc<dyn Node>>> {
+        None
+    }
+
     fn stat(&self) -> Result<Stat, Refusal>;
 
     fn qid(&self) -> Result<Qid, Refusal> {

@@ -15,6 +15,7 @@ pub mod nearest;
 mod progress;
 mod project;
 pub mod source;
+pub mod specs;
 
 pub use error::{At, Error, Result};
 pub use fault::{Blame, Fault};

@@ -180,9 +180,24 @@ const WORKSPACE_KEYS: &[&str] = &[
 ];
 
 /// What a project says about AI clients; it can only narrow what the user allows.
-const MCP_KEYS: &[&str] = &["policy", "toolsets", "loop", "deny-tools", "deny-paths"];
+const MCP_KEYS: &[&str] = &[
+    "policy",
+    "toolsets",
+    "loop",
+    "deny-tools",
+    "deny-paths",
+    "approval",
+    "approval-timeout",
+];
 /// What only the user may say.
-const USERS_MCP_KEYS: &[&str] = &["max-policy", "allow-outside-project", "eval-ceiling", "start"];
+const USERS_MCP_KEYS: &[&str] = &[
+    "max-policy",
+    "allow-outside-project",
+    "eval-ceiling",
+    "start",
+    "http",
+    "session-idle",
+];
 
 /// `[mcp]` of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,6 +207,8 @@ pub struct McpRules {
     pub loop_right: Option<String>,
     pub deny_tools: Vec<String>,
     pub deny_paths: Vec<String>,
+    pub approval: Option<String>,
+    pub approval_timeout_s: Option<u64>,
 }
 
 impl Manifest {
@@ -308,6 +325,17 @@ impl Reader<'_> {
             loop_right: self.string(table, "loop")?,
             deny_tools: self.strings(table, "deny-tools")?,
             deny_paths: self.strings(table, "deny-paths")?,
+            approval: self.string(table, "approval")?,
+            approval_timeout_s: match table.get("approval-timeout") {
+                None => None,
+                Some(item) => {
+                    let number = item.as_integer().and_then(|number| u64::try_from(number).ok());
+                    Some(number.ok_or_else(|| {
+                        let message = "'approval-timeout' must be a whole number of seconds";
+                        self.fault(key_span(table, "approval-timeout"), message)
+                    })?)
+                }
+            },
         })
     }
 

@@ -130,10 +130,13 @@ impl Parsed {
     }
 }
 
+/// The sources of the standard library: file name and text, in name order.
+pub use beamtalk_node::library_sources;
+
 /// The classes of the standard library.
 pub fn library_table() -> ClassTable {
     let mut table = ClassTable::empty();
-    for (name, text) in beamtalk_node::library_sources() {
+    for (name, text) in library_sources() {
         let Parse { unit, .. } = beamtalk_syntax::parse_file(text);
         table.declare(&SourceFile {
             path: EcoString::from(name),

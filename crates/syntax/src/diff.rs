@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::span::Span;
+
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
@@ -30,6 +32,38 @@ pub fn unified(names: [&str; 2], old: &str, new: &str) -> String {
         write_hunk(&mut out, &edits, hunk, &old, &new);
     }
     out
+}
+
+/// The changes that turn one text into the other: whole lines of the old text, and what comes in their place.
+pub fn changes(old: &str, new: &str) -> Vec<(Span, String)> {
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    let mut found: Vec<(Span, String)> = Vec::new();
+    let mut at = 0_u32;
+    let (mut olds, mut news) = (old.iter(), new.iter());
+    let mut is_open = false;
+    for edit in edits(&old, &new) {
+        if edit == Edit::Keep {
+            at += olds.next().map_or(0, |line| line.len() as u32);
+            news.next();
+            is_open = false;
+            continue;
+        }
+        if !is_open {
+            found.push((Span::new(at, at), String::new()));
+            is_open = true;
+        }
+        let Some((span, text)) = found.last_mut() else {
+            continue;
+        };
+        if edit == Edit::Remove {
+            at += olds.next().map_or(0, |line| line.len() as u32);
+            span.end = at;
+        } else if let Some(line) = news.next() {
+            text.push_str(line);
+        }
+    }
+    found
 }
 
 /// A shortest edit script, equal ends first.

@@ -27,9 +27,10 @@ pub use changes::{
     RestoreAnswer, Skip, TakeAnswer,
 };
 pub use classes::{
-    BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer, BrowseNativeSourceAnswer,
-    BrowseProtocolsAnswer, ClassRow, ClassSummary, ListClassesAnswer, MethodPlace, MethodsAnswer,
-    NativeClause, NavQueryAnswer, NavSymbolsAnswer, Protocol, ProtocolSelector, Site, StateField, Symbol,
+    BrowseClassAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer,
+    BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ClassRow, ClassSummary, ListClassesAnswer, MethodPlace,
+    MethodText, MethodsAnswer, NativeClause, NavQueryAnswer, NavSymbolsAnswer, Protocol, ProtocolSelector,
+    Site, StateField, Symbol,
 };
 pub use code::{
     ClassInfo, CompleteAnswer, Completion, DiagnosticsAnswer, DocsAnswer, ErlangCompleteAnswer, HoverAnswer,
@@ -47,8 +48,9 @@ pub use observation::{
     OpDescription, Trace, TraceStats, Versions,
 };
 pub use sessions::{
-    BindingsAnswer, BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer,
-    QuestionKeepAnswer, QuestionTakeAnswer, SessionInfo, SessionsAnswer,
+    Approval, ApprovalAskAnswer, ApprovalRule, ApprovalsAnswer, AuditSummaryAnswer, BindingsAnswer,
+    BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer, JobAnswer, QuestionKeepAnswer,
+    QuestionTakeAnswer, SessionInfo, SessionsAnswer, ToolCount,
 };
 pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{Finding, FlushedFile, NotInstalled};
+use crate::entry::Entry;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, Ord, PartialOrd, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
@@ -158,8 +159,11 @@ channel! {
         NodeExited { reason: String, },
         NodeStarted { reinstalled: u64, failed: Vec<NotInstalled>, waiting: u64, },
         FlushCompleted { files: Vec<FlushedFile>, },
+        /// A change has just come into the image and into the log.
+        Logged { entry: Box<Entry>, },
         DiskChanged { files: Vec<String>, },
         ChangesWaiting { count: u64, },
+        ApprovalsWaiting { count: u64, },
         Stopping { reason: String, },
         Rotated {},
     }

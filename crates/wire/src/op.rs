@@ -4,27 +4,28 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{
-    ActorStatsAnswer, ActorsAnswer, AuditTrailAnswer, AutoflushAnswer, BindingsAnswer,
-    BrowseClassDefinitionAnswer, BrowseClassesAnswer, BrowseMethodSourceAnswer, BrowseNativeSourceAnswer,
-    BrowseProtocolsAnswer, ChangeSidesAnswer, ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer,
-    CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
-    DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer,
-    ExportTracesAnswer, FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HandleListAnswer,
-    HandleOpenAnswer, HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, ListClassesAnswer,
-    ListTestsAnswer, LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer,
-    NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
-    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
-    TranscriptAnswer, ValueAnswer,
+    ActorStatsAnswer, ActorsAnswer, ApprovalAskAnswer, ApprovalsAnswer, AuditSummaryAnswer, AuditTrailAnswer,
+    AutoflushAnswer, BindingsAnswer, BrowseClassAnswer, BrowseClassDefinitionAnswer, BrowseClassesAnswer,
+    BrowseMethodSourceAnswer, BrowseNativeSourceAnswer, BrowseProtocolsAnswer, ChangeSidesAnswer,
+    ChangesAnswer, ChannelsAnswer, ClearChangesAnswer, CloneAnswer, CompleteAnswer, DecideAnswer,
+    DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer,
+    DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer,
+    FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HandleListAnswer, HandleOpenAnswer,
+    HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, JobAnswer, ListClassesAnswer, ListTestsAnswer,
+    LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing,
+    PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer,
+    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
+    SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, TranscriptAnswer, ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
-    ActorStats, Actors, AuditTrail, Autoflush, Bindings, BrowseClassDefinition, BrowseClasses,
-    BrowseMethodSource, BrowseNativeSource, BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges,
-    ClearTraces, Clone, Close, Complete, Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty,
-    DisableTracing, Discard, DocCells, Docs, EnableTracing, ErlangComplete, Eval, ExportTraces, Fields,
-    Flush, Format, GetTraces, HandleClose, HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt,
-    Kill, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, McpCall, Methods,
+    ActorStats, Actors, ApprovalAnswer, ApprovalAsk, Approvals, AuditSummary, AuditTrail, Autoflush,
+    Bindings, BrowseClass, BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource,
+    BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone, Close, Complete,
+    Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty, DisableTracing, Discard, DocCells, Docs,
+    EnableTracing, ErlangComplete, Eval, ExportTraces, Fields, Flush, Format, GetTraces, HandleClose,
+    HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel, JobGet, JobStart, Kill,
+    ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, McpCall, Methods,
     Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage,
     Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass,
     SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test,
@@ -190,6 +191,13 @@ operations! {
     HandleList "handle-list" Read "-" HandleListAnswer;
     QuestionKeep "question-keep" Execute "-" QuestionKeepAnswer;
     QuestionTake "question-take" Execute "-" QuestionTakeAnswer;
+    JobStart "job-start" Execute "-" JobAnswer;
+    JobGet "job-get" Read "-" JobAnswer;
+    JobCancel "job-cancel" Execute "-" Nothing;
+    ApprovalAsk "approval-ask" Execute "-" ApprovalAskAnswer;
+    Approvals "approvals" Read "-" ApprovalsAnswer;
+    ApprovalAnswer "approval-answer" Administer "approval" Nothing;
+    AuditSummary "audit-summary" Read "-" AuditSummaryAnswer;
     Replay "replay" Read "-" ReplayAnswer;
     DeskRead "desk-read" Read "-" DeskReadAnswer;
     DeskWrite "desk-write" Execute "-" DeskWriteAnswer;
@@ -200,6 +208,7 @@ operations! {
     BrowseProtocols "browse-protocols" Read "-" BrowseProtocolsAnswer;
     BrowseMethodSource "browse-method-source" Read "-" BrowseMethodSourceAnswer;
     BrowseClassDefinition "browse-class-definition" Read "-" BrowseClassDefinitionAnswer;
+    BrowseClass "browse-class" Read "-" BrowseClassAnswer;
     BrowseNativeSource "browse-native-source" Read "-" BrowseNativeSourceAnswer;
     NavQuery "nav-query" Read "-" NavQueryAnswer;
     NavSymbols "nav-symbols" Read "-" NavSymbolsAnswer;
@@ -274,6 +283,9 @@ impl Op {
                 self,
                 Self::Sessions
                     | Self::HandleList
+                    | Self::JobGet
+                    | Self::Approvals
+                    | Self::AuditSummary
                     | Self::Changes
                     | Self::Dirty
                     | Self::Diff
@@ -381,6 +393,9 @@ mod tests {
                 "handle-close",
                 "question-keep",
                 "question-take",
+                "job-start",
+                "job-cancel",
+                "approval-ask",
                 "desk-write",
                 "enable-tracing",
                 "disable-tracing",

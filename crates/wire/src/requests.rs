@@ -23,8 +23,8 @@ pub use changes::{
     WantedKind,
 };
 pub use classes::{
-    BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource, BrowseProtocols,
-    ListClasses, Methods, NavKind, NavQuery, NavSymbols, SymbolScope,
+    BrowseClass, BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource,
+    BrowseProtocols, ListClasses, Methods, NavKind, NavQuery, NavSymbols, SymbolScope,
 };
 pub use editing::{
     PrecheckMethod, RecheckImage, ReloadFindings, RemoveClass, RemoveMethod, SaveClass, SaveMethod, TryMethod,
@@ -41,6 +41,7 @@ pub use observation::{
     LogLevel, McpCall, Shutdown, Subscribe, Unsubscribe,
 };
 pub use sessions::{
-    Bindings, Clear, Clone, Close, HandleClose, HandleList, HandleOpen, QuestionKeep, QuestionTake, Sessions,
+    ApprovalAnswer, ApprovalAsk, Approvals, AuditSummary, Bindings, Clear, Clone, Close, HandleClose,
+    HandleList, HandleOpen, JobCancel, JobGet, JobStart, QuestionKeep, QuestionTake, Sessions,
 };
 pub use tests::{ListTests, Test, TestAll};

@@ -36,6 +36,10 @@ pub enum ClientKind {
     Browser,
     Ide,
     Attach,
+    /// The files of the agents' daemon, opened by its owner.
+    Files,
+    /// The same, opened by one of its sessions.
+    Agent,
     Unknown,
 }
 
@@ -48,6 +52,8 @@ impl ClientKind {
             "browser" => Self::Browser,
             "ide" => Self::Ide,
             "attach" => Self::Attach,
+            "files" => Self::Files,
+            "agent" => Self::Agent,
             _ => Self::Unknown,
         }
     }
@@ -60,12 +66,14 @@ impl ClientKind {
             Self::Browser => "browser",
             Self::Ide => "ide",
             Self::Attach => "attach",
+            Self::Files => "files",
+            Self::Agent => "agent",
             Self::Unknown => "unknown",
         }
     }
 
     /// Evaluations for these have a time limit from the start.
     pub fn is_agent(self) -> bool {
-        matches!(self, Self::Mcp | Self::Lsp)
+        matches!(self, Self::Mcp | Self::Lsp | Self::Agent)
     }
 }

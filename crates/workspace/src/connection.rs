@@ -176,7 +176,13 @@ async fn answer(
     // The one the request was about.
     let session = call.session.clone();
     let session = session.unwrap_or_else(|| caller.session.id.clone());
-    let (outcome, rest) = if call.op.is_question() {
+    let (outcome, rest) = if call.op == Op::ApprovalAsk {
+        // It takes as long as a person does; who left withdraws it.
+        tokio::select! {
+            outcome = ops::perform(&workspace, &caller, &call, &sink) => (outcome, None),
+            () = outgoing.closed() => return,
+        }
+    } else if call.op.is_question() {
         tokio::select! {
             outcome = question(&workspace, &caller, &call, &sink, &reading) => (outcome, None),
             // Work for a client that left ends with the future.

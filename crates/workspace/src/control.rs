@@ -134,12 +134,16 @@ async fn perform(workspace: &Rc<Workspace>, request: &Value, uid: u32) -> Result
         "token-create" => {
             let name = need("name")?;
             let role = role(text("role"))?;
+            let mcp = text("mcp").map(str::to_owned);
+            if let Some(word) = &mcp {
+                word.parse::<beamtalk_mcp::Policy>().map_err(invalid)?;
+            }
             let lifetime = text("expires").map(parse_span).transpose().map_err(invalid)?;
             let gate = workspace.gate.borrow();
             let gate = gate.as_ref().ok_or_else(stopping)?;
             begin("token-create", Some(name))?;
             let token = gate
-                .create_token(name, role, lifetime.map(Duration::from_secs))
+                .create_token(name, (role, mcp), lifetime.map(Duration::from_secs))
                 .map_err(invalid)?;
             record(Event::Token {
                 action: "create".to_owned(),

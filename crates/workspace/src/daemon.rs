@@ -28,6 +28,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::LocalSet;
 
 use crate::agents::{self, AgentsDoor, AgentsLink};
+use crate::approvals::Approvals;
 use crate::audit::{Audit, AuditError, AuditOptions, AuditSize, Event};
 use crate::changes::{ChangeError, ChangeLog};
 use crate::compile::{CompilerLimits, CompilerPool};
@@ -38,15 +39,20 @@ use crate::gate::{self, Credentials, Gate, GateConfig, GateError, TlsError, Toke
 use crate::handles::Handles;
 use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, NodeSetup};
+use crate::jobs::Jobs;
+use crate::mcp::{self, Inside, Link, MakeService};
 use crate::news::News;
 use crate::options::StartOptions;
 use crate::questions::Questions;
 use crate::sessions::{Sessions, now};
+use crate::stops::Stops;
 use crate::workspace::Workspace;
 use crate::{connection, control, project};
 
 /// The options of the node's TLS, when it is distributed.
 const DISTRIBUTION_OPTIONS: &str = "dist.config";
+/// Requests of AI clients that wait to be looked at.
+const VISITS: usize = 64;
 /// How often, 10 ms apart, a daemon tries to get the lock before it leaves the workspace to another.
 const LOCK_ATTEMPTS: u32 = 20;
 
@@ -142,9 +148,13 @@ pub struct StartFailure {
     pub exit: u8,
 }
 
-/// Run a daemon until it stops. `door` leads to the agents, if they run; `report` is called once, when the daemon is
-/// ready or has failed.
-pub fn run(order: StartOrder, door: AgentsDoor, report: impl FnOnce(StartReport)) -> Result<(), StartError> {
+/// Run a daemon until it stops. It is given the way to the agents, if they run, and what answers AI clients; `report`
+/// is called once, when the daemon is ready or has failed.
+pub fn run(
+    order: StartOrder,
+    surroundings: (AgentsDoor, MakeService),
+    report: impl FnOnce(StartReport),
+) -> Result<(), StartError> {
     beamtalk_storage::disable_core_dumps()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -152,7 +162,7 @@ pub fn run(order: StartOrder, door: AgentsDoor, report: impl FnOnce(StartReport)
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
         let mut notices = Vec::new();
-        match start(order, door, &mut notices).await {
+        match start(order, surroundings, &mut notices).await {
             Ok(daemon) => {
                 report(StartReport {
                     info: Some(daemon.workspace.info.borrow().clone()),
@@ -221,7 +231,11 @@ async fn take_lock(state: &StateDirectory, id: &WorkspaceId) -> Result<Workspace
 
 /// Lock, storage, secrets, sockets, compiler, node, project, listener, records: nothing can be reached before it
 /// can authenticate.
-async fn start(order: StartOrder, door: AgentsDoor, notices: &mut Vec<String>) -> Result<Daemon, StartError> {
+async fn start(
+    order: StartOrder,
+    (door, make_service): (AgentsDoor, MakeService),
+    notices: &mut Vec<String>,
+) -> Result<Daemon, StartError> {
     let state = StateDirectory::open(None)?;
     let id = WorkspaceId::named(&order.id)?;
     let lock = take_lock(&state, &id).await?;
@@ -319,6 +333,7 @@ async fn start(order: StartOrder, door: AgentsDoor, notices: &mut Vec<String>) -
     };
     let audit = Arc::new(Audit::open(&directory, audit_size, audit_options)?);
     let nonce = Secret::random()?.expose().to_owned();
+    let (visitors, visits) = tokio::sync::mpsc::channel(VISITS);
     let gate_config = GateConfig {
         bind: listener.address,
         port: options.port,
@@ -329,6 +344,7 @@ async fn start(order: StartOrder, door: AgentsDoor, notices: &mut Vec<String>) -
         version: env!("CARGO_PKG_VERSION").to_owned(),
         control_socket: run.socket_path()?,
         pages: gate::workspace_page,
+        mcp: options.mcp_http.then_some(visitors),
         pace: gate::Pace::default(),
     };
     let credentials = Credentials {
@@ -359,6 +375,7 @@ async fn start(order: StartOrder, door: AgentsDoor, notices: &mut Vec<String>) -
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: options.capabilities(),
     };
+    let approvals = Approvals::open(&directory);
     let desk = Desk::open(directory.desk()?)?;
     let mut changes = ChangeLog::open(directory.changes()?, &root)?.with_limit(options.changes);
     if order.clean {
@@ -383,6 +400,10 @@ async fn start(order: StartOrder, door: AgentsDoor, notices: &mut Vec<String>) -
         sessions: Sessions::default(),
         handles: Handles::default(),
         questions: Questions::default(),
+        jobs: Jobs::default(),
+        stops: Stops::default(),
+        approvals: Rc::new(approvals),
+        mcp: RefCell::new(None),
         hosted_loop: LoopPlace::default(),
         news: News::default(),
         agents: AgentsLink::new(door.clone()),
@@ -431,6 +452,22 @@ async fn start(order: StartOrder, door: AgentsDoor, notices: &mut Vec<String>) -
     tokio::task::spawn_local(classes::keep(workspace.clone()));
     tokio::task::spawn_local(admit(workspace.clone(), admissions));
     tokio::task::spawn_local(control::serve(workspace.clone(), calls));
+    let inside = Inside {
+        link: Link::new(&workspace),
+        options: workspace.options.clone(),
+        root: workspace.root.clone(),
+        id: id.to_string(),
+    };
+    match make_service(inside) {
+        Ok(service) => *workspace.mcp.borrow_mut() = Some(service),
+        Err(reason) => {
+            tracing::warn!("AI clients are not served: {reason}");
+            if workspace.options.mcp_http {
+                notices.push(format!("/mcp is not served: {reason}"));
+            }
+        }
+    }
+    tokio::task::spawn_local(mcp::serve(workspace.clone(), visits));
     tokio::task::spawn_local(workspace.news.clone().deliver(workspace.clone()));
     let news = workspace.news.clone();
     std::thread::Builder::new()

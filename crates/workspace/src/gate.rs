@@ -20,6 +20,7 @@ mod exposure;
 mod failures;
 mod framing;
 mod logins;
+mod mcp;
 mod metered;
 mod opening;
 mod outgoing;
@@ -48,6 +49,8 @@ pub use exposure::{Bind, Exposure, ExposureFlags, ExposureRefusal, exposure, exp
 pub use failures::{Delays, Failure, Peer, Reason};
 pub use framing::{FrameFault, Frames, encode_frame};
 pub use logins::LoginName;
+pub use mcp::{McpVisit, Principal};
+pub(crate) use outgoing::Next;
 pub use outgoing::{Closed, Outgoing};
 pub use pages::{Page, Pages, workspace_page};
 pub use secret::Credential;
@@ -99,6 +102,8 @@ pub struct GateConfig {
     pub version: String,
     pub control_socket: PathBuf,
     pub pages: Pages,
+    /// Where requests of AI clients go; none come in without it.
+    pub mcp: Option<mpsc::Sender<McpVisit>>,
     pub pace: Pace,
 }
 

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use beamtalk_wire::answers::HandleInfo;
 use beamtalk_wire::{ErrorBody, ErrorKind, limits};
@@ -158,9 +158,9 @@ impl Handles {
     }
 
     /// Take out those whose time is over.
-    pub(crate) fn expired(&self) -> Vec<Rc<Session>> {
+    pub(crate) fn expired(&self, idle: Duration) -> Vec<Rc<Session>> {
         let is_over = |handle: &Handle| {
-            let is_idle = handle.used.get().elapsed() >= limits::HANDLE_IDLE && !handle.session.is_busy();
+            let is_idle = handle.used.get().elapsed() >= idle && !handle.session.is_busy();
             is_idle || handle.opened.elapsed() >= limits::HANDLE_AGE
         };
         let over = |handle: &Handle| (!handle.is_passing && is_over(handle)).then(|| handle.name.clone());

@@ -6,6 +6,7 @@
 )]
 
 mod agents;
+mod approvals;
 pub mod audit;
 pub mod certificate_files;
 pub mod certificates;
@@ -22,7 +23,9 @@ pub mod gate;
 mod handles;
 mod hosted_loop;
 mod image;
+mod jobs;
 mod kept;
+mod mcp;
 mod narrow;
 mod news;
 mod ops;
@@ -31,6 +34,7 @@ mod project;
 mod questions;
 mod record;
 mod sessions;
+mod stops;
 mod terms;
 mod told;
 mod workspace;
@@ -40,5 +44,6 @@ pub use cluster::{BadNodeName, NodeName, check_peer};
 pub use compile::job::{PackageUse, SourceText, TextOrigin};
 pub use compile::run_worker as run_compiler_worker;
 pub use daemon::{StartError, StartFailure, StartOrder, StartReport, run};
+pub use mcp::{Answering, Inside, Link, MakeService, McpService};
 pub use options::StartOptions;
 pub use project::{LoadedPackage, ProjectImage};

@@ -2,8 +2,11 @@
 //!
 //! Clients and code in the image reach the same handlers; what the node alone can answer is passed on to it.
 
+mod approvals;
+mod audit_summary;
 mod audit_trail;
 mod autoflush;
+mod browse_class;
 mod changes;
 mod check;
 mod clear;
@@ -22,6 +25,7 @@ mod handles;
 mod health;
 mod hover;
 mod interrupt;
+mod jobs;
 mod load;
 mod load_file;
 mod load_project;
@@ -67,6 +71,7 @@ use crate::changes::Intent;
 use crate::gate::Outgoing;
 use crate::image::Phase;
 use crate::sessions::{ConnectionId, Session};
+use crate::stops::interrupted;
 use crate::terms;
 use crate::workspace::Workspace;
 use reply::Passed;
@@ -201,6 +206,7 @@ async fn dispatch(
         return Err(workspace.image.down());
     }
     let deadline = Deadline::of(call);
+    let stoppable = workspace.stops.enter(caller.connection, &call.id);
     let reply = match request {
         Request::Eval(eval) => {
             let evaluated = eval::eval(workspace, caller, &call.id, eval, &deadline, sink).await?;
@@ -250,6 +256,13 @@ async fn dispatch(
         Request::HandleList(_) => Reply::new(handles::list(workspace, caller)),
         Request::QuestionKeep(keep) => Reply::new(questions::keep(workspace, caller, keep)?),
         Request::QuestionTake(take) => Reply::new(questions::take(workspace, caller, take)?),
+        Request::JobStart(start) => Reply::new(jobs::start(workspace, caller, start)?),
+        Request::JobGet(get) => Reply::new(jobs::get(workspace, caller, get).await?),
+        Request::JobCancel(cancel) => Reply::new(jobs::cancel(workspace, caller, cancel)?),
+        Request::ApprovalAsk(ask) => Reply::new(approvals::ask(workspace, caller, &call.id, ask).await?),
+        Request::Approvals(of) => Reply::new(approvals::list(workspace, caller, of)),
+        Request::ApprovalAnswer(said) => Reply::new(approvals::answer(workspace, caller, said)?),
+        Request::AuditSummary(_) => Reply::new(audit_summary::audit_summary(workspace, caller).await?),
         // Its record is all there is to it.
         Request::McpCall(_) => Reply::new(Nothing {}),
         Request::SaveMethod(save) => {
@@ -302,13 +315,17 @@ async fn dispatch(
         }
         Request::Test(_) | Request::TestAll(_) => {
             // What is not waited for any more is stopped in the node.
-            let run = deadline.within(pass(workspace, session, request)).await;
+            let run = tokio::select! {
+                run = deadline.within(pass(workspace, session, request)) => run,
+                () = stoppable.stopped() => return Err(interrupted()),
+            };
             let mut answer = run.unwrap_or_else(|| Err(deadline.error("the tests did not end")))?;
             let is_failed = answer.0.remove("failed") == Some(Value::Bool(true));
             let mut reply = Reply::new(answer);
             reply.flags.extend(is_failed.then_some(Flag::TestError));
             reply
         }
+        Request::BrowseClass(of) => Reply::new(browse_class::browse_class(workspace, session, of).await?),
         Request::Info(_)
         | Request::ErlangComplete(_)
         | Request::Modules(_)

@@ -34,6 +34,10 @@ pub struct StartOptions {
     pub no_ffi: bool,
     pub no_http: bool,
     pub read_only_fs: bool,
+    /// Serve AI clients at `/mcp`.
+    pub mcp_http: bool,
+    /// How long the variables of an AI client are kept without use.
+    pub handle_idle_s: u64,
     /// 0 is no limit.
     pub eval_max_heap_mb: u64,
     /// What the node may take as a whole; 0 is no limit, none half of the machine.
@@ -85,6 +89,8 @@ impl Default for StartOptions {
             no_ffi: false,
             no_http: false,
             read_only_fs: false,
+            mcp_http: false,
+            handle_idle_s: limits::HANDLE_IDLE.as_secs(),
             eval_max_heap_mb: limits::EVAL_HEAP_MIB,
             node_max_memory_mb: None,
             max_processes: limits::MAX_PROCESSES,

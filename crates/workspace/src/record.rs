@@ -243,6 +243,11 @@ fn done(audit: &Audit, request: &Request, reply: &Reply, time: Duration) -> Opti
             }
             .to_owned(),
         },
+        Request::ApprovalAnswer(said) => Event::Approval {
+            id: said.r#for.clone(),
+            sha256: said.sha256.clone(),
+            answer: said.answer.clone(),
+        },
         Request::McpCall(call) => Event::Mcp(Box::new(call.clone())),
         Request::RunEntry(entry) => Event::Run {
             target: format!("{} {}", entry.class, entry.selector),

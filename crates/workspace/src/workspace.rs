@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::agents::AgentsLink;
+use crate::approvals::Approvals;
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
 use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
@@ -30,12 +31,15 @@ use crate::gate::{Gate, Outgoing};
 use crate::handles::Handles;
 use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, Phase};
+use crate::jobs::Jobs;
+use crate::mcp::McpService;
 use crate::news::News;
 use crate::ops::{Caller, Reply};
 use crate::options::StartOptions;
 use crate::project::ProjectImage;
 use crate::questions::Questions;
 use crate::sessions::{ConnectionId, Session, Sessions};
+use crate::stops::Stops;
 use crate::told::Told as Written;
 use crate::{record, terms};
 
@@ -59,6 +63,11 @@ pub(crate) struct Workspace {
     pub sessions: Sessions,
     pub(crate) handles: Handles,
     pub(crate) questions: Questions,
+    pub(crate) jobs: Jobs,
+    pub(crate) stops: Stops,
+    pub(crate) approvals: Rc<Approvals>,
+    /// What answers AI clients.
+    pub(crate) mcp: RefCell<Option<Rc<dyn McpService>>>,
     pub(crate) hosted_loop: LoopPlace,
     pub(crate) news: News,
     pub(crate) agents: AgentsLink,
@@ -179,6 +188,7 @@ impl Workspace {
 
     /// The credentials of a principal are gone, and what was opened with them goes too.
     pub(crate) fn end_handles(self: &Rc<Self>, principal: &str) {
+        self.jobs.forget(principal);
         for session in self.handles.forget(|owner| owner == principal) {
             let workspace = self.clone();
             tokio::task::spawn_local(async move { workspace.end_session(&session).await });
@@ -227,6 +237,16 @@ impl Workspace {
         let (channel, text) = (event.channel(), event.text());
         for guest in self.connections.borrow().values() {
             if guest.watch.channels.contains(&channel) && guest.wants(event) {
+                guest.outgoing.push_event(channel, text.clone());
+            }
+        }
+    }
+
+    /// Send an event to the owners among those who listen.
+    pub(crate) fn publish_to_owners(&self, event: &Told) {
+        let (channel, text) = (event.channel(), event.text());
+        for guest in self.connections.borrow().values() {
+            if guest.watch.channels.contains(&channel) && guest.session.role == beamtalk_wire::Role::Owner {
                 guest.outgoing.push_event(channel, text.clone());
             }
         }

@@ -47,12 +47,12 @@ export class House {
     this.project = join(root, "lamp");
   }
 
-  static async open(files: Record<string, string> = {}): Promise<House> {
+  static async open(files: Record<string, string> = {}, flags: string[] = []): Promise<House> {
     const house = new House(mkdtempSync(join(tmpdir(), "bt-web-")));
     mkdirSync(house.home, { mode: 0o700 });
     chmodSync(house.home, 0o700);
     for (const [name, text] of Object.entries({ ...FILES, ...files })) house.write(name, text);
-    await house.beamtalk("workspace", "start");
+    await house.beamtalk("workspace", "start", ...flags);
     return house;
   }
 

@@ -22,7 +22,7 @@ export function token(stream: StringStream, state: State): string | null {
     state.inString = true;
     return string(stream, state);
   }
-  if (stream.match(/#(?:"[^"]*"|[A-Za-z_][\w:]*|[-+*/<>=~@%&?,|\\!]+)/)) return "atom";
+  if (stream.match(/#(?:'[^']*'|[A-Za-z_][\w:]*|[-+*/<>=~@%&?,|\\!]+)/)) return "atom";
   if (stream.match(/\$(?:\\.|.)/u)) return "string";
   if (stream.match(/(?:\d+r[0-9A-Za-z]+|\d[\d_]*(?:\.\d+)?(?:e[-+]?\d+)?)/)) return "number";
   if (stream.match(/[A-Z]\w*/)) return "typeName";

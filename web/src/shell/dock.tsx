@@ -22,10 +22,15 @@ export function focusPane(pane: PaneId): void {
   (first ?? frame)?.focus();
 }
 
+/** The same after the pane has been drawn, unless something was opened above it meanwhile. */
+function focusSoon(pane: PaneId): void {
+  setTimeout(() => { if (document.querySelector(".veil") === null) focusPane(pane); }, 0);
+}
+
 export function reveal(pane: PaneId, isFocused: boolean): void {
   if (full.value !== null && full.value !== pane) full.value = null;
   layout.value = show(layout.value, pane);
-  if (isFocused) setTimeout(() => focusPane(pane), 30);
+  if (isFocused) focusSoon(pane);
 }
 
 export function nextPane(step: number): void {
@@ -93,7 +98,7 @@ function closePane(pane: PaneId): void {
   const home = groups(layout.value).find((one) => one.tabs.includes(pane));
   layout.value = close(layout.value, pane);
   const neighbour = home?.tabs.find((one) => one !== pane) ?? visiblePanes(layout.value)[0];
-  if (neighbour !== undefined) setTimeout(() => focusPane(neighbour), 30);
+  if (neighbour !== undefined) focusSoon(neighbour);
 }
 
 function edgeAt(event: DragEvent, box: DOMRect): Edge {
@@ -107,6 +112,8 @@ function edgeAt(event: DragEvent, box: DOMRect): Edge {
 function GroupView({ group }: { group: Group }): JSX.Element {
   const [hasMenu, setMenu] = useState(false);
   const [edge, setEdge] = useState<Edge | null>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => bar.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [group.active]);
   const onTabKey = (event: KeyboardEvent): void => {
     const at = group.tabs.indexOf(group.active);
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -133,7 +140,7 @@ function GroupView({ group }: { group: Group }): JSX.Element {
         setEdge(null);
       }}
     >
-      <div class="tabs" role="tablist" aria-label="Panes" onKeyDown={onTabKey}>
+      <div ref={bar} class="tabs" role="tablist" aria-label="Panes" onKeyDown={onTabKey}>
         {group.tabs.map((tab) => (
           <button
             key={tab} id={`tab-${tab}`} class="tab" role="tab" draggable

@@ -111,6 +111,21 @@ export type BindingsEvent = { "event": "changed", "data": { session: string, } }
 export type BoundValue = { text?: string, class?: string, };
 
 /**
+ * Everything of a class that is text: its head, its own methods, where it comes from.
+ */
+export type BrowseClass = { class: string, };
+
+export type BrowseClassAnswer = { definition: string, superclass: string | null, comment: string | null, 
+/**
+ * `value`, `actor` or another kind of object.
+ */
+kind: string, package: string | null, source_file: string | null, methods: Array<MethodText>, 
+/**
+ * A flush can write it to its file.
+ */
+flushable?: boolean, };
+
+/**
  * The head of a class, with its state.
  */
 export type BrowseClassDefinition = { class: string, };
@@ -1022,6 +1037,16 @@ trace?: string, };
 
 export type MethodPlace = { selector: string, side: Side, line: number | null, };
 
+export type MethodText = { selector: string, side: Side, 
+/**
+ * As it was written; `null` for one without a text.
+ */
+source: string | null, doc: string | null, 
+/**
+ * `indexed`, `synthetic` or `runtime`.
+ */
+source_status: string, };
+
 /**
  * The own methods of a class.
  */
@@ -1562,7 +1587,7 @@ export type WantedKind = "instance" | "class" | "new-class" | "remove-method" | 
  */
 export type Warning = Diagnostic | { severity: Severity, message: string, };
 
-export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string, } } | { "event": "node_started", "data": { reinstalled: number, failed: Array<NotInstalled>, waiting: number, } } | { "event": "flush_completed", "data": { files: Array<FlushedFile>, } } | { "event": "disk_changed", "data": { files: Array<string>, } } | { "event": "changes_waiting", "data": { count: number, } } | { "event": "stopping", "data": { reason: string, } } | { "event": "rotated", "data": Record<symbol, never> } | { "event": "dropped", "data": { count: number, } };
+export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string, } } | { "event": "node_started", "data": { reinstalled: number, failed: Array<NotInstalled>, waiting: number, } } | { "event": "flush_completed", "data": { files: Array<FlushedFile>, } } | { "event": "logged", "data": { entry: Entry, } } | { "event": "disk_changed", "data": { files: Array<string>, } } | { "event": "changes_waiting", "data": { count: number, } } | { "event": "stopping", "data": { reason: string, } } | { "event": "rotated", "data": Record<symbol, never> } | { "event": "dropped", "data": { count: number, } };
 
 /**
  * An event as it is sent.
@@ -1614,6 +1639,7 @@ export type Operations = {
   "browse-protocols": { request: BrowseProtocols, answer: BrowseProtocolsAnswer },
   "browse-method-source": { request: BrowseMethodSource, answer: BrowseMethodSourceAnswer },
   "browse-class-definition": { request: BrowseClassDefinition, answer: BrowseClassDefinitionAnswer },
+  "browse-class": { request: BrowseClass, answer: BrowseClassAnswer },
   "browse-native-source": { request: BrowseNativeSource, answer: BrowseNativeSourceAnswer },
   "nav-query": { request: NavQuery, answer: NavQueryAnswer },
   "nav-symbols": { request: NavSymbols, answer: NavSymbolsAnswer },

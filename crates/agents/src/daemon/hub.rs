@@ -19,6 +19,7 @@ use crate::config::{AuthMode, Config};
 use crate::error::{Fatal, refusal};
 use crate::events::Events;
 use crate::files;
+use crate::link::{LinkTarget, Links};
 use crate::mail::{Draft, Mail, Message, USER};
 use crate::namespace::Namespace;
 use crate::places::{Places, own_program, user_name};
@@ -29,7 +30,6 @@ use crate::session::core::State;
 use crate::session::shared::{Command, SessionShared};
 use crate::session::task::process::{is_alive, not_found};
 use crate::tmux::Tmux;
-use crate::tree::Provider;
 
 /// A connection that can be ended from here.
 pub(crate) struct Guest {
@@ -57,7 +57,7 @@ pub(crate) struct Hub {
     pub(crate) audit: Audit,
     pub(crate) mail: Mail,
     pub(crate) secrets: Secrets,
-    pub(crate) providers: Vec<Arc<dyn Provider>>,
+    pub(crate) links: Links,
     sessions: Mutex<Vec<Arc<SessionShared>>>,
     pub(crate) guests: Mutex<HashMap<u64, Guest>>,
     next_guest: AtomicU64,
@@ -97,7 +97,7 @@ impl Hub {
         places: Places,
         config: Config,
         auth: Option<AuthMode>,
-        providers: Vec<Arc<dyn Provider>>,
+        workspace: Option<LinkTarget>,
     ) -> Result<Arc<Self>, Fatal> {
         files::make_directory(&places.state.join("sessions"))?;
         files::make_directory(&places.exited())?;
@@ -130,7 +130,7 @@ impl Hub {
             audit: Audit::open(&places.state)?,
             mail: Mail::new(places.state.join("mail"), limits.inbox, limits.completed),
             secrets: Secrets::load(&places.state, limits.tokens)?,
-            providers,
+            links: Links::new(workspace),
             sessions: Mutex::new(Vec::new()),
             guests: Mutex::new(HashMap::new()),
             next_guest: AtomicU64::new(1),
@@ -204,6 +204,11 @@ impl Hub {
         number
     }
 
+    /// Forget the number of what was removed.
+    pub(crate) fn forget_qid(&self, path: &str) {
+        lock(&self.qids).remove(path);
+    }
+
     /// Forget the numbers of what was removed: every path with this name in it.
     pub(crate) fn forget_qids(&self, name: &str) {
         lock(&self.qids).retain(|path, _| !path.split('/').any(|part| part == name));
@@ -257,6 +262,7 @@ impl Hub {
     /// The session is gone: out of the tree, its record kept aside.
     pub(crate) fn forget(&self, shared: &Arc<SessionShared>) {
         lock(&self.sessions).retain(|session| session.id != shared.id);
+        self.links.forget_session(&shared.id);
         self.secrets.drop_session_token(&shared.id);
         self.close_door(&shared.id);
         self.drop_guests(|who| *who == Who::Session(shared.id.clone()));
@@ -420,7 +426,6 @@ impl Hub {
             && alias
                 .bytes()
                 .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        let provided = self.providers.iter().any(|provider| provider.name() == alias);
         let rooted = [
             "agents",
             "loop",
@@ -432,7 +437,7 @@ impl Hub {
             "audit",
         ]
         .contains(&alias);
-        if like_id || rooted || provided || RESERVED.contains(&alias) {
+        if like_id || rooted || RESERVED.contains(&alias) {
             return Err(refusal(format!("alias reserved: {alias}")));
         }
         let taken = lock(&self.sessions)

@@ -49,7 +49,11 @@ impl TreeNode {
         self.recorded(bytes, |bytes| self.prompt(bytes)).await
     }
 
-    async fn recorded<T, F>(&self, bytes: Vec<u8>, work: impl FnOnce(Vec<u8>) -> F) -> Result<T, Refusal>
+    pub(super) async fn recorded<T, F>(
+        &self,
+        bytes: Vec<u8>,
+        work: impl FnOnce(Vec<u8>) -> F,
+    ) -> Result<T, Refusal>
     where
         F: Future<Output = Result<T, Refusal>>,
     {

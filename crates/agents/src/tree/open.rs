@@ -256,7 +256,9 @@ fn parse_awaited(bytes: &[u8]) -> Result<Awaited, Refusal> {
 }
 
 /// Work that goes on even if the one who asked for it is gone.
-fn detached<T: Send + 'static>(work: impl Future<Output = Result<T, Refusal>> + Send + 'static) -> Answer<T> {
+pub(super) fn detached<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+) -> Answer<T> {
     let running = tokio::spawn(work);
     Box::pin(async move { running.await.map_err(|_| Refusal::INTERNAL)? })
 }

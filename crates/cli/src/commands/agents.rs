@@ -275,8 +275,16 @@ enum Command {
         /// The working directory, or the backend for `install`.
         argument: Option<String>,
     },
-    /// Mount the tree.
-    Mount { directory: PathBuf },
+    /// Mount the tree as a directory.
+    Mount {
+        directory: PathBuf,
+        /// By the kernel's own 9P client, which needs root.
+        #[arg(long)]
+        kernel: bool,
+        /// Stay in the foreground.
+        #[arg(long)]
+        foreground: bool,
+    },
     /// Unmount the tree.
     Umount { directory: PathBuf },
     /// Serve the sessions to a browser on this machine and print the address.
@@ -420,7 +428,11 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Token(command) => tokens::run(&client, command),
         Command::Audit { follow } => tokens::audit(&client, follow),
         Command::Hook { event, argument } => hook::run(&client, event, argument),
-        Command::Mount { directory } => mount::mount(&client, &directory),
+        Command::Mount {
+            directory,
+            kernel,
+            foreground,
+        } => mount::mount(&client, &directory, kernel, foreground),
         Command::Umount { directory } => mount::umount(&client, &directory),
         Command::Web { port } => web::run(client, port),
         Command::Assist { no_start } => assist::run(&client, no_start),

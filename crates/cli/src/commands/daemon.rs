@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     // A terminal that closes does not end the daemon. It may lead a session already, under an init system.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    match beamtalk_workspace::run(order, agents_door(), report) {
+    let service = Box::new(super::mcp::make_service);
+    match beamtalk_workspace::run(order, (agents_door(), service), report) {
         Ok(()) => Ok(Exit::Success),
         Err(error) => Ok(Exit::Code(error.class().0)),
     }

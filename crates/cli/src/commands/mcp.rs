@@ -7,11 +7,14 @@ mod host;
 mod paths;
 mod rules;
 mod serve;
+mod service;
+mod tree;
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use beamtalk_mcp::listing;
+use beamtalk_mcp::{Way, listing};
 use serde_json::{Value, json};
 
 use crate::config::Config;
@@ -27,7 +30,7 @@ pub(crate) struct Arguments {
     /// What the client may do; can only narrow what your own settings allow.
     #[arg(long, value_name = "P", value_parser = ["read-only", "edit", "full"])]
     policy: Option<String>,
-    /// Which tools are listed: lean, core, edit, test, loop, all.
+    /// Which tools are listed: lean, core, edit, test, loop, agents, all.
     #[arg(long, value_name = "LIST")]
     toolsets: Option<String>,
     /// Start the workspace when a call first needs it.
@@ -50,6 +53,21 @@ pub(crate) struct Arguments {
     list_tools: bool,
 }
 
+pub(crate) use service::make as make_service;
+
+impl Arguments {
+    fn asked(&self) -> rules::Asked {
+        rules::Asked {
+            policy: self.policy.clone(),
+            toolsets: self.toolsets.clone(),
+            starts: self.start,
+            allows_outside: self.allow_outside_project,
+            eval_ceiling_s: self.eval_ceiling,
+            way: Way::Stdio,
+        }
+    }
+}
+
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(client) = &arguments.print_config {
         terminal.print(clients::snippet(client, &std::env::current_exe()?)?)?;
@@ -61,7 +79,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     let place = Place::find(terminal, None)?;
     let config = Config::of(&place.state)?;
-    let rules = rules::Rules::new(arguments, &config.mcp, &place.root)?;
+    let rules = rules::Rules::new(&arguments.asked(), &config.mcp, &place.root)?;
     if arguments.list_tools {
         return list(terminal, &rules);
     }
@@ -71,7 +89,11 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     for notice in &rules.notices {
         terminal.error(notice);
     }
-    let host = host::Workspace::new(place, config.start, terminal.network, &rules);
+    let reach = host::Reach::Outside {
+        options: config.start,
+        starts: rules.settings.starts_workspace,
+    };
+    let host = host::Workspace::new(Arc::new(place), reach, terminal.network, &rules);
     serve::serve(Rc::new(host), Rc::new(rules.settings))
 }
 

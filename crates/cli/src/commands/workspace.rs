@@ -1,5 +1,6 @@
 //! `beamtalk workspace …`: administration of workspaces, over the control socket and the state directory.
 
+mod approvals;
 mod attach;
 mod audit;
 mod life;
@@ -91,6 +92,8 @@ enum Command {
     /// The trail records what came through the boundary. Code in the image acts as the same user and could alter the
     /// file; send it to another machine if that matters.
     Audit(audit::Arguments),
+    /// Show calls of AI clients that wait for a person, and answer them.
+    Approvals(approvals::Arguments),
     /// Make a new cookie, so that the old one opens nothing any more.
     RotateCookie {
         #[command(flatten)]
@@ -143,6 +146,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: Arguments) -> anyhow::Resu
         Command::Transcript(arguments) => transcript::run(terminal, &arguments),
         Command::Logs(arguments) => logs::run(terminal, &arguments),
         Command::Audit(arguments) => audit::run(terminal, &arguments),
+        Command::Approvals(arguments) => approvals::run(terminal, &arguments),
         Command::RotateCookie {
             which,
             keep_connections,

@@ -113,6 +113,13 @@ fn words(event: Event) -> Option<String> {
         Event::Workspace(WorkspaceEvent::Stopping { .. }) => {
             Some("[workspace] the workspace stops".to_owned())
         }
+        Event::Workspace(WorkspaceEvent::ApprovalsWaiting { count: 0 }) => None,
+        Event::Workspace(WorkspaceEvent::ApprovalsWaiting { count: 1 }) => {
+            Some("[workspace] 1 call waits: :approvals".to_owned())
+        }
+        Event::Workspace(WorkspaceEvent::ApprovalsWaiting { count }) => {
+            Some(format!("[workspace] {count} calls wait: :approvals"))
+        }
         Event::Workspace(WorkspaceEvent::Rotated {}) => Some("[workspace] the cookie was rotated".to_owned()),
         _ => None,
     }

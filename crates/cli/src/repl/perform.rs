@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::approvals;
 use beamtalk_wire::answers::{LoadAnswer, TestAnswer};
 use beamtalk_wire::requests::{
-    Actors, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Eval, From, Interrupt, Kill, LoadFile,
-    LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass, RemoveMethod, Revert, Sessions,
-    ShowCodegen, Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
+    Actors, ApprovalAnswer, Approvals, Bindings, Changes, Clear, CodeForm, Diff, Dirty, Eval, From,
+    Interrupt, Kill, LoadFile, LoadProject, LoadTests, NavKind, RecheckImage, Reload, RemoveClass,
+    RemoveMethod, Revert, Sessions, ShowCodegen, Subscribe, Take, Test, TestAll, Unload, Unsubscribe,
 };
 use beamtalk_wire::{Channel, EntryView, ErrorKind, Flag, Operation, Side};
 
@@ -75,6 +76,7 @@ impl Session {
                 })
             }),
             Command::Changes => self.changes(words, ask),
+            Command::Approvals => self.approvals(words, ask),
             Command::Dirty => self.simple(ask, &Dirty {}, |answer, _| changes::dirty(answer)),
             Command::Diff => self.diff(words, ask),
             Command::Flush => self.flush(words, Files::Kept, ask),
@@ -460,6 +462,40 @@ impl Session {
         self.simple(ask, &remove, |_, _| {
             Rendered::out(format!("Removed {class}>>{selector}"))
         })
+    }
+
+    /// List calls that wait, or answer one: a yes is for what was shown here.
+    fn approvals(&mut self, words: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {
+        let (answer, id) = words.split_once(' ').unwrap_or((words, ""));
+        if words.is_empty() {
+            let asked = self.call(&Approvals::default(), ask)?;
+            if let Ok(answer) = &asked.body {
+                let hash = |one: &beamtalk_wire::answers::Approval| (one.id.clone(), one.sha256.clone());
+                self.shown_approvals = answer.approvals.iter().map(hash).collect();
+            }
+            return self.finish(asked, "", |answer, _| {
+                Rendered::out(approvals::list(&answer.approvals))
+            });
+        }
+        if !matches!(answer, "approve" | "always" | "reject") || id.is_empty() {
+            return self.refuse("usage", "Usage: :approvals [approve|always|reject ID]");
+        }
+        let sha256 = self.shown_approvals.get(id.trim()).cloned();
+        if sha256.is_none() && answer != "reject" {
+            return self.refuse("not_shown", "Look at it first: :approvals");
+        }
+        let said = ApprovalAnswer {
+            r#for: id.trim().to_owned(),
+            answer: answer.to_owned(),
+            text: None,
+            sha256,
+        };
+        let done = match answer {
+            "reject" => "Rejected",
+            "always" => "Approved, now and always",
+            _ => "Approved",
+        };
+        self.simple(ask, &said, |_, _| Rendered::out(done.to_owned()))
     }
 
     fn remove_class(&mut self, class: &str, ask: &mut dyn Ask) -> Result<Outcome, Trouble> {

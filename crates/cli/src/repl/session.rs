@@ -1,6 +1,6 @@
 //! One session: inputs in, evaluations and commands out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
@@ -100,6 +100,8 @@ pub(crate) struct Session {
     pub(super) layout: Layout,
     /// Changes that the user was asked about.
     pub(super) asked: BTreeSet<u64>,
+    /// Calls that wait, as they were shown: name and hash.
+    pub(super) shown_approvals: BTreeMap<String, String>,
     was_interrupted: bool,
 }
 
@@ -118,6 +120,7 @@ impl Session {
                 Mode::Batch => Layout::All,
             },
             asked: BTreeSet::new(),
+            shown_approvals: BTreeMap::new(),
             was_interrupted: false,
         }
     }

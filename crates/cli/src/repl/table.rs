@@ -69,6 +69,7 @@ commands! {
     ShowCodegen ["show-codegen", "sc"] Expression "[core] EXPR" "generated Erlang, or Core Erlang";
     Trace ["trace"] Expression "EXPR" "value of each statement";
     Time ["time"] Expression "EXPR" "value and milliseconds";
+    Approvals ["approvals"] Word "[approve|always|reject ID]" "calls of AI clients that wait for you, with what they would do";
     Interrupt ["interrupt", "int"] None "" "stop what this session evaluates";
     Changes ["changes"] Word "[all]" "changes of the image; `all`: earlier ones and those of earlier runs too";
     Dirty ["dirty"] None "" "methods that differ from their file";

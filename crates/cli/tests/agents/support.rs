@@ -198,6 +198,7 @@ impl Drop for World {
         // Panics while panicking help nobody: failures here are visible as leftover processes.
         for script in [
             "beamtalk agents stop --kill-sessions >/dev/null 2>&1",
+            "beamtalk workspace stop --all --force >/dev/null 2>&1 || beamtalk workspace stop --force >/dev/null 2>&1",
             "test -f $NAMESPACE/anvilsrv.pid && kill -9 $(cat $NAMESPACE/anvilsrv.pid) 2>/dev/null",
             "tmux -S $NAMESPACE/tmux.sock kill-server 2>/dev/null",
         ] {

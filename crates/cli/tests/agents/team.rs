@@ -94,7 +94,7 @@ const ASKING: &str = r#"
 command: ["/bin/sh", "{CWD}/asking.sh"]
 start: {ready: regex, regex: '^ready> $'}
 idle: {mode: regex, regex: '^ready> $'}
-approval: {pattern: 'Do you want to proceed\? \(y/n\)$', approve: ["y", Enter], reject: ["n", Enter]}
+approval: {pattern: 'Do you want to proceed\? \(y/n\)$'}
 usage: {pattern: 'tokens: (?<in>[0-9,k]+) in (?<out>[0-9,k]+) out cost \$(?<cost>[0-9.]+)'}
 best_effort: true
 "#;

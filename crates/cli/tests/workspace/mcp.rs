@@ -1,9 +1,15 @@
 //! `beamtalk mcp` as a client sees it: lines into the real binary, lines out of it.
 
+#[path = "mcp/approvals.rs"]
+mod approvals;
 #[path = "mcp/guards.rs"]
 mod guards;
+#[path = "mcp/http.rs"]
+mod http;
 #[path = "mcp/protocol.rs"]
 mod protocol;
+#[path = "mcp/tasks.rs"]
+mod tasks;
 #[path = "mcp/tools.rs"]
 mod tools;
 #[path = "mcp/trial.rs"]

@@ -50,7 +50,7 @@ fn with_doc(mut contents: String, doc: Option<&EcoString>) -> String {
     contents
 }
 
-fn class(classes: &Classes, name: &str) -> Option<Hover> {
+pub(super) fn class(classes: &Classes, name: &str) -> Option<Hover> {
     let entry = classes.table.class(name)?;
     let declaration = classes.declaration(entry);
     let signature = match &declaration {
@@ -68,7 +68,7 @@ fn class(classes: &Classes, name: &str) -> Option<Hover> {
     })
 }
 
-fn alias(table: &ClassTable, name: &str) -> Option<Hover> {
+pub(super) fn alias(table: &ClassTable, name: &str) -> Option<Hover> {
     let alias = table.alias(name)?;
     Some(Hover {
         contents: with_doc(code_block(&alias.text), alias.doc.as_ref()),
@@ -77,7 +77,7 @@ fn alias(table: &ClassTable, name: &str) -> Option<Hover> {
     })
 }
 
-fn method(member: &Member) -> Hover {
+pub(super) fn method(member: &Member) -> Hover {
     let contents = format!("{}\n*{}*", code_block(&member.signature), member.owner);
     Hover {
         contents: with_doc(contents, member.doc.as_ref()),
@@ -86,7 +86,7 @@ fn method(member: &Member) -> Hover {
     }
 }
 
-fn implementors(table: &ClassTable, selector: &str) -> Option<Hover> {
+pub(super) fn implementors(table: &ClassTable, selector: &str) -> Option<Hover> {
     let mut names: Vec<&str> = table
         .class_names()
         .filter(|name| {
@@ -126,7 +126,10 @@ fn variable(name: &str, scope: &Scope) -> Hover {
 }
 
 fn field(classes: &Classes, name: &str, scope: &Scope) -> Option<Hover> {
-    let own: &Known = scope.own.as_ref()?;
+    field_of(classes, name, scope.own.as_ref()?)
+}
+
+pub(super) fn field_of(classes: &Classes, name: &str, own: &Known) -> Option<Hover> {
     let slot = classes.slots(own).into_iter().find(|slot| slot.name == name)?;
     let signature = match &slot.annotation {
         Some(annotation) => eco_format!("{name} :: {annotation}"),

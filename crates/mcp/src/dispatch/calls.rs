@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use beamtalk_wire::{ErrorBody, requests};
 use serde_json::{Map, Value, json};
 
-use super::text;
+use super::tasks::Order;
+use super::{hold, tasks, text};
 use crate::arguments::{self, nearest};
 use crate::capabilities::Era;
 use crate::confirmation::{Effect, KEY, Question, fingerprint, is_yes};
@@ -14,6 +15,7 @@ use crate::data::{escape, redact};
 use crate::fit::{RESULT_BYTES, fit};
 use crate::host::{Host, HostError, failure};
 use crate::message::Fault;
+use crate::progress::Progress;
 use crate::record::Recording;
 use crate::session::{Call, Session};
 use crate::settings::NarrowedBy;
@@ -21,7 +23,7 @@ use crate::tools::{self, Class, Context, Failure, TOOLS, Tool};
 
 /// When and how often a client is told that a call still runs.
 const FIRST_PROGRESS: Duration = Duration::from_secs(1);
-const PROGRESS: Duration = Duration::from_secs(1);
+const PROGRESS: Duration = Duration::from_millis(250);
 
 pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Result<Value, Fault> {
     let name = text(&call.params, "name")?;
@@ -33,19 +35,62 @@ pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Resu
     let Some(tool) = Tool::find(name) else {
         return Err(unknown(name));
     };
+    let progress = Progress::default();
     let mut recording = Recording::begin(session, tool, call, &given);
-    let outcome = with_progress(session, call, run(session, call, tool, given)).await;
+    let work = run(session, call, tool, &given, &progress, Ordered::Now);
+    let outcome = with_progress(call, &progress, work).await;
     recording.end(match &outcome {
-        Ok(Outcome::Result(_) | Outcome::Question(_)) => None,
+        Ok(Outcome::Result(_) | Outcome::Question(_) | Outcome::Task(_)) => None,
         Ok(Outcome::Error(error)) => Some(error.kind.name()),
         Err(_) => Some("invalid_request"),
     });
+    recording.approved_by(progress.approval.take());
+    // What became a task is recorded where it is worked on.
+    if matches!(outcome, Ok(Outcome::Task(_))) {
+        recording.leave();
+    }
     drop(recording);
     Ok(match outcome? {
         Outcome::Result(result) => finished(session, result),
         Outcome::Error(error) => failed(session, tool, &error),
-        Outcome::Question(question) => question,
+        Outcome::Question(value) | Outcome::Task(value) => value,
     })
+}
+
+/// The work of a task: the call as it was ordered, in the daemon that keeps the task.
+pub(super) async fn work<H: Host>(
+    session: &Rc<Session<H>>,
+    call: &Call,
+    order: Order,
+    progress: &Progress,
+) -> Value {
+    let Some(tool) = Tool::find(&order.tool) else {
+        return Value::Null;
+    };
+    progress.is_wanted.set(true);
+    let given = order.arguments;
+    let mut recording = Recording::begin(session, tool, call, &given);
+    let outcome = run(
+        session,
+        call,
+        tool,
+        &given,
+        progress,
+        Ordered::Task(order.approved),
+    )
+    .await;
+    recording.approved_by(progress.approval.take());
+    recording.end(match &outcome {
+        Ok(Outcome::Error(error)) => Some(error.kind.name()),
+        Ok(_) => None,
+        Err(_) => Some("invalid_request"),
+    });
+    drop(recording);
+    match outcome {
+        Ok(Outcome::Result(result)) => finished(session, result),
+        Ok(Outcome::Error(error)) => failed(session, tool, &error),
+        Ok(Outcome::Question(_) | Outcome::Task(_)) | Err(_) => failed(session, tool, &declined()),
+    }
 }
 
 fn unknown(name: &str) -> Fault {
@@ -57,17 +102,19 @@ fn unknown(name: &str) -> Fault {
     }
 }
 
-enum Outcome {
+pub(super) enum Outcome {
     Result(Map<String, Value>),
     Error(HostError),
     /// The person is asked first.
     Question(Value),
+    /// It goes on without the client.
+    Task(Value),
 }
 
 /// Wait for a call, telling the client that it runs if it wants to know.
-async fn with_progress<H: Host, T>(
-    session: &Session<H>,
+async fn with_progress<T>(
     call: &Call,
+    progress: &Progress,
     work: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
     let token = call
@@ -77,75 +124,125 @@ async fn with_progress<H: Host, T>(
     let Some(token) = token.filter(|token| token.is_string() || token.is_i64() || token.is_u64()) else {
         return work.await;
     };
+    progress.is_wanted.set(true);
+    let started = tokio::time::Instant::now();
     let mut work = std::pin::pin!(work);
-    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_PROGRESS, PROGRESS);
-    let mut seconds = 0_u64;
+    let mut ticks = tokio::time::interval_at(started + FIRST_PROGRESS, PROGRESS);
+    let mut told = 0_u64;
     loop {
         tokio::select! {
             biased;
-            result = &mut work => return result,
+            result = &mut work => {
+                // Who was told how far it is learns that it got there.
+                if told > 0 && progress.is_counted() {
+                    let mut params = progress.shown(0);
+                    if params["progress"].as_u64().is_some_and(|now| now > told) {
+                        params["progressToken"] = token.clone();
+                        call.outgoing.notify("notifications/progress", params);
+                    }
+                }
+                return result;
+            }
             _ = ticks.tick() => {
-                seconds += 1;
-                let params = json!({
-                    "progressToken": token,
-                    "progress": seconds,
-                    "message": format!("running for {seconds} s"),
-                });
-                session.outgoing.notify("notifications/progress", params);
+                let mut params = progress.shown(started.elapsed().as_secs());
+                // It only rises; what did not move is not told again.
+                let now = params["progress"].as_u64().unwrap_or(0);
+                if now > told {
+                    told = now;
+                    params["progressToken"] = token.clone();
+                    call.outgoing.notify("notifications/progress", params);
+                }
             }
         }
     }
+}
+
+/// Who waits for a call.
+enum Ordered {
+    /// The client.
+    Now,
+    /// Nobody: it is the work of a task, with what the person said yes to before.
+    Task(Option<Effect>),
 }
 
 async fn run<H: Host>(
     session: &Rc<Session<H>>,
     call: &Call,
     tool: &'static Tool,
-    given: Map<String, Value>,
+    given: &Map<String, Value>,
+    progress: &Progress,
+    ordered: Ordered,
 ) -> Result<Outcome, Fault> {
-    if let Err(error) = guard(session, tool, &given) {
+    let is_ordered = matches!(ordered, Ordered::Task(_));
+    if !is_ordered && let Err(error) = guard(session, tool, given) {
         return Ok(Outcome::Error(error));
     }
-    let mut approved = match answered(session, call, tool, &given).await? {
-        Answered::Nothing => None,
-        Answered::Yes(effect) => Some(effect),
-        Answered::No => return Ok(Outcome::Error(declined())),
-        Answered::NotYet(effect) => {
-            return Ok(Outcome::Question(
-                ask_modern(session, tool, &given, effect).await?,
-            ));
-        }
+    let mut approved = match ordered {
+        Ordered::Task(effect) => effect,
+        Ordered::Now => match answered(session, call, tool, given).await? {
+            Answered::Nothing => None,
+            Answered::Yes(effect) => Some(effect),
+            Answered::No => return Ok(Outcome::Error(declined())),
+            Answered::NotYet(effect) => {
+                return Ok(Outcome::Question(ask_modern(session, tool, given, effect).await?));
+            }
+        },
     };
+    let is_held = hold::is_held(session, tool, given).await;
+    // What loses something is held when it is known what that is.
+    let is_held_first = is_held && !hold::is_destructive(tool, given);
+    let may_be_task = !is_ordered && call.client.has_tasks && call.era.is_modern();
+    if may_be_task && (tool.is_long() || is_held_first) {
+        return tasks::order(session, call, tool, given, None).await;
+    }
+    let mut granted = None;
+    if is_held_first {
+        if let Err(error) = hold::hold(session, tool, given, None, progress).await {
+            return Ok(Outcome::Error(error));
+        }
+    }
     // A yes may come too late for an effect that has changed; then the person is asked again.
-    for _ in 0..3 {
+    for _ in 0..6 {
         let context = Context {
             host: &*session.host,
             settings: &session.settings,
             era: call.era,
             client: &call.client,
             own_handle: &session.own_handle,
-            approved,
+            approved: approved.clone(),
+            granted: granted.clone(),
+            is_held,
+            progress,
         };
         let effect = match tools::call(tool.name, &context, given.clone()).await {
             Ok(result) => {
                 if tool.name == "test" {
-                    *session.last_tests.borrow_mut() = Some(Value::Object(result.clone()));
-                    session.watches.changed("beamtalk://tests/last");
+                    *session.common.last_tests.borrow_mut() = Some(Value::Object(result.clone()));
+                    session.common.own_changes.changed("beamtalk://tests/last");
                 }
                 return Ok(Outcome::Result(result));
             }
             Err(Failure::Error(error)) => return Ok(Outcome::Error(error)),
+            Err(Failure::Hold(effect)) => {
+                if may_be_task {
+                    return tasks::order(session, call, tool, given, Some(effect)).await;
+                }
+                match hold::hold(session, tool, given, Some(&effect), progress).await {
+                    Ok(()) => granted = Some(effect),
+                    Err(error) => return Ok(Outcome::Error(error)),
+                }
+                continue;
+            }
             Err(Failure::Ask(effect)) => effect,
         };
         approved = match call.era {
+            Era::Modern if is_ordered => return Ok(Outcome::Error(declined())),
             Era::Modern => {
-                return Ok(Outcome::Question(
-                    ask_modern(session, tool, &given, effect).await?,
-                ));
+                return Ok(Outcome::Question(ask_modern(session, tool, given, effect).await?));
             }
             Era::Legacy(version) => {
                 let form = effect.form(version == "2025-11-25");
-                match session.ask_client("elicitation/create", form).await {
+                match session.ask_client(call, "elicitation/create", form).await {
                     Some(answer) if is_yes(&answer) => Some(effect),
                     _ => return Ok(Outcome::Error(declined())),
                 }
@@ -167,7 +264,11 @@ fn guard<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>)
     let settings = &session.settings;
     arguments::check(&tools::input_schema(tool.name), given).map_err(Box::new)?;
     let is_destructive = tool.class == Class::Destroy;
-    let rate = session.rate.borrow_mut().take(Instant::now(), is_destructive);
+    let rate = session
+        .common
+        .rate
+        .borrow_mut()
+        .take(Instant::now(), is_destructive);
     if let Err(wait) = rate {
         let error = failure("rate_limited", "too many calls").detail("retry_after_ms", wait);
         return Err(Box::new(error.hint(format!("try again in {wait} ms"))));
@@ -266,7 +367,7 @@ fn finished<H: Host>(session: &Session<H>, mut result: Map<String, Value>) -> Va
 /// Kinds after which nobody knows what was done.
 const UNKNOWN_EFFECTS: [&str; 2] = ["connection_lost", "node_down"];
 
-fn failed<H: Host>(session: &Session<H>, tool: &Tool, error: &ErrorBody) -> Value {
+pub(super) fn failed<H: Host>(session: &Session<H>, tool: &Tool, error: &ErrorBody) -> Value {
     let kind = error.kind.name();
     let mut shown = Map::new();
     shown.insert("kind".to_owned(), kind.into());

@@ -86,6 +86,58 @@ output! {
     }
 }
 
+/// Classes with at most so many tests run as a whole; others in pieces, so that it can be told how far they are.
+const PIECE: usize = 8;
+
+/// The same tests one after the other, counted for somebody who looks.
+async fn counted<H: Host>(
+    context: &Context<'_, H>,
+    class: Option<String>,
+    jobs: Option<u64>,
+) -> Result<answers::TestResults, Failure> {
+    let listed = context.ask(&requests::ListTests {}).await?.answer.tests;
+    let wanted: Vec<_> = listed
+        .into_iter()
+        .filter(|test| class.as_ref().is_none_or(|class| *class == test.class))
+        .collect();
+    if let (Some(class), true) = (&class, wanted.is_empty()) {
+        // What is no test class is told by who knows why.
+        let request = requests::Test {
+            class: Some(class.clone()),
+            jobs,
+            ..requests::Test::default()
+        };
+        return Ok(context.ask(&request).await?.answer.results);
+    }
+    let total = wanted.iter().map(|test| test.methods.len() as u64).sum();
+    let mut all = answers::TestResults::default();
+    for test in wanted {
+        let pieces: Vec<Option<String>> = if test.methods.len() > PIECE {
+            test.methods.into_iter().map(Some).collect()
+        } else {
+            vec![None]
+        };
+        for method in pieces {
+            context.progress.count("tests", all.total, total);
+            let request = requests::Test {
+                class: Some(test.class.clone()),
+                method,
+                file: None,
+                jobs,
+            };
+            let some = context.ask(&request).await?.answer.results;
+            all.total += some.total;
+            all.passed += some.passed;
+            all.failed += some.failed;
+            all.skipped += some.skipped;
+            all.duration += some.duration;
+            all.tests.extend(some.tests);
+        }
+    }
+    context.progress.count("tests", all.total, total);
+    Ok(all)
+}
+
 pub(crate) async fn test<H: Host>(context: &Context<'_, H>, input: Test) -> Result<Tests, Failure> {
     if input.method.is_some() && input.class.is_none() {
         let error = failure("invalid_parameter", "'method' needs 'class'").detail("path", "/class");
@@ -94,7 +146,9 @@ pub(crate) async fn test<H: Host>(context: &Context<'_, H>, input: Test) -> Resu
     // What was written to test/ since the workspace started counts, too.
     let loaded = context.ask(&requests::LoadTests {}).await?.answer;
     let file = input.file.map(|file| context.host.inside(&file)).transpose()?;
-    let results = if input.class.is_none() && file.is_none() {
+    let results = if context.progress.is_wanted.get() && input.method.is_none() && file.is_none() {
+        counted(context, input.class, input.jobs).await?
+    } else if input.class.is_none() && file.is_none() {
         context
             .ask(&requests::TestAll { jobs: input.jobs })
             .await?

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Node;
+use super::handle::ready;
+use super::{Need, Node};
 use crate::error::Refusal;
 use crate::message::Payload;
 use crate::stat::{DirectoryEntry, Stat};
@@ -25,9 +26,9 @@ impl Listing {
     }
 
     /// `Tread` of 9P2000: whole entries, from the start or where the previous read ended.
-    pub(super) fn read(&mut self, offset: u64, count: u32) -> Result<Payload, Refusal> {
+    pub(super) async fn read(&mut self, offset: u64, count: u32) -> Result<Payload, Refusal> {
         if offset == 0 {
-            self.snapshot = self.node.list()?;
+            self.snapshot = ready(&self.node, Need::List).await?.list()?;
             self.next = 0;
             self.offset = 0;
         } else if offset != self.offset {
@@ -50,15 +51,15 @@ impl Listing {
     }
 
     /// `Treaddir` of 9P2000.L: `.` and `..` first, offsets number the entries.
-    pub(super) fn readdir(&mut self, offset: u64, count: u32) -> Result<Payload, Refusal> {
+    pub(super) async fn readdir(&mut self, offset: u64, count: u32) -> Result<Payload, Refusal> {
         if offset == 0 {
-            self.snapshot = self.node.list()?;
+            self.snapshot = ready(&self.node, Need::List).await?.list()?;
         }
         let total = self.snapshot.len() as u64 + 2;
         let mut out = Vec::new();
         let mut at = offset;
         while at < total {
-            let entry = self.entry(at)?;
+            let entry = self.entry(at).await?;
             let bytes = entry.encode();
             if out.len() + bytes.len() > count as usize {
                 if out.is_empty() {
@@ -72,10 +73,13 @@ impl Listing {
         Ok(Payload::from(out))
     }
 
-    fn entry(&self, at: u64) -> Result<DirectoryEntry, Refusal> {
+    async fn entry(&self, at: u64) -> Result<DirectoryEntry, Refusal> {
         let (qid, name) = match at {
-            0 => (self.node.qid()?, "."),
-            1 => (self.node.walk("..")?.qid()?, ".."),
+            0 => (ready(&self.node, Need::Step).await?.qid()?, "."),
+            1 => {
+                let above = self.node.walk("..")?;
+                (ready(&above, Need::Step).await?.qid()?, "..")
+            }
             _ => {
                 let stat = self.snapshot.get(at as usize - 2).ok_or(Refusal::BAD_OFFSET)?;
                 (stat.qid, stat.name.as_str())

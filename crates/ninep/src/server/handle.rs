@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::connection::{ReplyFuture, Shared};
 use super::directory::Listing;
 use super::fids::{Fid, Open, Opened, Target};
-use super::{OpenRequest, ReadAnswer, WriteAnswer};
+use super::{Need, Node, OpenRequest, ReadAnswer, WriteAnswer};
 use crate::error::Refusal;
 use crate::message::{Dialect, Names, Payload, Reply, Request};
 use crate::stat::{Qid, Stat};
@@ -70,11 +70,11 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
                 }
             };
             let node = shared.session.attach(auth, &uname, &aname, n_uname.uid())?;
-            let qid = node.qid()?;
+            let qid = ready(&node, Need::Step).await?.qid()?;
             shared.lock().fids.insert(fid, Fid::new(Target::Node(node)));
             Ok(Reply::Attach { qid })
         }
-        Request::Walk { fid, newfid, wname } => walk(&shared, fid, newfid, &wname),
+        Request::Walk { fid, newfid, wname } => walk(&shared, fid, newfid, &wname).await,
         Request::Open { fid, mode } => {
             let (qid, iounit) = open(&shared, fid, plan9_mode(&shared, mode), mode & 3 == 3, false).await?;
             Ok(Reply::Open { qid, iounit })
@@ -110,7 +110,7 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
             let mut open = fid.open.lock().await;
             match open.as_mut().map(|open| &mut open.what) {
                 Some(Opened::Directory(listing)) => Ok(Reply::Readdir {
-                    data: listing.readdir(offset, count)?,
+                    data: listing.readdir(offset, count).await?,
                 }),
                 Some(Opened::File(_)) => Err(Refusal::WALK_IN_FILE),
                 None => Err(Refusal::PERMISSION_DENIED),
@@ -131,17 +131,20 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request) -> Outcome {
         }
         Request::Unlinkat { fid, name, .. } => {
             check_name(&name)?;
-            shared.get(fid)?.node()?.walk(&name)?.remove().await?;
+            let directory = shared.get(fid)?.node()?;
+            let node = ready(&directory, Need::Step).await?.walk(&name)?;
+            ready(&node, Need::Step).await?.qid()?;
+            node.remove().await?;
             Ok(Reply::Unlinkat {})
         }
         Request::Stat { fid } => Ok(Reply::Stat {
-            stat: shared.get(fid)?.node()?.stat()?,
+            stat: stat(&shared.get(fid)?.node()?).await?,
         }),
         Request::Wstat { fid, stat } => {
             wstat(&shared, fid, &stat).await?;
             Ok(Reply::Wstat {})
         }
-        Request::Getattr { fid, mask } => getattr(&shared, fid, mask),
+        Request::Getattr { fid, mask } => getattr(&shared, fid, mask).await,
         Request::Setattr {
             fid,
             valid,
@@ -213,7 +216,31 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn walk(shared: &Shared, number: u32, new_number: u32, wname: &Names) -> Outcome {
+/// The node with what it needs to answer.
+pub(super) async fn ready(node: &Arc<dyn Node>, need: Need) -> Result<Arc<dyn Node>, Refusal> {
+    match node.ready(need) {
+        Some(asked) => asked.await,
+        None => Ok(Arc::clone(node)),
+    }
+}
+
+async fn stat(node: &Arc<dyn Node>) -> Result<Stat, Refusal> {
+    ready(node, Need::Stat).await?.stat()
+}
+
+/// One step of a walk.
+async fn step(node: &Arc<dyn Node>, name: &str) -> Result<(Arc<dyn Node>, Qid), Refusal> {
+    check_name(name)?;
+    let node = ready(node, Need::Step).await?;
+    if !node.qid()?.is_directory() {
+        return Err(Refusal::WALK_IN_FILE);
+    }
+    let next = node.walk(name)?;
+    let qid = ready(&next, Need::Step).await?.qid()?;
+    Ok((next, qid))
+}
+
+async fn walk(shared: &Shared, number: u32, new_number: u32, wname: &Names) -> Outcome {
     let fid = shared.get(number)?;
     if wname.0.len() > WALK_NAMES {
         return Err(Refusal::TOO_MANY_NAMES);
@@ -227,15 +254,7 @@ fn walk(shared: &Shared, number: u32, new_number: u32, wname: &Names) -> Outcome
     let mut node = fid.node()?;
     let mut wqid: Vec<Qid> = Vec::with_capacity(wname.0.len());
     for name in &wname.0 {
-        let step = check_name(name).and_then(|()| {
-            if !node.qid()?.is_directory() {
-                return Err(Refusal::WALK_IN_FILE);
-            }
-            let next = node.walk(name)?;
-            let qid = next.qid()?;
-            Ok((next, qid))
-        });
-        match step {
+        match step(&node, name).await {
             Ok((next, qid)) => {
                 node = next;
                 wqid.push(qid);
@@ -248,10 +267,10 @@ fn walk(shared: &Shared, number: u32, new_number: u32, wname: &Names) -> Outcome
     if new_number == number {
         fid.move_to(Target::Node(node));
     } else {
-        shared
-            .lock()
-            .fids
-            .insert(new_number, Fid::new(Target::Node(node)));
+        let mut state = shared.lock();
+        // Another request may have taken it while this one waited.
+        state.fids.check_free(new_number, shared.limits.fids)?;
+        state.fids.insert(new_number, Fid::new(Target::Node(node)));
     }
     Ok(Reply::Walk { wqid })
 }
@@ -293,7 +312,7 @@ async fn open(
 ) -> Result<(Qid, u32), Refusal> {
     let fid = shared.get(number)?;
     let node = fid.node()?;
-    let stat = node.stat()?;
+    let stat = stat(&node).await?;
     if stat.is_directory() {
         if request.write || request.truncate || request.remove_on_close {
             return Err(Refusal::IS_DIRECTORY);
@@ -346,14 +365,15 @@ async fn create(
         return Err(Refusal::BAD_NAME);
     }
     let node = fid.node()?;
-    if !node.qid()?.is_directory() {
+    let directory = ready(&node, Need::Step).await?;
+    if !directory.qid()?.is_directory() {
         return Err(Refusal::WALK_IN_FILE);
     }
     if !fid.claim() {
         return Err(Refusal::ALREADY_OPEN);
     }
     let mut slot = fid.open.lock().await;
-    if node.walk(name).is_ok() {
+    if step(&directory, name).await.is_ok() {
         fid.unclaim();
         return Err(Refusal::FILE_EXISTS);
     }
@@ -361,7 +381,7 @@ async fn create(
     node.decided("create", created.as_ref().err());
     match created {
         Ok((made, file)) => {
-            let qid = made.qid()?;
+            let qid = ready(&made, Need::Step).await?.qid()?;
             fid.move_to(Target::Node(made));
             *slot = Some(Open {
                 what: Opened::File(file),
@@ -398,7 +418,7 @@ async fn read(shared: &Shared, number: u32, offset: u64, count: u32) -> Outcome 
     };
     let data = match &mut open.what {
         Opened::Directory(_) if dialect == Some(Dialect::Linux) => return Err(Refusal::IS_DIRECTORY),
-        Opened::Directory(listing) => listing.read(offset, count)?,
+        Opened::Directory(listing) => listing.read(offset, count).await?,
         Opened::File(file) => match file.read(offset, count) {
             ReadAnswer::Now(outcome) => outcome?,
             ReadAnswer::Later(future) => {
@@ -500,7 +520,7 @@ async fn set_length(fid: &Fid, length: u64, current: u64) -> Result<(), Refusal>
 async fn wstat(shared: &Shared, number: u32, wanted: &Stat) -> Result<(), Refusal> {
     let fid = shared.get(number)?;
     let node = fid.node()?;
-    let outcome = wstat_now(&fid, &node.stat()?, wanted).await;
+    let outcome = wstat_now(&fid, &stat(&node).await?, wanted).await;
     node.decided("wstat", outcome.as_ref().err());
     outcome
 }
@@ -531,7 +551,7 @@ async fn setattr(
 ) -> Result<(), Refusal> {
     let fid = shared.get(number)?;
     let node = fid.node()?;
-    let current = node.stat()?;
+    let current = stat(&node).await?;
     let changed = (valid & 1 != 0 && mode & 0o7777 != current.mode & 0o7777)
         || (valid & 2 != 0 && uid != shared.owner.uid)
         || (valid & 4 != 0 && gid != shared.owner.gid);
@@ -546,8 +566,8 @@ async fn setattr(
     outcome
 }
 
-fn getattr(shared: &Shared, number: u32, mask: u64) -> Outcome {
-    let stat = shared.get(number)?.node()?.stat()?;
+async fn getattr(shared: &Shared, number: u32, mask: u64) -> Outcome {
+    let stat = stat(&shared.get(number)?.node()?).await?;
     let kind = if stat.is_directory() { 0o040_000 } else { 0o100_000 };
     let (atime, mtime) = (u64::from(stat.atime), u64::from(stat.mtime));
     Ok(Reply::Getattr {

@@ -202,6 +202,48 @@ impl Skip {
     }
 }
 
+fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+impl FlushAnswer {
+    /// What was done and what was not, a line each.
+    pub fn summary(&self) -> String {
+        let classes = self.new_classes.len() + self.removed_classes.len();
+        let methods = usize::try_from(self.flushed).unwrap_or(usize::MAX);
+        let mut lines = Vec::new();
+        if methods > classes {
+            let files = count(self.files.len(), "file");
+            lines.push(format!(
+                "flushed {} across {files}",
+                count(methods - classes, "method")
+            ));
+        }
+        for (verb, classes) in [("wrote", &self.new_classes), ("deleted", &self.removed_classes)] {
+            if !classes.is_empty() {
+                lines.push(format!("{verb} {}", classes.join(", ")));
+            }
+        }
+        if lines.is_empty() && self.conflicts.is_empty() {
+            lines.push("nothing to flush".to_owned());
+        }
+        let skipped = self.skipped.iter();
+        lines.extend(skipped.map(|skip| {
+            format!(
+                "skipped: {} ({}) — {}",
+                skip.subject(),
+                skip.kind.as_str(),
+                skip.reason
+            )
+        }));
+        let conflicts = self.conflicts.iter();
+        lines.extend(
+            conflicts.map(|conflict| format!("conflict: {} ({})", conflict.file, conflict.reason.name())),
+        );
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
 answer! {
     #[derive(Default, Eq)]
     FlushAnswer {

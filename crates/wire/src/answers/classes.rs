@@ -110,6 +110,34 @@ answer! {
 }
 
 answer! {
+    MethodText {
+        selector: String,
+        side: Side,
+        /// As it was written; `null` for one without a text.
+        source: Option<String>,
+        doc: Option<String>,
+        /// `indexed`, `synthetic` or `runtime`.
+        source_status: String,
+    }
+}
+
+answer! {
+    BrowseClassAnswer {
+        definition: String,
+        superclass: Option<String>,
+        comment: Option<String>,
+        /// `value`, `actor` or another kind of object.
+        kind: String,
+        package: Option<String>,
+        source_file: Option<String>,
+        methods: Vec<MethodText>,
+        ;
+        /// A flush can write it to its file.
+        flushable: bool,
+    }
+}
+
+answer! {
     NativeClause {
         function: String,
         arity: u64,

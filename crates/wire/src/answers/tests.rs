@@ -44,6 +44,7 @@ answer! {
 }
 
 answer! {
+    #[derive(Default)]
     TestResults {
         total: u64,
         passed: u64,

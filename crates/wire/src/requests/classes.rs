@@ -53,6 +53,13 @@ request! {
 }
 
 request! {
+    /// Everything of a class that is text: its head, its own methods, where it comes from.
+    BrowseClass {
+        class: String,
+    }
+}
+
+request! {
     /// The Erlang behind a class.
     BrowseNativeSource {
         class: String,

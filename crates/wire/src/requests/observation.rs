@@ -100,6 +100,12 @@ request! {
         count: u64,
         /// The `traceparent` of the call.
         trace: String,
+        /// `stdio`, `http` or `door`.
+        way: String,
+        /// The name of the person's answer to it.
+        approval: String,
+        /// The task it was the work of.
+        task: String,
     }
 }
 

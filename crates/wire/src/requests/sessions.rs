@@ -62,3 +62,73 @@ request! {
         state: String,
     }
 }
+
+request! {
+    /// Start work that goes on without its client: a call of a tool, as the MCP server orders it.
+    JobStart {
+        order: String,
+    }
+}
+
+request! {
+    /// How far one's own work is; with `wait_ms` not before it has ended, or so much time has passed.
+    JobGet {
+        job: String,
+        ;
+        wait_ms: u64,
+    }
+}
+
+request! {
+    /// Stop one's own work.
+    JobCancel {
+        job: String,
+    }
+}
+
+request! {
+    /// Hold a call until a person answers. The answer comes when they have, or when their time is over.
+    ApprovalAsk {
+        tool: String,
+        summary: String,
+        /// The arguments as text.
+        text: String,
+        ;
+        /// What it would do, as JSON.
+        effect: String,
+        diff: String,
+        /// How long they may take.
+        timeout_s: u64,
+        /// Whether the very same call may be approved always.
+        may_be_rule: bool,
+    }
+}
+
+request! {
+    /// The calls that wait for a person: all for the owner at a terminal or page, one's own otherwise.
+    Approvals {
+        ;
+        /// Rules of `approve always` instead.
+        rules: bool,
+    }
+}
+
+request! {
+    /// Answer for a person.
+    ApprovalAnswer {
+        /// The call that waits, or a rule.
+        r#for: String,
+        /// `approve`, `always`, `reject`, `text`, or `forget` for a rule.
+        answer: String,
+        ;
+        /// A reason, or the answer to a question.
+        text: String,
+        /// Of what was shown; without it nothing is approved.
+        sha256: String,
+    }
+}
+
+request! {
+    /// One's own calls through MCP in the last day, counted by tool and outcome.
+    AuditSummary {}
+}

@@ -149,6 +149,13 @@ pub enum Event {
         detail: String,
     },
     /// A tool was called by an AI client.
+    /// A person answered a call that was held.
+    Approval {
+        id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
+        answer: String,
+    },
     Mcp(Box<beamtalk_wire::requests::McpCall>),
     Limit {
         what: String,
@@ -225,6 +232,7 @@ impl Event {
             Self::CapabilityDisabled { .. } => "capability_disabled",
             Self::PolicyDenied { .. } => "policy_denied",
             Self::Mcp(_) => "mcp",
+            Self::Approval { .. } => "approval",
             Self::Limit { .. } => "limit",
             Self::Rotate { .. } => "rotate",
             Self::Token { .. } => "token",

@@ -75,7 +75,7 @@ async fn wait(workspace: &Workspace, log: &DaemonLog) -> Stop {
                 for session in workspace.sessions.expired(grace) {
                     workspace.end_session(&session).await;
                 }
-                for session in workspace.handles.expired() {
+                for session in workspace.handles.expired(Duration::from_secs(workspace.options.handle_idle_s)) {
                     workspace.end_session(&session).await;
                 }
             }

@@ -34,13 +34,13 @@ impl Gate {
     pub fn create_token(
         &self,
         name: &str,
-        role: Role,
+        role: (Role, Option<String>),
         lifetime: Option<Duration>,
     ) -> Result<Credential, GateError> {
         let mut state = self.shared.state();
         let mut tokens = state.keys.tokens.clone();
         let lifetime = lifetime.map(|lifetime| lifetime.as_secs());
-        let token = tokens.create(name, role, lifetime, now_seconds())?;
+        let token = tokens.create_for(name, role, lifetime, now_seconds())?;
         save(&state, &tokens)?;
         state.keys.tokens = tokens;
         Ok(token)

@@ -37,7 +37,7 @@ const PARTING: Duration = Duration::from_secs(5);
 
 pub(crate) type Socket<S> = WebSocketStream<Metered<S>>;
 
-pub(crate) async fn run<S>(stream: S, visit: Visit, shared: Arc<Shared>, place: Place)
+pub(crate) async fn run<S>(stream: S, visit: Visit, shared: Arc<Shared>, place: Arc<Place>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

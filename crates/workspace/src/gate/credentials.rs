@@ -54,6 +54,8 @@ pub(crate) struct Pass {
     pub(crate) login: Option<LoginId>,
     /// When it stops being valid.
     pub(crate) until: Option<Instant>,
+    /// It opens `/mcp` under this policy, and nothing else.
+    pub(crate) mcp: Option<String>,
 }
 
 impl Keys {
@@ -76,11 +78,23 @@ impl Keys {
 
     /// Judge a secret. From the network only tokens count.
     pub(crate) fn judge(&mut self, offer: &Offer, place: Place) -> Result<Pass, Reason> {
+        let pass = self.judge_any(offer, place)?;
+        // A token for AI clients is none here, or its policy would be no limit.
+        if pass.mcp.is_some() {
+            Err(Reason::Role)
+        } else {
+            Ok(pass)
+        }
+    }
+
+    /// Judge a secret that may also be one for AI clients.
+    pub(crate) fn judge_any(&mut self, offer: &Offer, place: Place) -> Result<Pass, Reason> {
         let owner = |auth, login, until| Pass {
             role: Role::Owner,
             auth,
             login,
             until,
+            mcp: None,
         };
         let local = |pass: Pass| match place {
             Place::Loopback => Ok(pass),
@@ -106,6 +120,7 @@ impl Keys {
                         auth: holder.auth,
                         login: Some(login),
                         until: Some(until),
+                        mcp: None,
                     };
                     // One made with a token counts wherever the token does.
                     if is_token { Ok(pass) } else { local(pass) }
@@ -134,7 +149,11 @@ impl Keys {
         };
         let made = match pass {
             Some(Pass {
-                role, auth, until, ..
+                role,
+                auth,
+                until,
+                mcp: None,
+                ..
             }) if name == LoginName::Own => {
                 let end = now + lifetime;
                 let until = until.map_or(end, |until| until.min(end));
@@ -163,6 +182,7 @@ impl Keys {
             role: record.role,
             auth: AuthKind::Token(record.name.clone()),
             login: None,
+            mcp: record.mcp.clone(),
             until: record.expires.and_then(|expires| {
                 Instant::now().checked_add(Duration::from_secs(expires.saturating_sub(now)))
             }),

@@ -1,10 +1,12 @@
 //! The files of the browser workspace and the headers every answer carries.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::io::Read;
 
 use beamtalk_http::{PROTECTION, set};
-use http_body_util::Full;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
 use rust_embed::RustEmbed;
@@ -53,7 +55,7 @@ pub fn workspace_page(path: &str) -> Option<Page> {
     })
 }
 
-pub(crate) type Reply = Response<Full<Bytes>>;
+pub(crate) type Reply = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// How a page is wanted.
 pub(crate) struct Wish<'a> {
@@ -80,7 +82,7 @@ pub(crate) fn page(page: Page, wish: &Wish<'_>) -> Reply {
             .into_bytes(),
         _ => page.bytes.into_owned(),
     };
-    let mut reply = Response::new(Full::new(Bytes::from(bytes)));
+    let mut reply = whole(bytes);
     set(&mut reply, "content-type", page.mime);
     if is_sent_compressed {
         set(&mut reply, "content-encoding", "gzip");
@@ -114,8 +116,21 @@ fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 
 /// An answer without a body.
 pub(crate) fn empty(status: StatusCode) -> Reply {
-    let mut reply = Response::new(Full::default());
+    let mut reply = whole(Vec::new());
     *reply.status_mut() = status;
+    protect(&mut reply);
+    reply
+}
+
+/// An answer with these bytes.
+fn whole(bytes: Vec<u8>) -> Reply {
+    Response::new(Full::new(Bytes::from(bytes)).boxed_unsync())
+}
+
+/// An answer with a body that is made elsewhere.
+pub(crate) fn with_body(status: u16, body: UnsyncBoxBody<Bytes, Infallible>) -> Reply {
+    let mut reply = Response::new(body);
+    *reply.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     protect(&mut reply);
     reply
 }

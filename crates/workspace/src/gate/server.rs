@@ -1,5 +1,6 @@
 //! The TCP listener: TLS, HTTP, and the upgrade to WebSocket.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,7 @@ use super::credentials::{self, Keys, Pass};
 use super::doors::{Arrival, Doors, Foreign, NullOrigin, Origin};
 use super::failures::{Failure, Failures, MERGE, Peer, Reason, Record};
 use super::logins::LoginName;
+use super::mcp;
 use super::opening::{self, Ambiguous, Offer, SUBPROTOCOL};
 use super::outgoing::Outgoing;
 use super::pages::{self, Page, Reply, Wish};
@@ -80,6 +82,8 @@ pub(crate) struct State {
     failures: Failures,
     pub(crate) waiting: Waiting,
     pub(crate) connected: Vec<Connected>,
+    /// How fast AI clients call.
+    rates: HashMap<String, beamtalk_mcp::Rate>,
     next: u64,
 }
 
@@ -109,6 +113,7 @@ impl Shared {
             failures: Failures::default(),
             waiting: Waiting::default(),
             connected: Vec::new(),
+            rates: HashMap::new(),
             next: 0,
         };
         Self {
@@ -173,8 +178,33 @@ impl Shared {
         place: credentials::Place,
         outgoing: &Outgoing,
     ) -> Result<(Pass, u64), Refusal> {
+        self.admit_with(|keys| keys.judge(offer, place), outgoing)
+    }
+
+    /// The same for a secret that may be one for AI clients.
+    pub(crate) fn admit_any(
+        &self,
+        offer: &Offer,
+        place: credentials::Place,
+        outgoing: &Outgoing,
+    ) -> Result<(Pass, u64), Refusal> {
+        self.admit_with(|keys| keys.judge_any(offer, place), outgoing)
+    }
+
+    /// Take a place for a call of a principal; if there is none, how many milliseconds until there is.
+    pub(crate) fn pace(&self, principal: &str, now: Instant) -> Result<(), u64> {
         let mut state = self.state();
-        let pass = state.keys.judge(offer, place).map_err(Refusal::Secret)?;
+        let rate = state.rates.entry(principal.to_owned()).or_default();
+        rate.take(now, false)
+    }
+
+    fn admit_with(
+        &self,
+        judge: impl FnOnce(&mut Keys) -> Result<Pass, Reason>,
+        outgoing: &Outgoing,
+    ) -> Result<(Pass, u64), Refusal> {
+        let mut state = self.state();
+        let pass = judge(&mut state.keys).map_err(Refusal::Secret)?;
         if state.connected.len() >= limits::AUTHENTICATED_CONNECTIONS {
             return Err(Refusal::TooMany);
         }
@@ -275,17 +305,17 @@ async fn welcome(
 
 /// The two ends of a connection.
 #[derive(Clone)]
-struct Ends {
+pub(crate) struct Ends {
     /// Which listener it came by.
     entrance: Arc<Entrance>,
-    peer: SocketAddr,
+    pub(crate) peer: SocketAddr,
     local: SocketAddr,
     /// Names in the certificate that was shown.
     certificate_names: Arc<[String]>,
 }
 
 impl Ends {
-    fn place(&self) -> credentials::Place {
+    pub(crate) fn place(&self) -> credentials::Place {
         credentials::Place::of(self.peer, self.local)
     }
 }
@@ -300,11 +330,13 @@ async fn converse<S>(stream: S, ends: Ends, shared: Arc<Shared>, place: Place)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let place = Arc::new(place);
     let upgrade = Arc::new(Mutex::new(None));
     let service = service_fn(|request| {
         let (shared, upgrade, ends) = (Arc::clone(&shared), Arc::clone(&upgrade), ends.clone());
+        let place = Arc::clone(&place);
         async move {
-            let reply = answer(request, &ends, &shared, &upgrade).await;
+            let reply = answer(request, &ends, &shared, &upgrade, &place).await;
             Ok::<_, Infallible>(reply)
         }
     });
@@ -335,6 +367,7 @@ async fn answer(
     ends: &Ends,
     shared: &Arc<Shared>,
     upgrade: &Mutex<Option<Upgrade>>,
+    waiting: &Place,
 ) -> Reply {
     let doors = &ends.entrance.doors;
     let is_login = request.method() == Method::POST && request.uri().path() == "/login";
@@ -366,6 +399,7 @@ async fn answer(
     let path = request.uri().path();
     match (request.method().as_str(), path) {
         ("GET", "/ws") => accept_upgrade(request, origin, ends, shared, upgrade),
+        (_, "/mcp") if shared.config.mcp.is_some() => mcp::answer(request, ends, shared, waiting).await,
         ("POST", "/login") => log_in(request, ends, shared).await,
         ("POST", "/logout") => log_out(&request, ends, shared),
         ("GET", _) => match (shared.config.pages)(path) {

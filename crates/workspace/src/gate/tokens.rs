@@ -28,6 +28,9 @@ pub struct TokenRecord {
     pub last_used: Option<u64>,
     /// SHA-256 of the token, in lower-case hexadecimal.
     pub sha256: String,
+    /// It is for AI clients, under this policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<String>,
 }
 
 impl TokenRecord {
@@ -103,6 +106,17 @@ impl Tokens {
         lifetime: Option<u64>,
         now: u64,
     ) -> Result<Credential, TokenError> {
+        self.create_for(name, (role, None), lifetime, now)
+    }
+
+    /// Make a token that may be one for AI clients alone, under a policy.
+    pub fn create_for(
+        &mut self,
+        name: &str,
+        (role, mcp): (Role, Option<String>),
+        lifetime: Option<u64>,
+        now: u64,
+    ) -> Result<Credential, TokenError> {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if name.is_empty() || name.len() > NAME_LENGTH || !name.bytes().all(is_name) {
             return Err(TokenError::Name);
@@ -119,6 +133,7 @@ impl Tokens {
             expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
             last_used: None,
             sha256: sha256_hex(token.bytes()),
+            mcp,
         });
         Ok(token)
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use beamtalk_syntax::definitions::{Key, Outline, class_source};
-use beamtalk_wire::{ClassesEvent, ErrorBody, ErrorKind, Event, LoggedEntry};
+use beamtalk_wire::{ClassesEvent, ErrorBody, ErrorKind, Event, LoggedEntry, WorkspaceEvent};
 
 use super::changes::write_files;
 use super::{Caller, check};
@@ -153,6 +153,9 @@ pub(super) fn record(
                 format!("the change is in the image but not logged: {cause}"),
             )
         })?;
+    workspace.publish(&Event::Workspace(WorkspaceEvent::Logged {
+        entry: Box::new(entry.clone()),
+    }));
     // The node tells of classes it loads and forgets; of a method it drops it does not.
     if kind == Kind::RemoveMethod {
         workspace.publish(&Event::Classes(ClassesEvent::Changed {
@@ -194,19 +197,31 @@ fn autoflush(workspace: &Rc<Workspace>, caller: &Caller, class: &str) -> Option<
 
 /// Why a change cannot be written to a file, if it cannot.
 fn not_flushable(workspace: &Workspace, definition: &Definition) -> Option<String> {
-    if definition.package.as_deref() == Some("stdlib") {
+    cannot_be_flushed(
+        workspace,
+        definition.package.as_deref(),
+        definition.file.as_deref(),
+    )
+}
+
+/// Why what is in this file of this package is not written by a flush, if it is not.
+pub(super) fn cannot_be_flushed(
+    workspace: &Workspace,
+    package: Option<&str>,
+    file: Option<&str>,
+) -> Option<String> {
+    if package == Some("stdlib") {
         return Some("stdlib".to_owned());
     }
-    let Some(file) = &definition.file else {
+    let Some(file) = file else {
         return Some("dynamic".to_owned());
     };
     let project = workspace.project.borrow();
-    let own = project.as_ref().and_then(|image| image.name.as_ref());
-    let is_dependency = definition.package.is_some() && definition.package.as_ref() != own;
+    let own = project.as_ref().and_then(|image| image.name.as_deref());
+    let is_dependency = package.is_some() && package != own;
     let is_inside = !std::path::Path::new(file).is_absolute() && !file.starts_with("..");
     if is_inside && !is_dependency {
         return None;
     }
-    let place = definition.package.as_ref().unwrap_or(file);
-    Some(format!("dependency:{place}"))
+    Some(format!("dependency:{}", package.unwrap_or(file)))
 }

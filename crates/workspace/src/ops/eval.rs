@@ -66,6 +66,8 @@ pub(super) async fn eval(
     if let (Some(true), Term::Map(pairs)) = (request.hold, &mut arguments) {
         pairs.push((Term::binary("hold"), Term::atom("true")));
     }
+    // From here on it is the node that stops it.
+    workspace.stops.check(caller.connection, id)?;
     let mut fields = run(workspace, &session, id, (arguments, time), sink).await?;
     let is_cut = fields.remove("truncated") == Some(Value::Bool(true));
     let mut answer: EvalAnswer = terms::typed(fields)?;

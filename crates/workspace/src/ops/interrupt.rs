@@ -23,6 +23,14 @@ pub(super) async fn interrupt(
     request: &Interrupt,
 ) -> Result<ValueAnswer, ErrorBody> {
     let nothing = ValueAnswer { value: false };
+    if let Some(wanted) = &request.r#for
+        && let Some(held) = workspace.approvals.give_up(&(caller.connection, wanted.clone()))
+    {
+        // Its answer is dropped, which ends whoever waits for it.
+        workspace.approvals.withdraw(&held);
+        super::approvals::tell(workspace);
+        return Ok(ValueAnswer { value: true });
+    }
     let session = match &request.r#for {
         None => session.clone(),
         Some(wanted) => {
@@ -39,7 +47,11 @@ pub(super) async fn interrupt(
             let mut sessions = [session.clone()].into_iter().chain(own).chain(others);
             match sessions.find(runs) {
                 Some(session) => session,
-                None => return Ok(nothing),
+                // It may be on its way there.
+                None => {
+                    let value = workspace.stops.stop(caller.connection, wanted);
+                    return Ok(ValueAnswer { value });
+                }
             }
         }
     };

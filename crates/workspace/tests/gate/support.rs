@@ -115,6 +115,7 @@ pub(crate) async fn try_house(pace: Pace, change: impl FnOnce(&mut GateConfig)) 
         version: "0.1.0".into(),
         control_socket: directory.path().join("daemon.sock"),
         pages,
+        mcp: None,
         pace,
     };
     change(&mut config);

@@ -18,7 +18,9 @@ export function rows(nodes: readonly SupervisedProcess[], closed: ReadonlySet<st
   const children = new Map<string | null, SupervisedProcess[]>();
   for (const node of nodes) {
     const parent = node.parent !== null && known.has(node.parent) && node.parent !== node.pid ? node.parent : null;
-    children.set(parent, [...(children.get(parent) ?? []), node]);
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [node]);
+    else siblings.push(node);
   }
   const found: Row[] = [];
   const seen = new Set<string>();

@@ -158,7 +158,7 @@ impl Task {
             return None;
         }
         let screen = self.screen().await.ok()?;
-        Some(approval.pattern.is_match(screen.trim_end()))
+        Some(approval.is_match(screen.trim_end()))
     }
 
     pub(super) fn idle_since(&self) -> u64 {

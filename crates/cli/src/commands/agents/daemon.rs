@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use beamtalk_agents::{
-    AuthMode, DaemonOptions, Fatal, Instance, Kernel, NAME, Places, connect, drive as run_driver,
+    AuthMode, DaemonOptions, Fatal, Instance, Kernel, LinkTarget, NAME, Places, connect, drive as run_driver,
     end_servers, probe_instance, run_session as become_session, start_logging,
 };
 use beamtalk_project::manifest::FILE_NAME as PROJECT_FILE;
-use beamtalk_storage::{StateDirectory, WorkspaceId};
+use beamtalk_storage::{StateDirectory, WorkspaceId, find_project_root};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::context::{Client, Ending, Failure, emit, say};
@@ -30,17 +30,32 @@ impl From<Fatal> for Failure {
     }
 }
 
-/// A workspace that is named must be there: running it is another's task, but a wrong name would never be served.
-fn check_workspace(name: &str) -> Result<(), Failure> {
+/// The workspace whose image is served. One that is named must be there: running it is another's task, but a wrong name
+/// would never be served.
+fn workspace(options: &ServeArguments) -> Result<Option<LinkTarget>, Failure> {
+    if options.no_workspace {
+        return Ok(None);
+    }
     let refused = |cause: beamtalk_storage::StorageError| Failure::plain(cause.to_string());
     let state = StateDirectory::open(None).map_err(refused)?;
+    let of_root = |root: &Path| {
+        let root = find_project_root(root, state.path())?;
+        WorkspaceId::for_root(&root)
+    };
+    let Some(name) = &options.workspace else {
+        let here = std::env::current_dir()?;
+        // Where no project can be, there is nothing to serve.
+        let id = of_root(&here).ok();
+        return Ok(id.map(|id| LinkTarget { state, id }));
+    };
     let path = Path::new(name);
     let id = if path.components().count() > 1 || name.starts_with('.') || path.is_absolute() {
-        if path.join(PROJECT_FILE).is_file() {
-            return Ok(());
-        }
         let root = std::fs::canonicalize(path).map_err(|_| no_workspace(name))?;
-        WorkspaceId::for_root(&root).map_err(refused)?
+        let id = of_root(&root).map_err(refused)?;
+        if root.join(PROJECT_FILE).is_file() {
+            return Ok(Some(LinkTarget { state, id }));
+        }
+        id
     } else {
         WorkspaceId::named(name).map_err(|_| no_workspace(name))?
     };
@@ -49,7 +64,11 @@ fn check_workspace(name: &str) -> Result<(), Failure> {
         Some(directory) => directory.metadata().map_err(refused)?.is_some(),
         None => false,
     };
-    if is_there { Ok(()) } else { Err(no_workspace(name)) }
+    if is_there {
+        Ok(Some(LinkTarget { state, id }))
+    } else {
+        Err(no_workspace(name))
+    }
 }
 
 fn no_workspace(name: &str) -> Failure {
@@ -59,9 +78,7 @@ fn no_workspace(name: &str) -> Failure {
 }
 
 pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, Failure> {
-    if let Some(workspace) = &options.workspace {
-        check_workspace(workspace)?;
-    }
+    let workspace = workspace(options)?;
     let namespace = client.namespace();
     if options.background {
         // Not a group leader: `start` has just made this process.
@@ -83,7 +100,7 @@ pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, F
         namespace,
         auth,
         no_resume: options.no_resume,
-        providers: Vec::new(),
+        workspace,
         warn: |line| {
             // Nobody may be listening.
             writeln!(std::io::stderr(), "{line}").ok();
@@ -95,7 +112,7 @@ pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, F
 }
 
 /// From here on nobody reads our standard error.
-fn leave_terminal() {
+pub(super) fn leave_terminal() {
     if let Ok(null) = std::fs::File::open("/dev/null") {
         rustix::stdio::dup2_stderr(&null).ok();
     }

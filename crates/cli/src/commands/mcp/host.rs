@@ -9,12 +9,13 @@ use std::sync::Arc;
 use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Reply};
 use beamtalk_loop::control::{Answer as LoopAnswer, Ask};
 use beamtalk_loop::core::Operation as LoopOperation;
-use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand};
+use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct};
 use beamtalk_project::Network;
 use beamtalk_wire::answers::Diagnostic;
 use beamtalk_wire::requests::{Health, Interrupt, McpCall, Subscribe};
 use beamtalk_wire::{Access, Channel, ErrorBody, ErrorKind, Event, Op, Operation, Push};
-use beamtalk_workspace::StartOptions;
+use beamtalk_workspace::gate::Principal;
+use beamtalk_workspace::{Link, StartOptions};
 use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore, broadcast};
 
@@ -34,11 +35,18 @@ const OUTPUT_BYTES: usize = 64 * 1024;
 /// Events that wait for whoever follows.
 const EVENTS: usize = 1_024;
 
+/// How the workspace is reached.
+pub(super) enum Reach {
+    /// From a process of its own: found, and started where that is wanted.
+    Outside { options: StartOptions, starts: bool },
+    /// From within its daemon, as whoever asks.
+    Inside { link: Link, principal: Principal },
+}
+
 pub(crate) struct Workspace {
     place: Arc<Place>,
-    options: StartOptions,
+    reach: Reach,
     network: Network,
-    starts: bool,
     paths: Paths,
     connection: Mutex<Option<Rc<Connection>>>,
     events: broadcast::Sender<Event>,
@@ -47,6 +55,7 @@ pub(crate) struct Workspace {
     /// Places on the connection, which takes 64 requests: for questions, for records; the rest is for interrupts.
     asks: Semaphore,
     records: Semaphore,
+    agents: super::tree::Tree,
 }
 
 fn error(kind: &str, message: impl Into<String>) -> HostError {
@@ -83,7 +92,7 @@ fn of_client(cause: Error) -> HostError {
 }
 
 impl Workspace {
-    pub(super) fn new(place: Place, options: StartOptions, network: Network, rules: &Rules) -> Self {
+    pub(super) fn new(place: Arc<Place>, reach: Reach, network: Network, rules: &Rules) -> Self {
         let paths = Paths::new(
             &place.root,
             place.state.path(),
@@ -92,10 +101,9 @@ impl Workspace {
         );
         let (events, _) = broadcast::channel(EVENTS);
         Self {
-            place: Arc::new(place),
-            options,
+            place,
+            reach,
             network,
-            starts: rules.settings.starts_workspace,
             paths,
             connection: Mutex::new(None),
             events,
@@ -103,6 +111,7 @@ impl Workspace {
             secrets: RefCell::default(),
             asks: Semaphore::new(44),
             records: Semaphore::new(8),
+            agents: super::tree::Tree::default(),
         }
     }
 
@@ -113,28 +122,40 @@ impl Workspace {
             return Ok(connection.clone());
         }
         *known = None;
-        let running = self
-            .place
-            .running()
-            .map_err(|fault| of_fault(&fault, "no_workspace"))?;
-        let info = match running {
-            Some(info) => info,
-            None if self.starts => self.start().await?,
-            None => return Err(self.missing()),
+        let (connection, events) = match &self.reach {
+            Reach::Outside { options, starts } => self.come_in(options, *starts).await?,
+            Reach::Inside { link, principal } => {
+                let (requests, frames) = link
+                    .open(principal)
+                    .ok_or_else(|| error("connection_lost", "the workspace is stopping"))?;
+                Connection::inside(requests, frames).await.map_err(of_client)?
+            }
         };
-        let greeting = Greeting {
-            client: "mcp",
-            resume: None,
-        };
-        let (connection, events) = connect(&self.place, &info, greeting)
-            .await
-            .map_err(|fault| of_fault(&fault, "no_workspace"))?;
         self.learn_secrets();
         let connection = Rc::new(connection);
         tokio::task::spawn_local(pass_on(events, self.events.clone()));
         *known = Some(connection.clone());
         self.subscribe(&connection);
         Ok(connection)
+    }
+
+    async fn come_in(&self, options: &StartOptions, starts: bool) -> Result<(Connection, Events), HostError> {
+        let running = self
+            .place
+            .running()
+            .map_err(|fault| of_fault(&fault, "no_workspace"))?;
+        let info = match running {
+            Some(info) => info,
+            None if starts => self.start(options.clone()).await?,
+            None => return Err(self.missing()),
+        };
+        let greeting = Greeting {
+            client: "mcp",
+            resume: None,
+        };
+        connect(&self.place, &info, greeting)
+            .await
+            .map_err(|fault| of_fault(&fault, "no_workspace"))
     }
 
     fn missing(&self) -> HostError {
@@ -148,8 +169,8 @@ impl Workspace {
     }
 
     /// Start the workspace; that takes a while, and others are served meanwhile.
-    async fn start(&self) -> Result<beamtalk_storage::NodeInfo, HostError> {
-        let (place, options, network) = (self.place.clone(), self.options.clone(), self.network);
+    async fn start(&self, options: StartOptions) -> Result<beamtalk_storage::NodeInfo, HostError> {
+        let (place, network) = (self.place.clone(), self.network);
         let started = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
             let options = defaults(&place, options)?;
             let found = place.find_or_start(&mut Terminal::silent(network), &options)?;
@@ -224,7 +245,10 @@ impl Workspace {
 
 /// Whether an operation can be interrupted.
 fn runs_code(op: Op) -> bool {
-    matches!(op, Op::Eval | Op::RunEntry | Op::Test | Op::TestAll)
+    matches!(
+        op,
+        Op::Eval | Op::RunEntry | Op::Test | Op::TestAll | Op::ApprovalAsk
+    )
 }
 
 /// An evaluation that somebody waits for. When nobody does any more, it is stopped.
@@ -266,7 +290,10 @@ impl Host for Workspace {
     }
 
     fn is_connected(&self) -> bool {
-        self.place.running().is_ok_and(|running| running.is_some())
+        match &self.reach {
+            Reach::Outside { .. } => self.place.running().is_ok_and(|running| running.is_some()),
+            Reach::Inside { .. } => true,
+        }
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {
@@ -336,6 +363,28 @@ impl Host for Workspace {
             Ok(answer) => answer,
             Err(_) => Err(error("internal_error", "the loop could not be asked")),
         }
+    }
+
+    async fn tree(&self, act: TreeAct) -> Result<String, HostError> {
+        let Reach::Outside { .. } = &self.reach else {
+            let body = ErrorBody::new(
+                ErrorKind::from("agents_unavailable"),
+                "the agents are not reached this way",
+            );
+            return Err(Box::new(
+                body.hint("use the server over standard input and output"),
+            ));
+        };
+        let tree = self.agents.clone();
+        let done = tokio::task::spawn_blocking(move || super::tree::perform(&tree, act));
+        match done.await {
+            Ok(answer) => answer,
+            Err(_) => Err(error("internal_error", "the agents could not be asked")),
+        }
+    }
+
+    fn own_session(&self) -> Option<String> {
+        std::env::var("AGENT_ID").ok().filter(|id| !id.is_empty())
     }
 
     fn inside(&self, path: &str) -> Result<String, HostError> {

@@ -3,13 +3,23 @@
 use std::path::Path;
 use std::time::Duration;
 
-use beamtalk_mcp::{LoopRight, NarrowedBy, Policy, Settings, Toolset};
+use beamtalk_mcp::{Approval, LoopRight, NarrowedBy, Policy, Settings, Toolset, Way};
 use beamtalk_project::Project;
 use beamtalk_project::manifest::McpRules;
 
-use super::Arguments;
 use crate::config::McpConfig;
 use crate::exit::Fault;
+
+/// What a client, or whoever starts the server for it, asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) policy: Option<String>,
+    pub(crate) toolsets: Option<String>,
+    pub(crate) starts: bool,
+    pub(crate) allows_outside: bool,
+    pub(crate) eval_ceiling_s: Option<u64>,
+    pub(crate) way: Way,
+}
 
 pub(crate) struct Rules {
     pub(crate) settings: Settings,
@@ -23,13 +33,13 @@ fn bad(message: impl Into<String>) -> Fault {
 }
 
 impl Rules {
-    pub(super) fn new(arguments: &Arguments, user: &McpConfig, root: &Path) -> anyhow::Result<Self> {
+    pub(super) fn new(arguments: &Asked, user: &McpConfig, root: &Path) -> anyhow::Result<Self> {
         let project = Project::at(root)?.and_then(|project| project.manifest);
         let project = project.map(|manifest| manifest.mcp).unwrap_or_default();
         Ok(Self::of(arguments, user, &project)?)
     }
 
-    fn of(arguments: &Arguments, user: &McpConfig, project: &McpRules) -> Result<Self, Fault> {
+    fn of(arguments: &Asked, user: &McpConfig, project: &McpRules) -> Result<Self, Fault> {
         let mut notices = Vec::new();
         let policy = |word: &Option<String>| -> Result<Option<Policy>, Fault> {
             word.as_deref().map(|word| word.parse().map_err(bad)).transpose()
@@ -69,23 +79,25 @@ impl Rules {
         if let Some(odd) = settings.deny_tools.iter().find(|name| !known.contains(name)) {
             return Err(bad(format!("[mcp] deny-tools: there is no tool '{odd}'")));
         }
-        if arguments.allow_outside_project && !user.allows_outside {
+        if arguments.allows_outside && !user.allows_outside {
             notices.push(
                 "files outside the project stay closed: config.toml does not allow them ([mcp] allow-outside-project)"
                     .to_owned(),
             );
         }
-        settings.allow_outside = arguments.allow_outside_project && user.allows_outside;
+        settings.allow_outside = arguments.allows_outside && user.allows_outside;
         let ceiling = user.eval_ceiling_s.map(Duration::from_secs);
         let ceiling = ceiling
             .unwrap_or(settings.eval_ceiling)
             .min(settings.eval_ceiling);
-        let asked = arguments.eval_ceiling.map(Duration::from_secs);
+        let asked = arguments.eval_ceiling_s.map(Duration::from_secs);
         settings.eval_ceiling = asked
             .unwrap_or(ceiling)
             .min(ceiling)
             .max(Duration::from_millis(1));
-        settings.starts_workspace = arguments.start || user.starts;
+        settings.starts_workspace = arguments.starts || user.starts;
+        settings.way = arguments.way;
+        approvals(&mut settings, user, project)?;
         Ok(Self {
             settings,
             deny_paths: [user.deny_paths.clone(), project.deny_paths.clone()].concat(),
@@ -101,13 +113,41 @@ fn widened(key: &str, wanted: &str, most: &str) -> Fault {
     .with_hint("a project can only narrow what config.toml allows")
 }
 
-fn toolsets(arguments: &Arguments, user: &McpConfig, project: &McpRules) -> Result<Vec<Toolset>, Fault> {
+/// A project can ask a person more often, and give them less time.
+fn approvals(settings: &mut Settings, user: &McpConfig, project: &McpRules) -> Result<(), Fault> {
+    let level = |word: &Option<String>| -> Result<Option<Approval>, Fault> {
+        word.as_deref().map(|word| word.parse().map_err(bad)).transpose()
+    };
+    settings.approval = level(&user.approval)?.unwrap_or_default();
+    if let Some(wanted) = level(&project.approval)? {
+        if wanted < settings.approval {
+            return Err(widened("approval", wanted.name(), settings.approval.name()));
+        }
+        settings.approval = wanted;
+    }
+    if let Some(seconds) = user.approval_timeout_s {
+        settings.approval_timeout = Duration::from_secs(seconds.max(1));
+    }
+    if let Some(seconds) = project.approval_timeout_s {
+        let wanted = Duration::from_secs(seconds.max(1));
+        if wanted > settings.approval_timeout {
+            let most = settings.approval_timeout.as_secs().to_string();
+            return Err(widened("approval-timeout", &seconds.to_string(), &most));
+        }
+        settings.approval_timeout = wanted;
+    }
+    Ok(())
+}
+
+fn toolsets(arguments: &Asked, user: &McpConfig, project: &McpRules) -> Result<Vec<Toolset>, Fault> {
     let parse = |list: &String| Settings::parse_toolsets(list).map_err(bad);
     let wanted = arguments.toolsets.as_ref().or(user.toolsets.as_ref());
-    let mut sets = wanted
-        .map(parse)
-        .transpose()?
-        .unwrap_or_else(|| vec![Toolset::Lean]);
+    let mut sets = wanted.map(parse).transpose()?.unwrap_or_else(|| {
+        // An agent session has its own tools, too.
+        let is_agent = std::env::var_os("AGENT_ID").is_some_and(|id| !id.is_empty());
+        let agents = is_agent.then_some(Toolset::Agents);
+        std::iter::once(Toolset::Lean).chain(agents).collect()
+    });
     if let Some(allowed) = project.toolsets.as_ref().map(parse).transpose()? {
         sets.retain(|set| allowed.contains(set));
     }
@@ -123,17 +163,11 @@ fn listed_names() -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn arguments(policy: Option<&str>) -> Arguments {
-        Arguments {
-            project: None,
+    fn arguments(policy: Option<&str>) -> Asked {
+        Asked {
             policy: policy.map(str::to_owned),
-            toolsets: None,
-            start: false,
-            allow_outside_project: true,
-            eval_ceiling: None,
-            check: false,
-            print_config: None,
-            list_tools: false,
+            allows_outside: true,
+            ..Asked::default()
         }
     }
 
@@ -180,6 +214,10 @@ mod tests {
         for project in [
             McpRules {
                 policy: Some("full".to_owned()),
+                ..McpRules::default()
+            },
+            McpRules {
+                approval_timeout_s: Some(3_600),
                 ..McpRules::default()
             },
             McpRules {

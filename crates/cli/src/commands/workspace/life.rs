@@ -144,13 +144,11 @@ pub(super) fn start_in_foreground(
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     std::env::set_current_dir(&place.root)?;
     let mut failure = None;
-    let ended = beamtalk_workspace::run(
-        place.order(&options, Trust::Everything),
-        agents_door(),
-        |report| {
-            failure = tell(terminal, &place, report);
-        },
-    );
+    let order = place.order(&options, Trust::Everything);
+    let service = Box::new(crate::commands::mcp::make_service);
+    let ended = beamtalk_workspace::run(order, (agents_door(), service), |report| {
+        failure = tell(terminal, &place, report);
+    });
     match (ended, failure) {
         (Ok(()), _) => Ok(Exit::Success),
         (Err(_), Some(fault)) => Err(fault.into()),

@@ -20,6 +20,9 @@ pub(super) enum TokenCommand {
         /// An owner may run code; an observer may only look.
         #[arg(long, default_value = "owner", value_parser = ["owner", "observer"])]
         role: String,
+        /// For AI clients alone, under this policy: it opens /mcp and nothing else.
+        #[arg(long, value_name = "POLICY", value_parser = ["read-only", "edit", "full"])]
+        mcp: Option<String>,
         /// How long it is accepted, such as 12h, 30d or 8w; for ever if not given.
         #[arg(long, value_name = "SPAN")]
         expires: Option<String>,
@@ -74,20 +77,31 @@ pub(super) fn rotate_cookie(
 
 pub(super) fn token(terminal: &mut Terminal, command: &TokenCommand) -> anyhow::Result<Exit> {
     match command {
-        TokenCommand::Create { token, role, expires } => create(terminal, token, role, expires.as_deref()),
+        TokenCommand::Create {
+            token,
+            role,
+            mcp,
+            expires,
+        } => create(terminal, token, (role, mcp.as_deref()), expires.as_deref()),
         TokenCommand::List => list(terminal),
         TokenCommand::Revoke { token } => revoke(terminal, token),
     }
 }
 
-fn create(terminal: &mut Terminal, name: &str, role: &str, expires: Option<&str>) -> anyhow::Result<Exit> {
+fn create(
+    terminal: &mut Terminal,
+    name: &str,
+    (role, mcp): (&str, Option<&str>),
+    expires: Option<&str>,
+) -> anyhow::Result<Exit> {
     let lifetime = expires
         .map(parse_span)
         .transpose()
         .map_err(|error| wrong(&error))?;
     let place = Place::find(terminal, None)?;
     let secret = if let Some((mut control, _)) = place.control()? {
-        let request = json!({"op": "token-create", "name": name, "role": role, "expires": expires});
+        let request =
+            json!({"op": "token-create", "name": name, "role": role, "mcp": mcp, "expires": expires});
         let answer = control_answer(control.call(&request)?)?;
         answer["token"].as_str().unwrap_or_default().to_owned()
     } else {
@@ -106,7 +120,12 @@ fn create(terminal: &mut Terminal, name: &str, role: &str, expires: Option<&str>
             Role::Owner
         };
         let secret = tokens
-            .create(name, role, lifetime, time::now_seconds())
+            .create_for(
+                name,
+                (role, mcp.map(str::to_owned)),
+                lifetime,
+                time::now_seconds(),
+            )
             .map_err(|error| wrong(&error))?;
         directory.write_tokens(&tokens.to_json()).map_err(refused)?;
         record_token(&directory, "create", name)?;

@@ -1,0 +1,285 @@
+//! What is known of the image while the connection lasts.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use beamtalk_ninep::Refusal;
+use beamtalk_wire::answers::{Actor, BrowseClassAnswer};
+use beamtalk_wire::requests::{Actors, BrowseClass, ListClasses};
+use beamtalk_wire::{ErrorKind, Side};
+
+use super::{Failure, Live, lock};
+
+/// How much of the Transcript, and how many entries of the change log, a follower may be behind.
+const TRANSCRIPT_BYTES: usize = 4 << 20;
+const ENTRIES: usize = 1_024;
+
+/// One method of a class.
+#[derive(Clone, Debug)]
+pub(crate) struct MethodText {
+    pub(crate) side: Side,
+    pub(crate) selector: String,
+    pub(crate) source: Arc<Vec<u8>>,
+}
+
+/// A class as text.
+pub(crate) struct ClassText {
+    pub(crate) told: BrowseClassAnswer,
+    /// Sorted by side and selector; what the compiler made is left out.
+    pub(crate) methods: Vec<MethodText>,
+}
+
+/// A method as its file has it: its documentation, then its definition. The side is told by the directory.
+fn written(method: &beamtalk_wire::answers::MethodText) -> String {
+    let Some(source) = &method.source else {
+        return String::new();
+    };
+    let is_documented = source.lines().any(|line| line.trim_start().starts_with("///"));
+    let mut text = String::new();
+    for line in method
+        .doc
+        .iter()
+        .filter(|_| !is_documented)
+        .flat_map(|doc| doc.lines())
+    {
+        text.push_str(format!("/// {line}").trim_end());
+        text.push('\n');
+    }
+    text.push_str(&match method.side {
+        Side::Instance => source.clone(),
+        Side::Class => without_side(source).0,
+    });
+    text
+}
+
+/// The word that says in a class body on which side a method is.
+const CLASS_SIDE: &str = "class ";
+
+/// A method's text without the word for its side, and the line that had it.
+pub(crate) fn without_side(source: &str) -> (String, Option<u32>) {
+    let mut start = 0;
+    for (number, line) in (1..).zip(source.split_inclusive('\n')) {
+        let head = line.trim_start();
+        if !head.is_empty() && !head.starts_with("//") {
+            let at = start + line.len() - head.len();
+            let (Some(before), Some(after)) = (source.get(..at), head.strip_prefix(CLASS_SIDE)) else {
+                break;
+            };
+            let rest = source.get(start + line.len()..).unwrap_or_default();
+            return (format!("{before}{after}{rest}"), Some(number));
+        }
+        start += line.len();
+    }
+    (source.to_owned(), None)
+}
+
+impl ClassText {
+    fn new(mut told: BrowseClassAnswer) -> Self {
+        let mut methods: Vec<MethodText> = std::mem::take(&mut told.methods)
+            .into_iter()
+            .filter(|method| method.source_status != "synthetic")
+            .map(|method| MethodText {
+                side: method.side,
+                source: Arc::new(written(&method).into_bytes()),
+                selector: method.selector,
+            })
+            .collect();
+        methods.sort_by(|one, other| (one.side, &one.selector).cmp(&(other.side, &other.selector)));
+        ClassText { told, methods }
+    }
+
+    pub(crate) fn method(&self, side: Side, selector: &str) -> Option<&MethodText> {
+        self.methods
+            .iter()
+            .find(|method| method.side == side && method.selector == selector)
+    }
+
+    pub(crate) fn selectors(&self, side: Side) -> impl Iterator<Item = &MethodText> {
+        self.methods.iter().filter(move |method| method.side == side)
+    }
+}
+
+/// Text that grows at its end and is forgotten at its beginning.
+#[derive(Default)]
+pub(crate) struct Scroll {
+    text: Mutex<(u64, VecDeque<u8>)>,
+}
+
+impl Scroll {
+    pub(crate) fn push(&self, bytes: &[u8]) {
+        let mut text = lock(&self.text);
+        text.1.extend(bytes);
+        let excess = text.1.len().saturating_sub(TRANSCRIPT_BYTES);
+        text.1.drain(..excess);
+        text.0 += excess as u64;
+    }
+
+    /// First and last offset that are kept.
+    pub(crate) fn extent(&self) -> (u64, u64) {
+        let text = lock(&self.text);
+        (text.0, text.0 + text.1.len() as u64)
+    }
+
+    /// What is kept from an offset on; `None` if its beginning is forgotten.
+    pub(crate) fn since(&self, offset: u64, count: usize) -> Option<Vec<u8>> {
+        let text = lock(&self.text);
+        let start = usize::try_from(offset.checked_sub(text.0)?).unwrap_or(usize::MAX);
+        Some(text.1.iter().copied().skip(start).take(count).collect())
+    }
+}
+
+/// The newest entries of the change log, as lines, with their numbers.
+#[derive(Default)]
+pub(crate) struct Log {
+    lines: Mutex<VecDeque<(u64, Arc<str>)>>,
+}
+
+impl Log {
+    pub(crate) fn push(&self, seq: u64, line: String) {
+        let mut lines = lock(&self.lines);
+        lines.push_back((seq, line.into()));
+        if lines.len() > ENTRIES {
+            lines.pop_front();
+        }
+    }
+
+    /// Entries after a number.
+    pub(crate) fn after(&self, seq: u64) -> Vec<(u64, Arc<str>)> {
+        let lines = lock(&self.lines);
+        let start = lines.partition_point(|(known, _)| *known <= seq);
+        lines.iter().skip(start).cloned().collect()
+    }
+}
+
+#[derive(Default)]
+struct Classes {
+    names: Option<Arc<Vec<String>>>,
+    texts: BTreeMap<String, Arc<ClassText>>,
+    /// Grows with everything that is taken back: an answer that was asked for before is not kept.
+    age: u64,
+}
+
+#[derive(Default)]
+struct Living {
+    actors: Option<Arc<BTreeMap<String, Actor>>>,
+    age: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Known {
+    classes: Mutex<Classes>,
+    actors: Mutex<Living>,
+    pub(crate) transcript: Scroll,
+    pub(crate) log: Log,
+}
+
+impl Known {
+    /// A class is another, is new or is gone.
+    pub(crate) fn forget_class(&self, class: &str) {
+        let mut classes = lock(&self.classes);
+        classes.age += 1;
+        classes.names = None;
+        classes.texts.remove(class);
+    }
+
+    pub(crate) fn forget_all(&self) {
+        let mut classes = lock(&self.classes);
+        classes.age += 1;
+        classes.names = None;
+        classes.texts.clear();
+        drop(classes);
+        self.forget_actors();
+    }
+
+    pub(crate) fn forget_actors(&self) {
+        let mut living = lock(&self.actors);
+        living.age += 1;
+        living.actors = None;
+    }
+
+    pub(crate) fn actor_came(&self, actor: Actor) {
+        let mut living = lock(&self.actors);
+        living.age += 1;
+        if let Some(actors) = &mut living.actors {
+            Arc::make_mut(actors).insert(bare(&actor.pid).to_owned(), actor);
+        }
+    }
+
+    pub(crate) fn actor_went(&self, pid: &str) {
+        let mut living = lock(&self.actors);
+        living.age += 1;
+        if let Some(actors) = &mut living.actors {
+            Arc::make_mut(actors).remove(bare(pid));
+        }
+    }
+}
+
+/// A process id without brackets.
+pub(crate) fn bare(pid: &str) -> &str {
+    pid.trim_start_matches("#Pid").trim_matches(['<', '>'])
+}
+
+impl Live {
+    /// The names of all classes, sorted.
+    pub(crate) async fn class_names(&self) -> Result<Arc<Vec<String>>, Refusal> {
+        let age = {
+            let classes = lock(&self.known.classes);
+            if let Some(names) = &classes.names {
+                return Ok(Arc::clone(names));
+            }
+            classes.age
+        };
+        let told = self.ask(&ListClasses::default()).await?;
+        let mut names: Vec<String> = told.class_list.into_iter().map(|class| class.name).collect();
+        names.sort();
+        let names = Arc::new(names);
+        let mut classes = lock(&self.known.classes);
+        if classes.age == age {
+            classes.names = Some(Arc::clone(&names));
+        }
+        Ok(names)
+    }
+
+    /// A class with its methods.
+    pub(crate) async fn class(&self, name: &str) -> Result<Arc<ClassText>, Refusal> {
+        let age = {
+            let classes = lock(&self.known.classes);
+            if let Some(text) = classes.texts.get(name) {
+                return Ok(Arc::clone(text));
+            }
+            classes.age
+        };
+        let request = BrowseClass {
+            class: name.to_owned(),
+        };
+        let told = self.ask(&request).await.map_err(|failure| match failure {
+            Failure::Told(error) if error.kind == ErrorKind::ClassNotFound => Refusal::NOT_FOUND,
+            failure => failure.into(),
+        })?;
+        let text = Arc::new(ClassText::new(told));
+        let mut classes = lock(&self.known.classes);
+        if classes.age == age {
+            classes.texts.insert(name.to_owned(), Arc::clone(&text));
+        }
+        Ok(text)
+    }
+
+    /// The actors by process id.
+    pub(crate) async fn actors(&self) -> Result<Arc<BTreeMap<String, Actor>>, Refusal> {
+        let age = {
+            let living = lock(&self.known.actors);
+            if let Some(actors) = &living.actors {
+                return Ok(Arc::clone(actors));
+            }
+            living.age
+        };
+        let told = self.ask(&Actors::default()).await?;
+        let by_pid = |actor: Actor| (bare(&actor.pid).to_owned(), actor);
+        let actors: Arc<BTreeMap<String, Actor>> = Arc::new(told.actors.into_iter().map(by_pid).collect());
+        let mut living = lock(&self.known.actors);
+        if living.age == age {
+            living.actors = Some(Arc::clone(&actors));
+        }
+        Ok(actors)
+    }
+}

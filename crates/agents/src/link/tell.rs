@@ -1,0 +1,115 @@
+//! What the workspace tells, taken in and told on as events of the daemon.
+
+use beamtalk_wire::answers::Actor;
+use beamtalk_wire::{
+    ActorsEvent, ChangeKind, ClassesEvent, Entry, Event, Intent, Push, Side, TranscriptEvent, WorkspaceEvent,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::known::bare;
+use super::{Link, Live};
+
+#[derive(Serialize)]
+struct EntryLine<'a> {
+    seq: u64,
+    class: &'a str,
+    selector: Option<&'a str>,
+    side: Option<&'static str>,
+    kind: &'static str,
+    intent: Intent,
+    author: &'static str,
+    flushable: bool,
+    file: Option<&'a str>,
+    active: bool,
+    ts: &'a str,
+}
+
+/// An entry of the change log as `changes/log` and `changes/follow` show it.
+pub(crate) fn entry_line(entry: &Entry, active: bool) -> String {
+    let line = EntryLine {
+        seq: entry.seq,
+        class: &entry.class,
+        selector: entry.selector.as_deref(),
+        side: entry.side.map(Side::name),
+        kind: entry.kind.as_str(),
+        intent: entry.intent,
+        author: entry.author_kind.name(),
+        flushable: entry.flushable,
+        file: entry.source_file.as_deref(),
+        active,
+        ts: &entry.ts,
+    };
+    // Everything in it has a form in JSON.
+    let text = serde_json::to_string(&line).unwrap_or_default();
+    format!("{text}\n")
+}
+
+impl Link {
+    pub(super) fn told(&self, live: &Live, push: Push) {
+        match push.event {
+            Event::Transcript(TranscriptEvent::Text { text, .. }) => {
+                live.known.transcript.push(text.as_bytes());
+                live.signal.bump();
+            }
+            Event::Classes(
+                ClassesEvent::Loaded { class, .. }
+                | ClassesEvent::Changed { class, .. }
+                | ClassesEvent::Removed { class, .. },
+            ) => live.known.forget_class(&class),
+            Event::Classes(ClassesEvent::Dropped { .. }) => live.known.forget_all(),
+            Event::Actors(ActorsEvent::Spawned {
+                pid,
+                class,
+                spawned_at,
+            }) => {
+                self.emit("ActorSpawned", json!({"class": class, "pid": bare(&pid)}));
+                live.known.actor_came(Actor {
+                    pid,
+                    class,
+                    module: None,
+                    spawned_at: Some(spawned_at),
+                    name: None,
+                });
+            }
+            Event::Actors(ActorsEvent::Stopped { pid, class, reason }) => {
+                live.known.actor_went(&pid);
+                let data = json!({"class": class, "pid": bare(&pid), "reason": reason});
+                self.emit("ActorStopped", data);
+            }
+            Event::Actors(ActorsEvent::Dropped { .. }) => live.known.forget_actors(),
+            Event::Workspace(WorkspaceEvent::Logged { entry }) => {
+                live.known.forget_class(&entry.class);
+                live.known.log.push(entry.seq, entry_line(&entry, true));
+                live.signal.bump();
+                self.emit_change(&entry);
+            }
+            Event::Workspace(WorkspaceEvent::NodeExited { .. } | WorkspaceEvent::NodeStarted { .. }) => {
+                live.known.forget_all();
+            }
+            _ => {}
+        }
+    }
+
+    fn emit_change(&self, entry: &Entry) {
+        let kind = match entry.kind {
+            ChangeKind::Instance | ChangeKind::Class => "MethodChanged",
+            ChangeKind::RemoveMethod => "MethodRemoved",
+            ChangeKind::NewClass => "ClassLoaded",
+            ChangeKind::RemoveClass | ChangeKind::Unknown => return,
+        };
+        let data = json!({"class": entry.class, "selector": entry.selector, "side": entry.side.map(Side::name),
+            "author": entry.author_kind.name()});
+        self.emit(kind, data);
+    }
+
+    /// Only the owner's link tells: the others hear the same.
+    fn emit(&self, kind: &str, data: Value) {
+        if !self.key.is_empty() {
+            return;
+        }
+        if let Some(hub) = self.hub.upgrade() {
+            hub.events.emit("workspace", kind, data);
+        }
+    }
+}

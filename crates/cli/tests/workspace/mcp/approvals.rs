@@ -1,0 +1,195 @@
+//! Calls that are held until a person answers.
+
+use std::time::{Duration, Instant};
+
+use beamtalk_wire::requests::{ApprovalAnswer, Approvals};
+use serde_json::{Value, json};
+
+use super::{Mcp, configure};
+use crate::home::Home;
+use crate::project::{FILES, write};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn held(name: &str, settings: &str) -> Home {
+    let home = Home::new(name);
+    configure(&home, &format!("[mcp]\nmax-policy = \"full\"\n{settings}"));
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    home.start(&[]);
+    home
+}
+
+/// What waits, once something does.
+fn waiting(home: &Home) -> Value {
+    let since = Instant::now();
+    loop {
+        let shown = home.run(&["--json", "workspace", "approvals"]);
+        let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+        if shown.as_array().is_some_and(|all| !all.is_empty()) {
+            return shown[0].clone();
+        }
+        assert!(since.elapsed() < LIMIT, "nothing waits");
+    }
+}
+
+fn answer(home: &Home, words: &[&str]) -> (bool, String) {
+    let mut all = vec!["workspace", "approvals"];
+    all.extend(words);
+    let done = home.run(&all);
+    (
+        done.status.success(),
+        String::from_utf8_lossy(&done.stderr).into_owned(),
+    )
+}
+
+fn error_of(answer: &Value) -> Value {
+    let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+    serde_json::from_str::<Value>(text).expect("JSON")["error"].clone()
+}
+
+#[test]
+fn a_call_waits_for_a_person_and_their_answer_is_recorded() {
+    let home = held("mcp-held", "approval = \"destructive\"\napproval-timeout = 2\n");
+    let mut mcp = Mcp::start(&home, &["--policy", "full", "--toolsets", "all"]);
+    let actor = mcp.good("evaluate", json!({"code": "Lamp spawn"}))["text"].clone();
+    let pid = mcp.good("list_actors", json!({"class": "Lamp"}))["actors"][0]["pid"].clone();
+    assert!(pid.is_string(), "{actor}");
+    let kill = json!({"actor": pid, "confirm": true});
+    let denied = mcp.bad("kill_actor", kill.clone());
+    assert_eq!(
+        (&denied["kind"], &denied["details"]["reason"]),
+        (&json!("approval_denied"), &json!("no answer"))
+    );
+    let id = mcp.send("tools/call", json!({"name": "kill_actor", "arguments": kill}));
+    let shown = waiting(&home);
+    assert_eq!(
+        (&shown["tool"], &shown["who"]),
+        (&json!("kill_actor"), &json!("owner"))
+    );
+    assert!(
+        shown["effect"]
+            .as_str()
+            .is_some_and(|effect| effect.contains("actors")),
+        "{shown}"
+    );
+    let name = shown["id"].as_str().expect("a name").to_owned();
+    assert_eq!(answer(&home, &["approve", &name]).0, true);
+    let done = mcp.message();
+    assert_eq!(
+        (&done["id"], &done["result"]["isError"]),
+        (&json!(id), &json!(false)),
+        "{done}"
+    );
+    let (is_done, said) = answer(&home, &["approve", &name]);
+    assert!(!is_done && said.contains("already answered by"), "{said}");
+    let trail = home.run(&["--json", "workspace", "audit"]);
+    let trail = String::from_utf8_lossy(&trail.stdout);
+    assert!(trail.contains(&format!("\"approval\":\"{name}\"")), "{trail}");
+    assert!(trail.contains("\"type\":\"approval\""));
+}
+
+#[test]
+fn everything_that_runs_can_be_held_and_nobody_but_a_person_answers() {
+    let home = held("mcp-execute", "approval = \"execute\"\n");
+    let mut mcp = Mcp::start(&home, &[]);
+    mcp.good("list_classes", json!({"filter": "user"}));
+    let id = mcp.send(
+        "tools/call",
+        json!({"name": "evaluate", "arguments": {"code": "6 * 7"}}),
+    );
+    let shown = waiting(&home);
+    assert!(shown["text"].as_str().is_some_and(|text| text.contains("6 * 7")));
+    // An AI client is no person, however it comes in.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let (client, _events) = home.try_connect("mcp").await.expect("a connection");
+        let said = |sha256: Option<&str>| ApprovalAnswer {
+            r#for: shown["id"].as_str().unwrap_or_default().to_owned(),
+            answer: "approve".to_owned(),
+            text: None,
+            sha256: sha256.map(str::to_owned),
+        };
+        assert!(client.ask(&said(shown["sha256"].as_str())).await.is_err());
+        // A yes to something else is none.
+        let person = home.connect().await;
+        assert!(person.ask(&said(Some("0000"))).await.is_err());
+        assert!(person.ask(&said(None)).await.is_err());
+        let listed = person.ask(&Approvals::default()).await.expect("a list");
+        assert_eq!(listed.approvals.len(), 1);
+    });
+    let name = shown["id"].as_str().expect("a name").to_owned();
+    assert!(answer(&home, &["reject", &name, "--reason", "not now"]).0);
+    let refused = mcp.message();
+    assert_eq!(refused["id"], id);
+    let error = error_of(&refused);
+    assert_eq!(
+        (&error["kind"], &error["details"]["reason"]),
+        (&json!("approval_denied"), &json!("not now"))
+    );
+    // A call that is cancelled waits for nobody.
+    let id = mcp.send(
+        "tools/call",
+        json!({"name": "evaluate", "arguments": {"code": "1"}}),
+    );
+    waiting(&home);
+    mcp.line(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+            .to_string(),
+    );
+    let since = Instant::now();
+    while home
+        .run(&["--json", "workspace", "approvals"])
+        .stdout
+        .trim_ascii()
+        != b"[]"
+    {
+        assert!(since.elapsed() < LIMIT, "it still waits");
+    }
+    // Neither does one whose client is gone.
+    mcp.send(
+        "tools/call",
+        json!({"name": "evaluate", "arguments": {"code": "1"}}),
+    );
+    waiting(&home);
+    mcp.kill();
+    while home
+        .run(&["--json", "workspace", "approvals"])
+        .stdout
+        .trim_ascii()
+        != b"[]"
+    {
+        assert!(since.elapsed() < LIMIT, "it still waits");
+    }
+}
+
+#[test]
+fn the_same_call_can_be_approved_always_and_forgotten() {
+    let home = held("mcp-always", "approval = \"write\"\n");
+    let mut mcp = Mcp::start(&home, &[]);
+    let save = json!({"class": "Lamp", "selector": "last", "source": "last => 1"});
+    // Without autoflush a saved method is no file yet.
+    mcp.good("save_method", save);
+    let id = mcp.send(
+        "tools/call",
+        json!({"name": "flush", "arguments": {"class": "Lamp"}}),
+    );
+    let shown = waiting(&home);
+    let name = shown["id"].as_str().expect("a name").to_owned();
+    assert!(answer(&home, &["approve", &name, "--always"]).0);
+    assert_eq!(mcp.message()["id"], id);
+    mcp.good("flush", json!({"class": "Lamp"}));
+    let rules = home.run(&["workspace", "approvals", "--rules"]);
+    assert!(String::from_utf8_lossy(&rules.stdout).contains("flush"));
+    assert!(home.workspace().join("approvals.toml").exists());
+    assert!(answer(&home, &["forget", &name]).0);
+    mcp.send(
+        "tools/call",
+        json!({"name": "flush", "arguments": {"class": "Lamp"}}),
+    );
+    waiting(&home);
+}

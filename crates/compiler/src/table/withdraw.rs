@@ -1,0 +1,54 @@
+//! Taking declarations out again, for whoever follows texts while they are edited.
+
+use std::sync::Arc;
+
+use beamtalk_syntax::ast::Item;
+
+use super::{ClassTable, is_same_file};
+use crate::SourceFile;
+
+impl ClassTable {
+    /// Remove what a file declared, as [`ClassTable::keep`] answered it. A name that another file declares too is gone
+    /// as well: whoever withdraws a file declares such others again.
+    pub fn withdraw(&mut self, file: &SourceFile) {
+        let tables = Arc::make_mut(&mut self.tables);
+        for item in &file.unit.items {
+            match item {
+                Item::Class(class) => {
+                    let name = &class.name.text;
+                    let is_own = |known: &Arc<super::ClassEntry>| {
+                        known.path == file.path && known.package == file.package
+                    };
+                    if tables.classes.get(name).is_some_and(is_own) {
+                        tables.classes.remove(name);
+                    }
+                }
+                Item::Protocol(protocol) => {
+                    let name = &protocol.name.text;
+                    if tables
+                        .protocols
+                        .get(name)
+                        .is_some_and(|known| known.path == file.path)
+                    {
+                        tables.protocols.remove(name);
+                    }
+                }
+                Item::TypeAlias(alias) => {
+                    let name = &alias.name.text;
+                    if tables
+                        .aliases
+                        .get(name)
+                        .is_some_and(|known| known.path == file.path && known.package == file.package)
+                    {
+                        tables.aliases.remove(name);
+                    }
+                }
+                Item::Extension(_) | Item::Statement(_) => {}
+            }
+        }
+        tables.extensions.retain(|_, entries| {
+            entries.retain(|entry| !is_same_file(&entry.source, file));
+            !entries.is_empty()
+        });
+    }
+}

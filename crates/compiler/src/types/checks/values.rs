@@ -1,0 +1,82 @@
+//! Values that do not fit where they are put: answers, variables, slots.
+
+use beamtalk_syntax::ast::Expression;
+use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::span::Span;
+use ecow::{EcoString, eco_format};
+
+use crate::codes;
+use crate::types::form::{Form, Type};
+use crate::types::infer::Infer;
+use crate::types::relate::Fit;
+
+impl Infer<'_, '_> {
+    /// What a method answers against what it declares.
+    pub(in crate::types) fn check_result(&mut self, node: &Expression, of: &Type) {
+        let (Some(promised), Some(own)) = (&self.promised, &self.own) else {
+            return;
+        };
+        if !self.is_told() {
+            return;
+        }
+        let text = eco_format!(
+            "Method '{}' in {} declares return type {}, but body returns {of}",
+            promised.selector,
+            own.class,
+            promised.of
+        );
+        let (wanted, span) = (promised.of.clone(), promised.span);
+        self.check_value(
+            codes::WRONG_RESULT,
+            node,
+            of,
+            &wanted,
+            text,
+            Some((span, "declared here")),
+        );
+    }
+
+    pub(in crate::types) fn check_local(&mut self, node: &Expression, of: &Type, declared: &Type) {
+        let text = eco_format!("Type mismatch: declared as {declared}, got {of}");
+        self.check_value(codes::WRONG_LOCAL, node, of, declared, text, None);
+    }
+
+    pub(in crate::types) fn check_slot(&mut self, name: &str, node: &Expression, of: &Type, declared: &Type) {
+        let text = eco_format!("Type mismatch: field `{name}` declared as {declared}, got {of}");
+        self.check_value(codes::WRONG_SLOT, node, of, declared, text, None);
+    }
+
+    /// Tells when nothing of a type fits.
+    pub(in crate::types) fn check_value(
+        &mut self,
+        code: &'static str,
+        node: &Expression,
+        of: &Type,
+        wanted: &Type,
+        text: EcoString,
+        note: Option<(Span, &str)>,
+    ) {
+        if !self.is_told() {
+            return;
+        }
+        // Of which a part would do may be right.
+        let Fit::Never(hint) = self.world.fit(of, wanted) else {
+            return;
+        };
+        let text = match wanted.form() {
+            Form::Protocol(protocol) if code != codes::WRONG_RESULT => {
+                eco_format!("{of} does not conform to protocol {protocol}")
+            }
+            _ => text,
+        };
+        let mut diagnostic = Diagnostic::warning(code, node.span, text).with_category(Category::Type);
+        if let Some(hint) = hint {
+            diagnostic = diagnostic.with_hint(hint);
+        }
+        if let Some((span, text)) = note {
+            diagnostic = diagnostic.with_note(span, text);
+        }
+        let diagnostic = self.explained(diagnostic, node, of);
+        self.tell(diagnostic);
+    }
+}

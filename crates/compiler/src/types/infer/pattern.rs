@@ -1,0 +1,241 @@
+//! Patterns: what their variables hold, and what is left for the arms that follow.
+
+use beamtalk_syntax::ast::{self, Expression, Pattern, PatternKind};
+use beamtalk_syntax::span::Span;
+use ecow::EcoString;
+
+use super::Infer;
+use super::block::literal;
+use super::flow::{Changes, Held, Origin, Place};
+use crate::types::form::{Form, Reason, Type};
+
+impl Infer<'_, '_> {
+    pub(super) fn matched(
+        &mut self,
+        value: &Expression,
+        arms: &[ast::Arm],
+        is_exhaustive: bool,
+        span: Span,
+    ) -> Type {
+        let mut rest = self.expression(value);
+        self.check_exhaustive(&rest, arms, is_exhaustive, span);
+        let place = self
+            .place(value)
+            .and_then(|place| Some((place.clone(), self.held(&place)?)));
+        let mut values: Vec<Type> = Vec::new();
+        let mut paths: Vec<Changes> = Vec::new();
+        for arm in arms {
+            let mark = self.flow.mark();
+            self.scopes.push(Vec::new());
+            let of = self.pattern_type(&arm.pattern, &rest);
+            if let Some((place, held)) = &place {
+                let held = Held {
+                    of: of.clone(),
+                    origin: Origin::Tested(arm.pattern.span),
+                    ..held.clone()
+                };
+                self.flow.set(place.clone(), Some(held));
+            }
+            self.bind(&arm.pattern, &of);
+            if let Some(guard) = &arm.guard {
+                match literal(guard) {
+                    Some(block) => {
+                        let (_, changes) = self.path(block, &[], &[]);
+                        self.flow.apply(changes);
+                        if let Some(last) = block.body.last() {
+                            for (place, held) in self.facts(&last.expression).yes {
+                                self.flow.set(place, Some(held));
+                            }
+                        }
+                    }
+                    None => {
+                        self.expression(guard);
+                    }
+                }
+            }
+            let result = match &arm.body.kind {
+                ast::ExpressionKind::Block(block) if block.parameters.is_empty() => {
+                    let (of, changes) = self.path(block, &[], &[]);
+                    self.flow.apply(changes);
+                    if self.is_told() {
+                        self.out.types.push((arm.body.span, of.clone()));
+                    }
+                    of
+                }
+                _ => self.expression(&arm.body),
+            };
+            self.scopes.pop();
+            let changes = self.flow.take(mark);
+            if !result.is_never() {
+                values.push(result);
+                paths.push(changes);
+            }
+            if arm.guard.is_none() {
+                rest = self.left(&arm.pattern, &rest);
+            }
+        }
+        self.flow.join(paths);
+        Type::union(values)
+    }
+
+    /// The variables of a destructuring assignment are those around, where there are such.
+    pub(super) fn destructure(&mut self, pattern: &Pattern, of: &Type) {
+        let of = self.pattern_type(pattern, of);
+        self.bound(pattern, &of, true);
+    }
+
+    fn bind(&mut self, pattern: &Pattern, of: &Type) {
+        self.bound(pattern, of, false);
+    }
+
+    fn name(&mut self, name: &EcoString, of: Type, span: Span, is_assignment: bool) {
+        if name == "_" {
+            return;
+        }
+        let known = is_assignment.then(|| self.local(name)).flatten();
+        let place = match known {
+            Some(at) => Place::Local(at),
+            None => self.declare(name, None),
+        };
+        let Place::Local(at) = place else { return };
+        let of = match self.locals.get(at) {
+            Some(local) if local.declared.is_some() => local.declared.clone().unwrap_or(of),
+            Some(local) if local.is_shared => Type::dynamic(Reason::Flow),
+            _ => of,
+        };
+        if self.is_told() {
+            self.out.bindings.push((span, of.clone()));
+        }
+        self.hold(place, of, Origin::Tested(span));
+    }
+
+    /// Binds the variables of a pattern that matched a value of this type.
+    fn bound(&mut self, pattern: &Pattern, of: &Type, is_assignment: bool) {
+        match &pattern.kind {
+            PatternKind::Variable(name) => self.name(name, of.clone(), pattern.span, is_assignment),
+            PatternKind::Typed { name, .. } => self.name(&name.text, of.clone(), name.span, is_assignment),
+            PatternKind::Tuple(parts) => {
+                let whole = of.clone();
+                for (index, part) in parts.iter().enumerate() {
+                    let of = match whole.form() {
+                        Form::Tuple(types) => types.get(index).cloned(),
+                        _ => None,
+                    };
+                    let of = of.unwrap_or_else(|| Type::dynamic(Reason::Argument));
+                    self.inner(part, &of, is_assignment);
+                }
+            }
+            PatternKind::List { elements, rest } | PatternKind::Array { elements, rest } => {
+                let element = Self::element(of, 0);
+                for part in elements {
+                    self.inner(part, &element, is_assignment);
+                }
+                if let Some(rest) = rest {
+                    self.name(&rest.text, of.clone(), rest.span, is_assignment);
+                }
+            }
+            PatternKind::Dictionary(pairs) => {
+                let element = Self::element(of, 1);
+                for (_, part) in pairs {
+                    self.inner(part, &element, is_assignment);
+                }
+            }
+            PatternKind::ResultOk(inner) => {
+                let value = Self::element(of, 0);
+                self.inner(inner, &value, is_assignment);
+            }
+            PatternKind::ResultError(inner) => {
+                let value = Self::element(of, 1);
+                self.inner(inner, &value, is_assignment);
+            }
+            PatternKind::Binary(segments) => {
+                for segment in segments {
+                    let of = match segment.kind {
+                        ast::SegmentKind::Integer | ast::SegmentKind::Utf8 => Type::class("Integer"),
+                        ast::SegmentKind::Float => Type::class("Float"),
+                        ast::SegmentKind::Binary => Type::class("Binary"),
+                    };
+                    self.name(&segment.name.text, of, segment.name.span, is_assignment);
+                }
+            }
+            PatternKind::Wildcard
+            | PatternKind::Integer(_)
+            | PatternKind::Float(_)
+            | PatternKind::Character(_)
+            | PatternKind::String(_)
+            | PatternKind::Symbol(_)
+            | PatternKind::Nil
+            | PatternKind::True
+            | PatternKind::False
+            | PatternKind::Error => {}
+        }
+    }
+
+    fn inner(&mut self, pattern: &Pattern, of: &Type, is_assignment: bool) {
+        let of = self.pattern_type(pattern, of);
+        self.bound(pattern, &of, is_assignment);
+    }
+
+    /// The argument of a generic type at a place, when all its members have it.
+    fn element(of: &Type, index: usize) -> Type {
+        let arguments: Option<Vec<Type>> = of
+            .members()
+            .iter()
+            .map(|member| match member.form() {
+                Form::Class { arguments, .. } => arguments.get(index).cloned(),
+                _ => None,
+            })
+            .collect();
+        arguments.map_or_else(|| Type::dynamic(Reason::Argument), Type::union)
+    }
+
+    /// What a value of this type is when the pattern matches it.
+    fn pattern_type(&self, pattern: &Pattern, of: &Type) -> Type {
+        let wanted = match &pattern.kind {
+            PatternKind::Wildcard | PatternKind::Variable(_) | PatternKind::Error => return of.clone(),
+            PatternKind::Integer(_) => Type::class("Integer"),
+            PatternKind::Float(_) => Type::class("Float"),
+            // A Character is an Integer when the program runs.
+            PatternKind::Character(_) => return of.clone(),
+            PatternKind::String(_) => Type::class("String"),
+            PatternKind::Symbol(name) => Type::symbol(name.clone()),
+            PatternKind::Nil => Type::nil(),
+            PatternKind::True => Type::class("True"),
+            PatternKind::False => Type::class("False"),
+            PatternKind::Typed { class, .. } => match self.pattern_class(&class.name.text) {
+                Some(of) => of,
+                None => return Type::dynamic(Reason::Name),
+            },
+            PatternKind::Tuple(_) => Type::class("Tuple"),
+            PatternKind::List { .. } => Type::class("List"),
+            PatternKind::Array { .. } => Type::class("Array"),
+            PatternKind::Dictionary(_) => Type::class("Dictionary"),
+            PatternKind::ResultOk(_) | PatternKind::ResultError(_) => Type::class("Result"),
+            PatternKind::Binary(_) => Type::class("Binary"),
+        };
+        self.world.narrow(of, &wanted)
+    }
+
+    fn pattern_class(&self, name: &EcoString) -> Option<Type> {
+        match name.as_str() {
+            "Nil" => Some(Type::nil()),
+            name => self.world.table.class(name).map(|_| Type::class(name)),
+        }
+    }
+
+    /// What a value may still be when an arm without a guard did not take it.
+    fn left(&self, pattern: &Pattern, of: &Type) -> Type {
+        let removed = match &pattern.kind {
+            PatternKind::Symbol(name) => Type::symbol(name.clone()),
+            PatternKind::Nil => Type::nil(),
+            PatternKind::True => Type::class("True"),
+            PatternKind::False => Type::class("False"),
+            PatternKind::Typed { class, .. } => match self.pattern_class(&class.name.text) {
+                Some(of) => of,
+                None => return of.clone(),
+            },
+            _ => return of.clone(),
+        };
+        self.world.subtract(of, &removed)
+    }
+}

@@ -1,0 +1,5 @@
+//! What the names of a text mean.
+
+pub(crate) mod find;
+pub(crate) mod names;
+pub(crate) mod references;

@@ -1,0 +1,91 @@
+//! Calls that are held until a person answers: in the terminal, the browser, wherever the workspace shows them.
+
+use beamtalk_wire::requests;
+use serde_json::{Map, Value};
+
+use crate::confirmation::Effect;
+use crate::data::escape;
+use crate::host::{Host, HostError, failure};
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::settings::Approval;
+use crate::tools::{Class, Tool};
+
+/// What writes files or steers the loop.
+const WRITING: [&str; 5] = [
+    "flush",
+    "write_file",
+    "save_class",
+    "control_process",
+    "run_workflow",
+];
+/// What makes a durable change, which is a file at once where changes are flushed by themselves.
+const DURABLE: [&str; 4] = ["save_method", "remove_method", "revert_change", "remove_class"];
+
+pub(super) fn is_destructive(tool: &Tool, given: &Map<String, Value>) -> bool {
+    tool.class == Class::Destroy || given.get("confirm_destructive") == Some(&Value::Bool(true))
+}
+
+/// Whether a call waits for a person. A question to a person always does.
+pub(super) async fn is_held<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> bool {
+    let level = session.settings.approval;
+    let is_destructive = is_destructive(tool, given);
+    match level {
+        Approval::Off => false,
+        Approval::Execute => tool.class != Class::Read && tool.name != "ask_person",
+        Approval::Destructive => is_destructive,
+        Approval::Write if is_destructive || WRITING.contains(&tool.name) => true,
+        Approval::Write if DURABLE.contains(&tool.name) => {
+            let asked = session.host.ask(&requests::Autoflush { on: None }).await;
+            // Where it cannot be known it counts as if it were.
+            asked.is_ok_and(|asked| asked.answer.on) || !session.host.is_connected()
+        }
+        Approval::Write => false,
+    }
+}
+
+/// Wait for the person; an error unless they say yes to exactly this.
+pub(super) async fn hold<H: Host>(
+    session: &Session<H>,
+    tool: &Tool,
+    given: &Map<String, Value>,
+    effect: Option<&Effect>,
+    progress: &Progress,
+) -> Result<(), HostError> {
+    let text = escape(&serde_json::to_string_pretty(given).unwrap_or_default());
+    let timeout = session.settings.approval_timeout;
+    let until = format!("{} s", timeout.as_secs());
+    progress.wait(Some(format!("waiting for approval, at most {until}")));
+    let request = requests::ApprovalAsk {
+        tool: tool.name.to_owned(),
+        summary: effect.map_or_else(|| tool.title.to_owned(), |effect| effect.summary.clone()),
+        text,
+        effect: effect.map(|effect| effect.to_json().to_string()),
+        diff: None,
+        timeout_s: Some(timeout.as_secs()),
+        may_be_rule: Some(tool.class == Class::Execute && !matches!(tool.name, "evaluate" | "execute_code")),
+    };
+    let asked = session.host.ask(&request).await;
+    progress.wait(None);
+    let answer = match asked {
+        Ok(asked) => asked.answer,
+        Err(error) if error.kind.name() == "no_workspace" => {
+            let denied = failure("approval_denied", "nobody to ask: no workspace runs");
+            return Err(Box::new(denied.detail("reason", "nobody to ask")));
+        }
+        Err(error) => return Err(error),
+    };
+    *progress.approval.borrow_mut() = Some(answer.approval.clone());
+    if answer.answer == "approve" {
+        return Ok(());
+    }
+    let reason = answer.text.unwrap_or(answer.answer);
+    let denied = failure(
+        "approval_denied",
+        format!("the call was not approved: {}", escape(&reason)),
+    )
+    .hint("do something else, or ask the person")
+    .detail("reason", escape(&reason))
+    .detail("approval", answer.approval);
+    Err(Box::new(denied))
+}

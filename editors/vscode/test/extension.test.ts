@@ -1,0 +1,49 @@
+// The extension as a whole: the editor's API mocked at its edge, language client, protocol and binary real.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import * as mock from "./mock/vscode";
+import { binary, lamp, start, stop, until } from "./support";
+
+const token = new mock.CancellationTokenSource().token;
+
+before(start);
+after(stop);
+
+test("the extension starts the server and says nothing is wrong", () => {
+  assert.deepEqual(mock.state.messages, []);
+  assert.equal(mock.state.statusBar[0]?.text, "$(circle-outline) Beamtalk");
+});
+
+test("a fault in a file is a diagnostic, and goes when it is mended", async () => {
+  const editor = mock.open(lamp);
+  const key = editor.document.uri.toString();
+  const text = editor.document.getText();
+  const broken = until(mock.state.published.event, (uri) => uri === key && (mock.state.diagnostics.get(uri)?.length ?? 0) > 0);
+  editor.document.change(`${text}\n  broken => self frobnicate: (\n`);
+  await broken;
+  const mended = until(mock.state.published.event, (uri) => uri === key && mock.state.diagnostics.get(uri)?.length === 0);
+  editor.document.change(text);
+  await mended;
+});
+
+test("hover answers through the client", async () => {
+  const [, provider] = mock.state.providers.get("Hover") as [unknown, { provideHover(document: unknown, position: unknown, token: unknown): Promise<mock.Hover> }];
+  const editor = mock.window.activeTextEditor;
+  assert.ok(editor);
+  const hover = await provider.provideHover(editor.document, new mock.Position(1, 18), token);
+  assert.match(JSON.stringify(hover.contents), /Gives light/);
+});
+
+test("the manifest and the code agree", async () => {
+  const { contributes } = JSON.parse((await import("node:fs")).readFileSync("package.json", "utf8"));
+  const declared: string[] = contributes.commands.map((one: { command: string }) => one.command);
+  for (const command of declared) assert.ok(mock.state.commands.has(command), command);
+  for (const { id } of contributes.views.beamtalk) assert.ok(mock.state.trees.has(id), id);
+  const used = [...contributes.keybindings, ...Object.values(contributes.menus).flat()] as { command: string }[];
+  for (const { command } of used) assert.ok(declared.includes(command), command);
+});
+
+test("a program is run in a terminal", async () => {
+  await mock.commands.executeCommand("beamtalk.runProgram");
+  assert.deepEqual(mock.state.terminal, [`${binary} run`]);
+});

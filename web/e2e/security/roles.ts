@@ -1,0 +1,142 @@
+// An observer beside an owner: sees, and changes nothing by any way.
+
+import assert from "node:assert/strict";
+import type { Locator, Page } from "playwright-core";
+import { enter, ready, shot, type Watched } from "../support/browser";
+import { byHand } from "../support/byhand";
+import { Stage } from "../support/stage";
+
+const stage = Stage.of({
+  "src/Trap.bt": `/// Whoever asks it anything changes it.
+Actor subclass: Trap
+  state: touched = 0
+
+  printString =>
+    self.touched := self.touched + 1
+    "touched"
+
+  size =>
+    self.touched := self.touched + 1
+    1
+
+  do: _block => self.touched := self.touched + 1
+
+  hash =>
+    self.touched := self.touched + 1
+    1
+
+  count => self.touched
+`,
+}, [], async (one) => {
+  await one.evaluate("trap := Trap spawn. trap registerAs: #trap. lamp := Lamp spawn", "ControlOrMeta+d");
+  observer = await enter(one.browser, one.house, "--observer");
+  await observer.page.getByRole("banner").getByText("observer").waitFor();
+});
+let observer: Watched;
+const seen = (name: string): Locator => observer.page.getByRole("region", { name, exact: true });
+const ALL = ["Workspace", "Classes", "Inspector", "Actors", "Supervision", "Transcript", "Changes", "Tests", "Bindings", "Log"];
+
+async function show(page: Page, name: string): Promise<void> {
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.keyboard.type(name);
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name, exact: true }).waitFor();
+}
+
+stage.test("24 an observer has the same panes and sees the owner's Transcript as it is written", async () => {
+  await seen("Workspace").getByText("You are looking as an observer.").waitFor();
+  await show(observer.page, "Transcript");
+  await stage.evaluate('Transcript show: "for everybody"; cr', "ControlOrMeta+d");
+  await seen("Transcript").getByText("for everybody").waitFor();
+  await show(observer.page, "Log");
+  await seen("Log").getByText("Only the owner sees the log.").waitFor();
+  await observer.page.keyboard.press("ControlOrMeta+k");
+  await observer.page.keyboard.type("Audit");
+  await observer.page.getByRole("listbox", { name: "Results" }).locator(".row").first().waitFor();
+  assert.equal(await observer.page.getByRole("option", { name: "Audit g u" }).count(), 0);
+  await observer.page.keyboard.press("Escape");
+  await shot(observer, "24-observer");
+});
+
+stage.test("S15 every operation that changes or administers is refused to an observer", async () => {
+  const [described] = await byHand(stage.page, [{ op: "describe" }]);
+  const ops = described?.ops as Record<string, { class: string; fields: string[] }>;
+  const barred = Object.entries(ops).filter(([, one]) => !/^(R|r|read)/.test(one.class)).map(([name]) => name).filter((name) => name !== "close");
+  assert.ok(barred.length > 25, JSON.stringify(ops.eval));
+  const answers = await byHand(observer.page, barred.map((op) => ({ op, code: "1", class: "Lamp", selector: "toggle", source: "toggle => 1", name: "x", text: "x", version: 0, seq: 1, file: "src/Lamp.bt", actor: "0.1.0", path: "src/Lamp.bt", for: "x", value: "x" })));
+  const passed = barred.filter((_, at) => answers[at]?.error?.kind !== "forbidden");
+  assert.deepEqual(passed, []);
+  const [desk] = await byHand(observer.page, [{ op: "desk-read" }]);
+  assert.equal(desk?.error?.kind, "forbidden");
+});
+
+stage.test("S15 no control of an observer changes anything, and no key", async () => {
+  const words = /^(Do|Print|Inspect it|Save|Try|Remove…|New class…|New method|Flush.*|Revert…|Kill…|Stop…|Clear…|Run.*|Restore|Discard|Settle|Take image|Take disk|autoflush|Load.*)$/;
+  for (const name of ALL) {
+    await show(observer.page, name);
+    const found = await seen(name).getByRole("button").allInnerTexts();
+    assert.deepEqual(found.filter((one) => words.test(one.trim())), [], name);
+    assert.equal(await seen(name).locator("[contenteditable=true]").count(), 0, name);
+    await seen(name).focus();
+    for (const key of ["F", "v", "N", "n", "k", "A", "X", "Delete", "Enter", "Control+s", "Control+d", "Control+p", "Control+Enter"]) {
+      await observer.page.keyboard.press(key);
+      assert.equal(await observer.page.getByRole("alertdialog").count(), 0, `${name} ${key}`);
+    }
+  }
+  const sent = observer.frames.filter((frame) => frame.startsWith("→")).filter((frame) => /"op":"(eval|save|try|remove|flush|revert|kill|clear|test|load|take|settle|desk-write|unbind)/.test(frame) && !frame.includes('"id":"h'));
+  assert.deepEqual(sent, []);
+});
+
+stage.test("S16 looking at an object that changes when asked changes nothing, for an observer", async () => {
+  await observer.page.evaluate(() => { location.hash = "#/actors"; });
+  await seen("Actors").getByRole("option", { name: /Trap/ }).first().click();
+  await seen("Actors").getByRole("button", { name: "Inspect" }).click();
+  await seen("Inspector").getByText("touched").first().waitFor();
+  await seen("Inspector").getByRole("button", { name: "Follow" }).click();
+  await show(observer.page, "Supervision");
+  await show(observer.page, "Bindings");
+  assert.equal(await stage.value("trap count"), "0");
+});
+
+stage.test("S17 the owner may open every pane on it too", async () => {
+  for (const name of ALL) {
+    await show(stage.page, name);
+    await stage.page.keyboard.press("r");
+  }
+  await stage.goTo("#/inspect/trap");
+  await stage.pane("Inspector").getByText("touched").first().waitFor();
+  await stage.goTo("#/class/Trap/count");
+  assert.equal(await stage.value("trap count"), "0");
+});
+
+stage.test("S21 logging out empties the page, and Back shows nothing", async () => {
+  const third = await enter(stage.browser, stage.house);
+  await ready(third.page);
+  await third.page.evaluate(() => fetch("/logout", { method: "POST" }));
+  await third.page.getByText("You were logged out.").waitFor({ timeout: 2000 });
+  assert.equal(await third.page.locator(".cm-content, .pane").count(), 0);
+  await third.page.goto("about:blank");
+  await third.page.goBack();
+  await third.page.getByText("You were logged out.").waitFor();
+  assert.equal(await third.page.locator(".pane").count(), 0);
+  await third.context.close();
+});
+
+stage.test("S21 rotating the cookie ends every page within a second", async () => {
+  await stage.house.beamtalk("workspace", "rotate-cookie");
+  for (const { page } of [stage.watched, observer]) {
+    await page.getByText("You were logged out. Run beamtalk web to come back.").waitFor({ timeout: 1000 });
+    assert.equal(await page.locator(".pane, .head").count(), 0);
+  }
+  await shot(stage.watched, "25c-logged-out");
+});
+
+stage.test("S22 a login that has ended is a page that says so, after a reload too", async () => {
+  await stage.page.reload();
+  await stage.page.getByText("You were logged out.").waitFor();
+  assert.equal(await stage.page.locator(".pane").count(), 0);
+});
+
+stage.test("S18 no policy was broken", () => {
+  assert.deepEqual([...stage.watched.faults, ...observer.faults], []);
+});
