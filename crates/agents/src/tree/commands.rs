@@ -9,7 +9,7 @@ use super::place::Place;
 use crate::access::{Level, Right, Who};
 use crate::daemon::{NEW_USAGE, recover_sessions};
 use crate::error::refusal;
-use crate::mail::USER;
+use crate::mail::{Draft, USER};
 use crate::session::shared::{Command, Operation, SessionShared};
 use crate::text::split_words;
 
@@ -133,6 +133,24 @@ impl TreeNode {
             self.hub.mail.complete(id, message)?;
             self.hub.touch();
             return Ok(String::new());
+        }
+        // A question to the person, from the session itself or on its behalf.
+        if let ["ask", text @ ..] = words {
+            self.check_mailbox(id, true)?;
+            let body = text.join(" ");
+            if body.trim().is_empty() {
+                return Err(refusal(SESSION_USAGE));
+            }
+            let draft = Draft {
+                to: USER.to_owned(),
+                kind: "QUERY_REQUEST".to_owned(),
+                subject: "question".to_owned(),
+                body,
+                metadata: serde_json::Map::new(),
+            };
+            let message = self.hub.post(id, USER, draft)?;
+            self.hub.touch();
+            return Ok(format!("{}\n", message.id));
         }
         self.check_right(&session, Right::Control)?;
         let operation = match words {
