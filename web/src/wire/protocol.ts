@@ -1041,7 +1041,7 @@ export type MethodText = { selector: string, side: Side,
 /**
  * As it was written; `null` for one without a text.
  */
-source: string | null, 
+source: string | null, doc: string | null, 
 /**
  * `indexed`, `synthetic` or `runtime`.
  */

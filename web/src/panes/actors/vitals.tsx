@@ -64,13 +64,15 @@ function Table({ series, names, text }: { series: Series; names: string[]; text:
 
 export function Vitals({ isVisible }: { isVisible: boolean }): JSX.Element {
   const [isTable, setTable] = useState(false);
-  usePulse(() => {
+  const look = (): void => {
     client.request("health", {}).then((health) => {
       const at = Date.now();
       if (health.memory !== undefined) memory.value = pushed(memory.value, at, [health.memory.total, health.memory.processes, health.memory.binary, health.memory.ets], MOST);
       counts.value = pushed(counts.value, at, [health.processes ?? 0, health.run_queue ?? 0], MOST);
     }, () => undefined);
-  }, isVisible);
+  };
+  useEffect(look, [isVisible]);
+  usePulse(look, isVisible);
   return (
     <div class="scroll">
       <div class="bar"><button class="plain" aria-pressed={isTable} onClick={() => setTable(!isTable)}>Show as {isTable ? "chart" : "table"}</button></div>

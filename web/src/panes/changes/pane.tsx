@@ -6,11 +6,12 @@ import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
 import { go, place } from "../../kernel/routes";
-import { client, epoch, fault, isOwner, now, pending, waiting } from "../../kernel/store";
+import { client, epoch, fault, frameListeners, isOwner, now, pending, waiting } from "../../kernel/store";
 import { age, count, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer } from "../../parts/use";
+import type { Frame } from "../../wire/client";
 import type { EntryView, ErrorBody, FlushAnswer } from "../../wire/protocol";
 import { diffLines, nameOf, sections } from "./model";
 import { ThreeWay } from "./three";
@@ -29,7 +30,7 @@ function Diff({ seq, turn }: { seq: number; turn: number }): JSX.Element {
 
 function told(answer: FlushAnswer): string {
   const files = answer.files.length;
-  return `flushed ${count(answer.flushed, "method")} across ${count(files, "file")}`;
+  return answer.flushed === 0 && files > 0 ? `flushed ${count(files, "file")}` : `flushed ${count(answer.flushed, "method")} across ${count(files, "file")}`;
 }
 
 export default function Changes({ isVisible }: PaneProps): JSX.Element {
@@ -40,7 +41,22 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   const [isAuto, setAuto] = useState(false);
   const { answer, error, again } = useAnswer(() => client.request("changes", { disk: true }), [turn], isVisible);
   const refresh = (): void => setTurn((old) => old + 1);
-  useEffect(() => client.on("classes", refresh), [epoch.value]);
+  // A class is told before its entry is in the log, so what follows an event is read once more.
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = client.on("classes", () => {
+      refresh();
+      clearTimeout(timer);
+      timer = setTimeout(refresh, 400);
+    });
+    const own = (frame: Frame): void => { if (frame.entry !== undefined || frame.flushed !== undefined) refresh(); };
+    frameListeners.add(own);
+    return () => {
+      clearTimeout(timer);
+      frameListeners.delete(own);
+      end();
+    };
+  }, [epoch.value]);
   useEffect(() => client.on("workspace", (event) => { if (event.event === "flush_completed" || event.event === "disk_changed") refresh(); }), [epoch.value]);
   useEffect(() => { if (isOwner.value && isVisible) client.request("autoflush", {}).then((found) => setAuto(found.on), () => undefined); }, [epoch.value, isVisible]);
   useEffect(() => {
