@@ -567,6 +567,12 @@ fn declare_alias(tables: &mut Tables, file: &SourceFile, alias: &ast::TypeAlias)
 
 fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, class: &ast::Class) {
     let file = source.as_ref();
+    // A library class cannot be redefined: loading the other one is refused.
+    let is_protected = file.origin != Origin::Library
+        && tables
+            .classes
+            .get(&class.name.text)
+            .is_some_and(|known| known.origin == Origin::Library);
     let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
     let slots: Vec<SlotEntry> = class
         .slots
@@ -596,7 +602,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, cla
             index,
         };
         side.insert(method.head.selector.clone(), entry);
-        if file.origin != Origin::Library && !method.is_class {
+        if file.origin != Origin::Library && !method.is_class && !is_protected {
             tables.user_selectors.insert(method.head.selector.clone());
         }
     }
@@ -621,12 +627,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, cla
         text: file.text.clone(),
         declared: Some((Arc::clone(source), item)),
     };
-    // A library class cannot be redefined: loading the other one is refused.
-    let is_protected = tables
-        .classes
-        .get(&entry.name)
-        .is_some_and(|known| known.origin == Origin::Library);
-    if !is_protected || entry.origin == Origin::Library {
+    if !is_protected {
         tables.classes.insert(entry.name.clone(), Arc::new(entry));
     }
 }
