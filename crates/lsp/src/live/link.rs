@@ -110,7 +110,7 @@ async fn follow(
             ask = asked.recv() => {
                 let Some(ask) = ask else { return false };
                 if ask.as_person && person.as_ref().is_none_or(|known| known.is_lost()) {
-                    person = open(reach, "editor").await.map(|(connection, _)| std::rc::Rc::new(connection));
+                    person = open(reach, "ide").await.map(|(connection, _)| std::rc::Rc::new(connection));
                 }
                 let link = if ask.as_person { person.clone() } else { Some(connection.clone()) };
                 match link {
