@@ -196,10 +196,8 @@ async fn run<H: Host>(
         return tasks::order(session, call, tool, given, None).await;
     }
     let mut granted = None;
-    if is_held_first {
-        if let Err(error) = hold::hold(session, tool, given, None, progress).await {
-            return Ok(Outcome::Error(error));
-        }
+    if is_held_first && let Err(error) = hold::hold(session, tool, given, None, progress).await {
+        return Ok(Outcome::Error(error));
     }
     // A yes may come too late for an effect that has changed; then the person is asked again.
     for _ in 0..6 {

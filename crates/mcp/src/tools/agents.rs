@@ -690,7 +690,7 @@ fn place(path: &str) -> Result<String, HostError> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let is_odd = |part: &&str| matches!(*part, "" | "." | "..") || part.contains('\0');
     let is_root = parts == [""];
-    if (!is_root && parts.iter().any(|part| is_odd(part))) || parts.contains(&"tokens") {
+    if (!is_root && parts.iter().any(is_odd)) || parts.contains(&"tokens") {
         return Err(denied(path));
     }
     Ok(parts.join("/"))
