@@ -1,6 +1,5 @@
 // Where the extension begins: one server, and the parts of the editor that ask it.
 import * as vscode from "vscode";
-import type { Location, Position } from "vscode-languageclient";
 import { Results, chosen } from "./evaluate";
 import type { Actor } from "./protocol";
 import { Server, reporting } from "./server";
@@ -69,8 +68,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("runProgram", async () => terminal("run"));
   command("startWorkspace", async () => terminal("workspace start"));
   command("showTranscript", async () => transcript.show(true));
-  // What the server puts above methods: their senders.
-  command("showReferences", (uri: string, position: Position, locations: Location[]) => connection.showReferences(uri, position, locations));
   command("restartServer", () => connection.start());
 
   await reporting(() => connection.start());

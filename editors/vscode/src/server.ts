@@ -31,8 +31,9 @@ export class Server implements vscode.Disposable {
       initializationOptions: { live: settings.get("live", "onSave"), events: true },
       outputChannel: this.log,
       middleware: {
-        // A test that was started above its method: the editor shows nothing of the answer by itself.
+        // What stands above a method was clicked: its senders, or a test, of whose answer the editor shows nothing by itself.
         executeCommand: async (command, words, next) => {
+          if (command === "beamtalk.showReferences") return this.showReferences(words[0], words[1], words[2]);
           const answer = await next(command, words);
           if (command === "beamtalk.runTest") this.testedEmitter.fire((answer as Commands["beamtalk.runTest"]["answer"]).results);
           return answer;
@@ -68,7 +69,7 @@ export class Server implements vscode.Disposable {
   }
 
   /** Places in the editor's own list of references. */
-  async showReferences(uri: string, position: Position, locations: Location[]): Promise<void> {
+  private async showReferences(uri: string, position: Position, locations: Location[]): Promise<void> {
     const convert = this.client?.protocol2CodeConverter;
     if (!convert) return;
     await vscode.commands.executeCommand("editor.action.showReferences", convert.asUri(uri), convert.asPosition(position), locations.map((one) => convert.asLocation(one)));

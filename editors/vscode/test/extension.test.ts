@@ -37,6 +37,16 @@ test("hover answers through the client", async () => {
   assert.match(JSON.stringify(hover.contents), /Gives light/);
 });
 
+test("senders above a method open the editor's own list", async () => {
+  const shown: unknown[] = [];
+  mock.commands.registerCommand("editor.action.showReferences", (...words) => shown.push(...words));
+  const uri = mock.Uri.file(lamp).toString();
+  const place = { line: 5, character: 2 };
+  await mock.commands.executeCommand("beamtalk.showReferences", uri, place, [{ uri, range: { start: place, end: place } }]);
+  assert.equal(String(shown[0]), uri);
+  assert.equal((shown[2] as unknown[]).length, 1);
+});
+
 test("the manifest and the code agree", () => {
   const { contributes } = JSON.parse(readFileSync("package.json", "utf8"));
   const declared: string[] = contributes.commands.map((one: { command: string }) => one.command);
