@@ -18,6 +18,8 @@ mod place;
 mod streams;
 mod workspace;
 
+pub(crate) use workspace::names;
+
 use std::sync::Arc;
 
 use beamtalk_ninep::{Answer, Node, OpenFile, OpenRequest, Peer, Qid, QidKind, Refusal, Stat, mode};

@@ -24,5 +24,7 @@ mod kills;
 mod rules;
 #[path = "agents/support.rs"]
 mod support;
+#[path = "agents/team.rs"]
+mod team;
 #[path = "agents/web.rs"]
 mod web;

@@ -10,6 +10,7 @@ use ecow::EcoString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::SourceFile;
+use crate::ffi::SpecTable;
 use crate::packages::Packages;
 
 /// Where a source text comes from; it decides which rules apply.
@@ -106,6 +107,8 @@ struct Tables {
     are_primitives_allowed: bool,
     /// The packages of the program; without them names mean what they say.
     packages: Option<Arc<Packages>>,
+    /// The Erlang modules that somebody looked for.
+    specs: Arc<SpecTable>,
 }
 
 #[derive(Clone, Debug)]
@@ -158,6 +161,15 @@ impl ClassTable {
     /// From now on names of files are resolved among these packages.
     pub fn set_packages(&mut self, packages: Packages) {
         Arc::make_mut(&mut self.tables).packages = Some(Arc::new(packages));
+    }
+
+    /// From now on calls of Erlang are checked against these.
+    pub fn set_specs(&mut self, specs: SpecTable) {
+        Arc::make_mut(&mut self.tables).specs = Arc::new(specs);
+    }
+
+    pub(crate) fn specs(&self) -> &SpecTable {
+        &self.tables.specs
     }
 
     pub(crate) fn packages(&self) -> Option<&Packages> {
@@ -476,27 +488,6 @@ impl ClassTable {
             })
         })?;
         package.as_ref().filter(|_| is_internal)
-    }
-
-    /// The selectors of methods that packages other than this one keep to themselves.
-    pub(crate) fn selectors_kept_from(&self, package: &str) -> FxHashSet<EcoString> {
-        let is_other = |owner: &Option<EcoString>| owner.as_deref().is_some_and(|owner| owner != package);
-        let classes = self.tables.classes.values();
-        let methods = classes
-            .filter(|class| is_other(&class.package))
-            .flat_map(|class| {
-                let methods = class.methods.iter().chain(&class.class_methods);
-                methods.filter(|(_, method)| method.is_internal || class.modifiers.is_internal)
-            });
-        let extensions = self.tables.extensions.iter().filter(|(_, entries)| {
-            entries
-                .iter()
-                .any(|entry| entry.is_internal && is_other(&entry.source.package))
-        });
-        methods
-            .map(|(selector, _)| selector.clone())
-            .chain(extensions.map(|((_, _, selector), _)| selector.clone()))
-            .collect()
     }
 
     /// The nearest definition of a method, walking up from `name`: the defining class and the method.

@@ -41,23 +41,15 @@ pub(crate) struct File {
     /// With its names resolved.
     pub(crate) source: Arc<SourceFile>,
     pub(crate) lines: Lines,
-    /// What the parser found.
-    pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) access: Access,
 }
 
 impl File {
-    pub(crate) fn new(
-        uri: Uri,
-        source: Arc<SourceFile>,
-        diagnostics: Vec<Diagnostic>,
-        access: Access,
-    ) -> Self {
+    pub(crate) fn new(uri: Uri, source: Arc<SourceFile>, access: Access) -> Self {
         Self {
             uri,
             lines: Lines::new(&source.text),
             source,
-            diagnostics,
             access,
         }
     }
@@ -195,7 +187,7 @@ impl World {
             let uri = uri::of_path(&parsed.path);
             let kept = world.table.keep(&parsed.file);
             let key = EcoString::from(uri.0.as_str());
-            let file = File::new(uri, kept, parsed.diagnostics, access);
+            let file = File::new(uri, kept, access);
             world.files.insert(key, Arc::new(file));
         }
         world
@@ -258,7 +250,7 @@ impl World {
             self.table.keep(&draft.source)
         };
         let access = before.map_or(Access::Own, |file| file.access);
-        let file = File::new(uri.clone(), kept, draft.diagnostics.clone(), access);
+        let file = File::new(uri.clone(), kept, access);
         self.files.insert(key.clone(), Arc::new(file));
         self.restore(key, &old_names, &names);
     }

@@ -160,7 +160,7 @@ channel! {
         NodeStarted { reinstalled: u64, failed: Vec<NotInstalled>, waiting: u64, },
         FlushCompleted { files: Vec<FlushedFile>, },
         /// A change has just come into the image and into the log.
-        Logged { entry: Entry, },
+        Logged { entry: Box<Entry>, },
         DiskChanged { files: Vec<String>, },
         ChangesWaiting { count: u64, },
         ApprovalsWaiting { count: u64, },

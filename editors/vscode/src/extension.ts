@@ -1,5 +1,6 @@
 // Where the extension begins: one server, and the parts of the editor that ask it.
 import * as vscode from "vscode";
+import type { Location, Position } from "vscode-languageclient";
 import { Results, chosen } from "./evaluate";
 import type { Actor } from "./protocol";
 import { Server, reporting } from "./server";
@@ -37,9 +38,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration("beamtalk.path")) void reporting(() => connection.start());
     }),
-    ...["beamtalk-stdlib", "beamtalk-live"].map((scheme) =>
-      vscode.workspace.registerTextDocumentContentProvider(scheme, { provideTextDocumentContent: (uri) => connection.content(uri) }),
-    ),
   );
 
   const command = (name: string, work: (...words: never[]) => Promise<unknown>): void => {
@@ -54,11 +52,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 
   command("evaluateSelection", () => results.evaluate(editor()));
   command("clearResults", async () => results.clearAll());
-  command("inspectSelection", () => {
+  command("inspectSelection", async () => {
     const { text } = chosen(editor().document, editor().selection);
-    return inspector.show({ uri: here(), text });
+    await inspector.showValue(text.trim(), await connection.call("beamtalk.evaluate", { uri: here(), text }));
   });
-  command("inspectActor", (actor: Actor) => inspector.show({ id: actor.id }));
+  command("inspectActor", (actor: Actor) => inspector.show(actor.id));
   command("refreshActors", async () => refresh());
   command("loadThisFile", () => connection.call("beamtalk.load", { uri: here() }));
   command("flushAll", () => flush(connection, "beamtalk.flush", {}));
@@ -71,6 +69,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("runProgram", async () => terminal("run"));
   command("startWorkspace", async () => terminal("workspace start"));
   command("showTranscript", async () => transcript.show(true));
+  // What the server puts above methods: their senders.
+  command("showReferences", (uri: string, position: Position, locations: Location[]) => connection.showReferences(uri, position, locations));
   command("restartServer", () => connection.start());
 
   await reporting(() => connection.start());

@@ -11,9 +11,10 @@ export function label(state: State | undefined): { text: string; tooltip: string
     state.classes === undefined ? "" : `${state.classes} classes`,
     state.actors === undefined ? "" : `${state.actors} actors`,
     `${unflushed} unflushed ${unflushed === 1 ? "change" : "changes"}`,
+    state.conflicts ? `${state.conflicts} in conflict with the files` : "",
   ];
   return {
-    text: `$(circle-filled) Beamtalk${unflushed > 0 ? ` ${unflushed}↑` : ""}`,
+    text: `$(circle-filled) Beamtalk${unflushed > 0 ? ` ${unflushed}↑` : ""}${state.conflicts ? " $(warning)" : ""}`,
     tooltip: `Workspace ${state.id ?? ""} runs: ${counts.filter(Boolean).join(", ")}.`,
   };
 }

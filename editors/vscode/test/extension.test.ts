@@ -1,46 +1,13 @@
 // The extension as a whole: the editor's API mocked at its edge, language client, protocol and binary real.
 import assert from "node:assert/strict";
-import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
-import { activate, deactivate } from "../src/extension";
 import * as mock from "./mock/vscode";
+import { binary, lamp, start, stop, until } from "./support";
 
-const binary = resolve(process.env.BEAMTALK ?? "../../target/debug/beamtalk");
-const folder = mkdtempSync(join(tmpdir(), "beamtalk-vscode-"));
-const lamp = join(folder, "src/Lamp.bt");
-const context = { subscriptions: [] as { dispose(): unknown }[] };
 const token = new mock.CancellationTokenSource().token;
 
-/** Waits for an event, not for a time; the limit only ends a broken run. */
-function until<T>(event: (listener: (value: T) => unknown) => { dispose(): unknown }, wanted: (value: T) => boolean): Promise<T> {
-  return new Promise((found, failed) => {
-    const limit = setTimeout(() => failed(new Error("nothing came")), 30_000);
-    const subscription = event((value) => {
-      if (!wanted(value)) return;
-      clearTimeout(limit);
-      subscription.dispose();
-      found(value);
-    });
-  });
-}
-
-before(async () => {
-  mkdirSync(join(folder, "src"));
-  writeFileSync(join(folder, "beamtalk.toml"), '[package]\nname = "shop"\nversion = "0.1.0"\n');
-  writeFileSync(lamp, "/// Gives light.\nActor subclass: Lamp\n  state: on = false\n\n  /// Switches over.\n  toggle => self.on := self.on not\n");
-  process.env.BEAMTALK_HOME = join(folder, "home");
-  mock.state.settings["beamtalk.path"] = binary;
-  mock.workspace.workspaceFolders.push({ uri: mock.Uri.file(folder), name: "shop", index: 0 });
-  await activate(context as never);
-});
-
-after(async () => {
-  await deactivate();
-  for (const part of context.subscriptions) part.dispose();
-  rmSync(folder, { recursive: true, force: true });
-});
+before(start);
+after(stop);
 
 test("the extension starts the server and says nothing is wrong", () => {
   assert.deepEqual(mock.state.messages, []);

@@ -10,7 +10,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::chat::Chat;
 use super::core::State;
+use super::prompt_queue::PromptQueue;
 use super::record::{OutputExtent, Record};
+use super::usage::Usage;
 use crate::access::{Acl, DEFAULT_ACL};
 use crate::error::refusal;
 use crate::output::Output;
@@ -73,12 +75,21 @@ pub(crate) enum Command {
     MailSent,
     /// Make tmux and the record agree with changed names.
     Save,
+    /// Whether a prompt could be delivered, whatever the state.
+    CheckPrompt {
+        text: Vec<u8>,
+        done: Done<String>,
+    },
+    /// A prompt waits.
+    Queued,
 }
 
 pub(crate) struct Texts {
     pub(crate) out: String,
     pub(crate) context: String,
     pub(crate) acl: Acl,
+    pub(crate) budget: String,
+    pub(crate) usage: Usage,
 }
 
 pub(crate) struct SessionShared {
@@ -88,6 +99,7 @@ pub(crate) struct SessionShared {
     texts: Mutex<Texts>,
     pub(crate) output: Output,
     pub(crate) chat: Chat,
+    pub(crate) prompts: PromptQueue,
     pub(crate) status: watch::Sender<Status>,
     pub(crate) queue: mpsc::UnboundedSender<Command>,
     operating: AtomicBool,
@@ -124,7 +136,10 @@ impl SessionShared {
                 out: text("out"),
                 context: text("context"),
                 acl,
+                budget: text("budget"),
+                usage: Usage::read(&directory),
             }),
+            prompts: PromptQueue::open(&directory.join("queue")),
             directory,
             record: Mutex::new(record),
             output,

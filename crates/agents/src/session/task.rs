@@ -44,6 +44,8 @@ pub(crate) struct Task {
     pub(super) dialogs_done: Vec<usize>,
     /// The message this turn answers.
     pub(super) answering: Option<Message>,
+    /// The budget whose end was told.
+    pub(super) budget_told: Option<String>,
     nudged: Vec<String>,
     mail_at: Option<u64>,
     pub(super) idle_at: Option<u64>,
@@ -62,7 +64,9 @@ impl Task {
         core.crashes = record.crashes;
         core.last_error.clone_from(&record.last_error);
         let offset = shared.output.extent().end;
-        let turn = record.turn_start.filter(|_| record.state() == State::Running);
+        let turn = record
+            .turn_start
+            .filter(|_| matches!(record.state(), State::Running | State::Waiting));
         let turn = turn.map(|offset| Turn {
             offset,
             began: hub.now(),
@@ -78,6 +82,7 @@ impl Task {
             turn,
             dialogs_done: Vec::new(),
             answering: None,
+            budget_told: None,
             nudged: Vec::new(),
             mail_at: None,
             idle_at: None,
@@ -91,6 +96,7 @@ impl Task {
             Start::Adopt(window) => self.adopt(window).await,
         }
         self.idle_at.get_or_insert(self.hub.now());
+        self.serve_queue().await;
         self.plan_mail();
         while self.core.state != State::Exited {
             let wake = [self.core.deadline(), self.mail_at].into_iter().flatten().min();
@@ -154,7 +160,14 @@ impl Task {
                 self.feed_quietly(Event::MailSent { now }).await;
             }
             Command::Save => self.save_options().await,
+            Command::CheckPrompt { text, done } => {
+                let outcome = self.check_prompt(&text);
+                drop(done.send(outcome));
+            }
+            // Served below.
+            Command::Queued => {}
         }
+        self.serve_queue().await;
         self.plan_mail();
     }
 
@@ -162,6 +175,7 @@ impl Task {
         let now = self.hub.now();
         let busy_children = self.backend.busy_children && self.has_children();
         self.feed_quietly(Event::Tick { now, busy_children }).await;
+        self.serve_queue().await;
         if self.mail_at.is_some_and(|at| now >= at) && self.core.state == State::Idle {
             self.mail_at = None;
             self.tell_of_mail().await;
@@ -293,7 +307,7 @@ impl Task {
         }
     }
 
-    async fn screen(&self) -> Result<String, Refusal> {
+    pub(super) async fn screen(&self) -> Result<String, Refusal> {
         let window = self.shared.with_record(|record| record.window.clone());
         let Some(window) = window else {
             return Ok(String::new());

@@ -13,8 +13,8 @@ use crate::mail::USER;
 use crate::session::shared::{Command, Operation};
 use crate::text::split_words;
 
-const SESSION_USAGE: &str =
-    "usage: stop | restart | kill | interrupt | refresh | clear | compact | resume | complete <msg-id>";
+const SESSION_USAGE: &str = "usage: stop | restart | kill | interrupt | refresh | clear | compact | resume | complete <msg-id> \
+     | unqueue <id> | clear-queue | ask <text> | merge | discard <branch>";
 const USER_USAGE: &str = "usage: complete <msg-id> | delete <msg-id>";
 const TOKEN_USAGE: &str =
     "usage: mint <name> <read|control|session> [<id>] [ttl=<seconds>] | revoke <name> | list";
@@ -149,7 +149,17 @@ impl TreeNode {
                 session.ask(|done| Command::Refresh { done }).await?;
                 return Ok(String::new());
             }
-            [] | ["complete"] => return Err(refusal(SESSION_USAGE)),
+            ["unqueue", id] => {
+                session.prompts.remove(id)?;
+                session.touch();
+                return Ok(String::new());
+            }
+            ["clear-queue"] => {
+                session.prompts.clear()?;
+                session.touch();
+                return Ok(String::new());
+            }
+            [] | ["complete" | "unqueue"] => return Err(refusal(SESSION_USAGE)),
             _ => return Err(refusal("unknown command")),
         };
         session.operate(operation).await.map(|()| String::new())

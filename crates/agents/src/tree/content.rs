@@ -161,6 +161,9 @@ fn session_content(session: &SessionShared, name: &str, record: impl FnOnce() ->
             .with_texts(|texts| texts.acl.text().to_owned())
             .into_bytes(),
         "log" => session.chat.text(),
+        "queue" => session.prompts.lines().into_bytes(),
+        "usage" => line(Some(&session.with_texts(|texts| texts.usage.to_json()))),
+        "budget" => session.with_texts(|texts| texts.budget.clone()).into_bytes(),
         "info" => line(Some(&record().to_json())),
         _ => session.with_record(|record| match name {
             "state" => line(Some(&record.state)),

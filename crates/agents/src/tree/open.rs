@@ -77,7 +77,7 @@ impl TreeNode {
         let content = self.content()?;
         let limits = self.hub.config().limits.clone();
         let (per_request, limit) = match &self.place {
-            Place::File(_, "in") => (true, limits.prompt_bytes),
+            Place::File(_, "in" | "queue") => (true, limits.prompt_bytes),
             Place::File(_, "mail") | Place::UserFile(_) => (true, limits.message_bytes),
             Place::File(_, "context") => (false, limits.context_bytes),
             _ => (false, limits.document_bytes),

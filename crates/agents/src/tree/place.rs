@@ -70,6 +70,7 @@ const SESSION_FILES: &[Row] = &[
     ("acl", 0o600, Kind::Document),
     ("alias", 0o600, Kind::Document),
     ("backend", 0o400, Kind::Value),
+    ("budget", 0o600, Kind::Document),
     ("context", 0o600, Kind::Document),
     ("ctl", 0o600, Kind::Ctl),
     ("cwd", 0o400, Kind::Value),
@@ -85,11 +86,13 @@ const SESSION_FILES: &[Row] = &[
     ("output.follow", 0o600, Kind::Stream),
     ("pid", 0o400, Kind::Value),
     ("prompt", 0o600, Kind::Rpc),
+    ("queue", 0o600, Kind::Document),
     ("role", 0o600, Kind::Document),
     ("sandbox", 0o400, Kind::Value),
     ("screen", 0o400, Kind::Value),
     ("state", 0o600, Kind::Document),
     ("tmux", 0o400, Kind::Value),
+    ("usage", 0o400, Kind::Value),
     ("wait", 0o600, Kind::Rpc),
 ];
 
@@ -367,6 +370,7 @@ impl TreeNode {
         };
         match name {
             "in" | "prompt" => self.check_right(session, Right::Prompt),
+            "queue" if request.write => self.check_right(session, Right::Prompt),
             "mail" => {
                 if own || self.caller.level == Level::Control {
                     Ok(())
@@ -378,7 +382,7 @@ impl TreeNode {
             _ => {
                 let changes = match name {
                     "state" | "out" if request.write => Some(true),
-                    "alias" | "context" | "role" | "acl" if request.write => Some(false),
+                    "alias" | "context" | "role" | "acl" | "budget" if request.write => Some(false),
                     // First-line commands and requests to wait change nothing.
                     _ => None,
                 };

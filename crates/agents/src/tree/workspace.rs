@@ -7,7 +7,7 @@ mod actors;
 mod changes;
 mod classes;
 mod eval;
-mod names;
+pub(crate) mod names;
 mod rows;
 mod transcript;
 

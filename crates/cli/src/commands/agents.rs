@@ -151,9 +151,9 @@ enum Command {
         /// Wait for the end of the turn and print its output.
         #[arg(long)]
         wait: bool,
-        /// First wait until the session is idle.
+        /// Refuse when the session is busy, instead of queueing the prompt.
         #[arg(long)]
-        queue: bool,
+        now: bool,
     },
     /// Print the captured output.
     Output {
@@ -264,8 +264,16 @@ enum Command {
         /// The working directory, or the backend for `install`.
         argument: Option<String>,
     },
-    /// Mount the tree.
-    Mount { directory: PathBuf },
+    /// Mount the tree as a directory.
+    Mount {
+        directory: PathBuf,
+        /// By the kernel's own 9P client, which needs root.
+        #[arg(long)]
+        kernel: bool,
+        /// Stay in the foreground.
+        #[arg(long)]
+        foreground: bool,
+    },
     /// Unmount the tree.
     Umount { directory: PathBuf },
     /// Serve the sessions to a browser on this machine and print the address.
@@ -369,12 +377,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         } => sessions::spawn(&client, &backend, &role, directory, no_start),
         Command::List => sessions::list(&client),
         Command::Show { id } => sessions::show(&client, &id),
-        Command::Prompt {
-            id,
-            text,
-            wait,
-            queue,
-        } => sessions::prompt(&client, &id, text, wait, queue),
+        Command::Prompt { id, text, wait, now } => sessions::prompt(&client, &id, text, wait, now),
         Command::Output {
             id,
             follow,
@@ -413,7 +416,11 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Token(command) => tokens::run(&client, command),
         Command::Audit { follow } => tokens::audit(&client, follow),
         Command::Hook { event, argument } => hook::run(&client, event, argument),
-        Command::Mount { directory } => mount::mount(&client, &directory),
+        Command::Mount {
+            directory,
+            kernel,
+            foreground,
+        } => mount::mount(&client, &directory, kernel, foreground),
         Command::Umount { directory } => mount::umount(&client, &directory),
         Command::Web { port } => web::run(client, port),
         Command::Assist { no_start } => assist::run(&client, no_start),

@@ -8,6 +8,7 @@ use beamtalk_project::findings::severity::Warnings;
 use beamtalk_project::findings::{self, Counts};
 use beamtalk_project::lock::Locking;
 use beamtalk_project::source::{self, Parsed, Text};
+use beamtalk_project::specs::Specs;
 use beamtalk_project::{Project, files};
 
 use super::build::{package, policy};
@@ -109,5 +110,6 @@ pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
         let below = std::fs::canonicalize(path)?;
         files.retain(|file| file.path.starts_with(&below));
     }
+    table.set_specs(Specs::of_package(package).table(files.iter()));
     Ok(Sources { table, files })
 }

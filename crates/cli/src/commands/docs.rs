@@ -36,6 +36,7 @@ macro_rules! pages {
 pages! {
     "tour" "tour.md" "ten minutes through the language";
     "language" "language.md" "messages, literals, classes, control flow";
+    "types" "types.md" "types, narrowing, protocols, what the checker says";
     "values" "values.md" "data, constructors, look-ups and Result";
     "actors" "actors.md" "processes with state";
     "supervisors" "supervisors.md" "what happens when processes end";
@@ -150,6 +151,7 @@ pub(crate) fn pages() -> impl Iterator<Item = (&'static str, &'static str, &'sta
 const TOOL_CODES: &[(&str, &str)] = &[
     ("E0303", "A dependency exports the name of a standard class."),
     ("E0901", "A source file is not UTF-8 text."),
+    ("W0902", "A source file is so long that the language server does not look at it."),
 ];
 
 /// Every code with one line about it.

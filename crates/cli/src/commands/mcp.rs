@@ -8,6 +8,7 @@ mod paths;
 mod rules;
 mod serve;
 mod service;
+mod tree;
 
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -219,7 +219,7 @@ fn transcript_and_change_log_can_be_followed() {
         "one {x} \"two\" \\three\n",
     );
     world.check(
-        "(echo 'tail 4'; sleep 60) | beamtalk 9p con agent/transcript.follow > $W/told & echo $! > $W/p1
+        "(echo 'tail 3'; sleep 60) | beamtalk 9p con agent/transcript.follow > $W/told & echo $! > $W/p1
          (sleep 60) | beamtalk 9p con agent/changes/follow > $W/log & echo $! > $W/p2
          n=0; until grep -q ee $W/told || test $n = 300; do sleep 0.1; n=$((n+1)); done
          beamtalk 9p write agent/transcript 'four'
@@ -252,7 +252,7 @@ fn the_link_is_found_again() {
         world.check("beamtalk 9p ls agent/classes/Fan | tail -1", "speed\n");
         let began = Instant::now();
         world.check(
-            "beamtalk 9p read agent/transcript.follow & beamtalk workspace stop > /dev/null; wait $!; echo ended",
+            "beamtalk 9p read agent/transcript.follow & beamtalk workspace stop > /dev/null 2>&1; wait $!; echo ended",
             "ended\n",
         );
         assert!(began.elapsed() < Duration::from_secs(30));
@@ -271,18 +271,9 @@ fn the_link_is_found_again() {
 fn levels_decide_what_may_be_written() {
     let world = World::new();
     world.project("");
-    world.config(
-        "backends/reads.yaml",
-        "command: [sh]\nworkspace: read\nsandbox: none\n",
-    );
-    world.config(
-        "backends/writes.yaml",
-        "command: [sh]\nworkspace: write\nsandbox: none\n",
-    );
-    world.config(
-        "backends/none.yaml",
-        "command: [sh]\nworkspace: none\nsandbox: none\n",
-    );
+    world.config("backends/reads.yaml", "command: [sh]\nworkspace: read\n");
+    world.config("backends/writes.yaml", "command: [sh]\nworkspace: write\n");
+    world.config("backends/none.yaml", "command: [sh]\nworkspace: none\n");
     world.value("beamtalk workspace start; beamtalk agents start");
     world.value("beamtalk agents token mint viewer read > $W/tok");
     world.check(

@@ -29,6 +29,20 @@ pub(crate) struct Found<'a> {
     pub(crate) owner: &'a ClassEntry,
     pub(crate) is_class: bool,
     pub(crate) what: What<'a>,
+    /// The package of the text it stands in.
+    package: Option<&'a EcoString>,
+}
+
+impl<'a> Found<'a> {
+    /// The package that keeps the method to itself.
+    pub(crate) fn kept_by(&self) -> Option<&'a EcoString> {
+        let is_internal = match self.what {
+            What::Method(method) => method.is_internal,
+            What::Getter(_) | What::Setter(_) | What::Constructor(_) => false,
+        };
+        self.package
+            .filter(|_| is_internal || self.owner.modifiers.is_internal)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -52,6 +66,8 @@ type Subclasses = FxHashMap<EcoString, Vec<EcoString>>;
 
 pub(crate) struct World<'a> {
     pub(crate) table: &'a ClassTable,
+    /// The package of the text that is looked at.
+    pub(crate) package: Option<EcoString>,
     aliases: RefCell<FxHashMap<EcoString, Type>>,
     signatures: RefCell<FxHashMap<(EcoString, bool, EcoString), Rc<Signature>>>,
     subclasses: RefCell<Option<Rc<Subclasses>>>,
@@ -70,9 +86,10 @@ pub(super) enum Answer {
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(table: &'a ClassTable) -> Self {
+    pub(crate) fn new(table: &'a ClassTable, package: Option<EcoString>) -> Self {
         Self {
             table,
+            package,
             aliases: RefCell::default(),
             signatures: RefCell::default(),
             subclasses: RefCell::default(),
@@ -273,6 +290,7 @@ impl<'a> World<'a> {
             owner: entry,
             is_class,
             what,
+            package: entry.package.as_ref(),
         };
         let methods = if is_class {
             &entry.class_methods
@@ -290,7 +308,10 @@ impl<'a> World<'a> {
         }
         let extension = self.table.extensions(&entry.name, is_class, selector).last()?;
         match extension.source.unit.items.get(extension.item)? {
-            Item::Extension(item) => Some(make(What::Method(&item.method))),
+            Item::Extension(item) => Some(Found {
+                package: extension.source.package.as_ref(),
+                ..make(What::Method(&item.method))
+            }),
             _ => None,
         }
     }

@@ -1,10 +1,13 @@
-//! The text of documents that are no files: sources of the library.
+//! The text of documents that are no files: sources of the library, sources as the image has them.
 
+use beamtalk_wire::requests::ChangeSides;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::execute_command::{difference, sides};
 use crate::fault::Fault;
 use crate::library::Library;
+use crate::live::PATIENT;
 use crate::state::Snapshot;
 use crate::uri;
 
@@ -14,12 +17,38 @@ pub(crate) struct Params {
     uri: String,
 }
 
-pub(crate) fn handle(_: &Snapshot, params: Params) -> Result<Value, Fault> {
+pub(crate) fn handle(snapshot: &Snapshot, params: Params) -> Result<Value, Fault> {
     let missing = || Fault::InvalidParams(format!("there is no document {}", params.uri));
-    if uri::scheme(&params.uri) != Some(uri::LIBRARY) {
-        return Err(missing());
+    let text = match uri::scheme(&params.uri) {
+        Some(uri::LIBRARY) => {
+            let name = uri::name(&params.uri).ok_or_else(missing)?;
+            let file = Library::get().files.get(name.as_str()).ok_or_else(missing)?;
+            file.text().to_owned()
+        }
+        Some(uri::LIVE) => live(snapshot, &params.uri)?.ok_or_else(missing)?,
+        _ => return Err(missing()),
+    };
+    Ok(json!({"text": text, "readOnly": true}))
+}
+
+/// `beamtalk-live:/Lamp` is the source of a class, `beamtalk-live:/diff/src/Lamp.bt` how the image differs from the disk.
+fn live(snapshot: &Snapshot, uri: &str) -> Result<Option<String>, Fault> {
+    let Some((name, root)) = uri::of_image(uri) else {
+        return Ok(None);
+    };
+    let first = || snapshot.state.images.keys().next().cloned();
+    let Some(root) = root.or_else(first) else {
+        let text = "no workspace runs for this project; `beamtalk repl` starts one".to_owned();
+        return Err(Fault::Failed(text));
+    };
+    if let Some(file) = name.strip_prefix("diff/") {
+        let sides = sides(snapshot, &root, file)?;
+        return Ok(Some(difference(file, &sides)));
     }
-    let name = uri::name(&params.uri).ok_or_else(missing)?;
-    let file = Library::get().files.get(name.as_str()).ok_or_else(missing)?;
-    Ok(json!({"text": file.text(), "readOnly": true}))
+    let request = ChangeSides {
+        class: Some(name),
+        ..ChangeSides::default()
+    };
+    let sides = snapshot.state.links.ask(&root, &request, PATIENT)?;
+    Ok(sides.image)
 }

@@ -242,6 +242,16 @@ impl File {
         }
     }
 
+    /// The next piece, of at most `count` bytes.
+    pub fn read_piece(&mut self, count: u32, limit: Option<Duration>) -> Result<Payload, Error> {
+        let pending = self.client.start(&Request::Read {
+            fid: self.fid,
+            offset: self.offset,
+            count: count.min(self.iounit),
+        })?;
+        self.finish_read(pending, limit)
+    }
+
     pub fn read_to_end(&mut self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         loop {

@@ -153,7 +153,9 @@ pub(super) fn record(
                 format!("the change is in the image but not logged: {cause}"),
             )
         })?;
-    workspace.publish(&Event::Workspace(WorkspaceEvent::Logged { entry: entry.clone() }));
+    workspace.publish(&Event::Workspace(WorkspaceEvent::Logged {
+        entry: Box::new(entry.clone()),
+    }));
     // The node tells of classes it loads and forgets; of a method it drops it does not.
     if kind == Kind::RemoveMethod {
         workspace.publish(&Event::Classes(ClassesEvent::Changed {

@@ -18,7 +18,7 @@ const USAGE: &str = "usage: flush [<Class>] | revert <seq> | clear";
 fn failed(failure: Failure) -> Refusal {
     match failure {
         Failure::Told(error) => refusal(format!("invalid change: {}", error.message)),
-        failure => failure.into(),
+        Failure::Gone(refused) => refused,
     }
 }
 

@@ -176,7 +176,8 @@ impl Shared {
             Ok(told) => told,
         };
         if let Err(error) = &told
-            && error.kind == ErrorKind::Timeout
+            && (error.kind == ErrorKind::Timeout
+                || (error.kind == ErrorKind::EvalLimit && error.message.contains("time limit")))
         {
             return State::Failed(refusal("eval timeout"));
         }

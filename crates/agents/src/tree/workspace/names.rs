@@ -1,7 +1,7 @@
 //! Selectors as file names.
 
 /// The file name of a selector.
-pub(super) fn encode(selector: &str) -> String {
+pub(crate) fn encode(selector: &str) -> String {
     match selector {
         "." => "%2E".to_owned(),
         ".." => "%2E%2E".to_owned(),
@@ -10,13 +10,13 @@ pub(super) fn encode(selector: &str) -> String {
 }
 
 /// The selector a file name stands for; every selector has one name only.
-pub(super) fn decode(name: &str) -> Option<String> {
+pub(crate) fn decode(name: &str) -> Option<String> {
     let selector = name.replace("%2E", ".").replace("%2F", "/").replace("%25", "%");
     (encode(&selector) == name).then_some(selector)
 }
 
 /// Whether a method can be called so: a name, keywords, or signs.
-pub(super) fn is_selector(text: &str) -> bool {
+pub(crate) fn is_selector(text: &str) -> bool {
     let is_name = |part: &str| {
         part.starts_with(|first: char| first.is_alphabetic() || first == '_')
             && part.chars().all(|c| c.is_alphanumeric() || c == '_')
@@ -29,7 +29,7 @@ pub(super) fn is_selector(text: &str) -> bool {
 }
 
 /// Whether a class can be called so.
-pub(super) fn is_class(name: &str) -> bool {
+pub(crate) fn is_class(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 

@@ -141,6 +141,10 @@ impl Client {
         self.explicit.then(|| self.namespace())
     }
 
+    pub(super) fn token_file_option(&self) -> Option<&std::path::Path> {
+        self.token_file.as_deref()
+    }
+
     /// Whether the user said which namespace is meant.
     pub(super) fn is_namespace_named(&self) -> bool {
         self.explicit || std::env::var_os("NAMESPACE").is_some_and(|path| !path.is_empty())
@@ -157,10 +161,19 @@ impl Client {
 
     /// A connection and a second handle on its socket, by which another thread can end it.
     pub(super) fn tree_and_socket(&self) -> Result<(Attachment, UnixStream), Failure> {
+        self.enter("agents", self.timeout)
+    }
+
+    /// The whole tree, for as long as it takes.
+    pub(super) fn whole_tree(&self) -> Result<Attachment, Failure> {
+        self.enter("", None).map(|(tree, _)| tree)
+    }
+
+    fn enter(&self, aname: &str, limit: Option<Duration>) -> Result<(Attachment, UnixStream), Failure> {
         let (stream, namespace) = connect(&self.namespaces, "agent")?;
         let socket = stream.try_clone()?;
         let proof = Proof::from_environment(self.token_file.as_deref())?;
-        let tree = Door::enter(stream, Some(&namespace), &proof, "agents", false, self.timeout)?;
+        let tree = Door::enter(stream, Some(&namespace), &proof, aname, false, limit)?;
         Ok((tree, socket))
     }
 

@@ -111,7 +111,7 @@ pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, F
 }
 
 /// From here on nobody reads our standard error.
-fn leave_terminal() {
+pub(super) fn leave_terminal() {
     if let Ok(null) = std::fs::File::open("/dev/null") {
         rustix::stdio::dup2_stderr(&null).ok();
     }

@@ -1,67 +1,190 @@
-//! `mount` and `umount`: the tree as a kernel file system.
+//! `mount` and `umount`: the tree as a directory of the system.
 
+use std::io::Read;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use beamtalk_agents::{Places, Trust, connect_to};
+use beamtalk_agents::{Mount, Places, Trust, connect_to};
 use rustix::mount::{MountFlags, UnmountFlags};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::{Client, Failure};
 use crate::exit::Exit;
 
-pub(super) fn mount(client: &Client, directory: &Path) -> Result<Exit, Failure> {
-    if rustix::process::geteuid().is_root() {
-        let namespace = client.living_namespace();
-        let trust = if client.is_namespace_named() {
-            Trust::Named
-        } else {
-            Trust::OwnOrRoot
-        };
-        let stream = connect_to(&Places::of(&namespace).socket(), trust)?;
-        use std::os::unix::fs::MetadataExt;
-        let owner = std::fs::metadata(&namespace)?.uid();
-        let number = stream.as_raw_fd();
-        // The kernel goes on with a descriptor that is connected and checked already.
-        rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::empty()).map_err(std::io::Error::from)?;
-        let options = format!(
-            "trans=fd,rfdno={number},wfdno={number},version=9p2000.L,uname=root,access={owner},dfltuid={owner},\
-             cache=none,msize=65536"
-        );
-        let options = std::ffi::CString::new(options).map_err(std::io::Error::from)?;
-        rustix::mount::mount(
-            "beamtalk",
-            directory,
-            "9p",
-            MountFlags::NODEV | MountFlags::NOSUID,
-            options.as_c_str(),
-        )
-        .map_err(|error| Failure::plain(format!("mount: {}", std::io::Error::from(error))))?;
+const DEVICE: &str = "/dev/fuse";
+const UNMOUNT: &str = "fusermount3";
+
+pub(super) fn mount(
+    client: &Client,
+    directory: &Path,
+    by_kernel: bool,
+    foreground: bool,
+) -> Result<Exit, Failure> {
+    let directory = usable(directory)?;
+    if by_kernel {
+        return mount_by_kernel(client, &directory);
+    }
+    // Nobody to mount is told before anything else.
+    drop(client.whole_tree()?);
+    check_fuse()?;
+    if foreground {
+        serve(client, &directory)
+    } else {
+        launch(client, &directory)
+    }
+}
+
+/// The directory to mount on. One whose server died is cleared first.
+fn usable(directory: &Path) -> Result<PathBuf, Failure> {
+    if let Err(error) = std::fs::metadata(directory)
+        && error.raw_os_error() == Some(rustix::io::Errno::NOTCONN.raw_os_error())
+    {
+        drop(detach(directory));
+    }
+    let found = std::fs::canonicalize(directory)
+        .map_err(|error| Failure::plain(format!("mount: {}: {error}", directory.display())))?;
+    if found.is_dir() {
+        Ok(found)
+    } else {
+        Err(Failure::plain(format!(
+            "mount: {}: not a directory",
+            directory.display()
+        )))
+    }
+}
+
+fn check_fuse() -> Result<(), Failure> {
+    let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
+    if let Err(error) = opened {
+        return Err(Failure::plain(format!(
+            "mount: needs {DEVICE} ({error}); as root, --kernel mounts without it"
+        )));
+    }
+    let has_helper = beamtalk_process::asked(UNMOUNT).arg("-V").output().is_ok();
+    if has_helper || rustix::process::geteuid().is_root() {
+        Ok(())
+    } else {
+        Err(Failure::plain(format!(
+            "mount: needs {UNMOUNT}: install the package fuse3"
+        )))
+    }
+}
+
+/// Leave a process that serves the directory, and come back when it is there.
+#[expect(clippy::disallowed_methods, reason = "the mount outlives this process")]
+fn launch(client: &Client, directory: &Path) -> Result<Exit, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["agents", "mount", "--foreground"]).arg(directory);
+    if let Some(namespace) = client.namespace_option() {
+        command.arg("--namespace").arg(namespace);
+    }
+    if let Some(file) = client.token_file_option() {
+        command.arg("--token-file").arg(file);
+    }
+    let mut child = command
+        .env(READY, "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut said = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        // Ends when it is mounted, or when it is not.
+        stderr.read_to_string(&mut said)?;
+    }
+    if child.try_wait()?.is_none() && said.is_empty() {
         return client.done();
     }
-    let socket = Places::of(&client.living_namespace()).socket();
-    match beamtalk_process::asked("9pfuse")
-        .arg(socket)
-        .arg(directory)
-        .status()
-    {
-        Ok(status) if status.success() => client.done(),
-        Ok(status) => Err(Failure::plain(format!("9pfuse: {status}"))),
-        Err(_) => Err(Failure::plain("mount: needs root or 9pfuse")),
+    let last = said.lines().last().unwrap_or("mount: failed");
+    Err(Failure::plain(
+        last.strip_prefix("beamtalk agents: ").unwrap_or(last),
+    ))
+}
+
+/// Set for a process that lets go of its standard error when the directory is there.
+const READY: &str = "BEAMTALK_MOUNT_READY";
+
+fn serve(client: &Client, directory: &Path) -> Result<Exit, Failure> {
+    let tree = client.whole_tree()?;
+    let failed = |error: std::io::Error| Failure::plain(format!("mount: {}: {error}", directory.display()));
+    let mut mounted = Mount::new(tree, directory).map_err(failed)?;
+    let mut unmounter = mounted.unmounter();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let (mut interrupt, mut terminate) = {
+        let _inside = runtime.enter();
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        });
+        drop(unmounter.unmount());
+    });
+    if std::env::var_os(READY).is_some() {
+        rustix::process::setsid().ok();
+        std::env::set_current_dir("/")?;
+        super::daemon::leave_terminal();
+    }
+    mounted.serve().map_err(failed)?;
+    Ok(Exit::Success)
+}
+
+fn mount_by_kernel(client: &Client, directory: &Path) -> Result<Exit, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::plain("mount: --kernel needs root"));
+    }
+    let namespace = client.living_namespace();
+    let trust = if client.is_namespace_named() {
+        Trust::Named
+    } else {
+        Trust::OwnOrRoot
+    };
+    let stream = connect_to(&Places::of(&namespace).socket(), trust)?;
+    use std::os::unix::fs::MetadataExt;
+    let owner = std::fs::metadata(&namespace)?.uid();
+    let number = stream.as_raw_fd();
+    // The kernel goes on with a descriptor that is connected and checked already.
+    rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::empty()).map_err(std::io::Error::from)?;
+    let options = format!(
+        "trans=fd,rfdno={number},wfdno={number},version=9p2000.L,uname=root,access={owner},dfltuid={owner},\
+         cache=none,msize=65536"
+    );
+    let options = std::ffi::CString::new(options).map_err(std::io::Error::from)?;
+    rustix::mount::mount(
+        "beamtalk",
+        directory,
+        "9p",
+        MountFlags::NODEV | MountFlags::NOSUID,
+        options.as_c_str(),
+    )
+    .map_err(|error| Failure::plain(format!("mount: {}", std::io::Error::from(error))))?;
+    client.done()
+}
+
+/// Take a mount away.
+fn detach(directory: &Path) -> Result<(), Failure> {
+    if rustix::process::geteuid().is_root() {
+        return rustix::mount::unmount(directory, UnmountFlags::empty())
+            .map_err(|error| Failure::plain(format!("umount: {}", std::io::Error::from(error))));
+    }
+    let ended = beamtalk_process::asked(UNMOUNT).arg("-u").arg(directory).output();
+    match ended {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(Failure::plain(format!("umount: {}", said.trim())))
+        }
+        Err(_) => Err(Failure::plain(format!("umount: needs root or {UNMOUNT}"))),
     }
 }
 
 pub(super) fn umount(client: &Client, directory: &Path) -> Result<Exit, Failure> {
-    if rustix::process::geteuid().is_root() {
-        rustix::mount::unmount(directory, UnmountFlags::empty())
-            .map_err(|error| Failure::plain(format!("umount: {}", std::io::Error::from(error))))?;
-        return client.done();
-    }
-    match beamtalk_process::asked("fusermount")
-        .arg("-u")
-        .arg(directory)
-        .status()
-    {
-        Ok(status) if status.success() => client.done(),
-        _ => Err(Failure::plain("umount: needs root or fusermount")),
-    }
+    detach(directory)?;
+    client.done()
 }

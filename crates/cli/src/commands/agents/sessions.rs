@@ -212,12 +212,26 @@ pub(super) fn show(client: &Client, name: &str) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// Queue a prompt and tell its place.
+fn queue(client: &Client, tree: &Attachment, id: &str, text: &[u8]) -> Result<Exit, Failure> {
+    tree.write(&format!("{id}/queue"), text)?;
+    let lines = tree.read_text(&format!("{id}/queue"))?;
+    let waiting = lines.lines().filter(|line| line.contains(r#""state":"waiting""#));
+    let before = waiting.count().saturating_sub(1);
+    if client.json {
+        client.print(&json!({"queued": true, "before": before}))?;
+    } else {
+        say(&format!("queued ({before} before it)"))?;
+    }
+    Ok(Exit::Success)
+}
+
 pub(super) fn prompt(
     client: &Client,
     name: &str,
     text: Option<String>,
     wait: bool,
-    queue: bool,
+    now: bool,
 ) -> Result<Exit, Failure> {
     let text = match text {
         Some(text) if text != "-" => text.into_bytes(),
@@ -230,13 +244,15 @@ pub(super) fn prompt(
     let (tree, id) = client.session(name)?;
     let began = Instant::now();
     let mut file: File = loop {
-        if queue {
+        // Whoever waits for the answer waits for the turn before it too.
+        if wait && !now {
             wait_state(client, &tree, &id, "idle stopped error exited")?;
         }
         let mut file = tree.open(&format!("{id}/prompt"), 2)?;
         match file.write_document(&text).map_err(Failure::from) {
             // Somebody else was faster.
-            Err(failure) if queue && failure.is_busy() => {}
+            Err(failure) if wait && !now && failure.is_busy() => {}
+            Err(failure) if !now && failure.is_busy() => return queue(client, &tree, &id, &text),
             outcome => {
                 outcome?;
                 break file;

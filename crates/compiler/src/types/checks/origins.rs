@@ -1,7 +1,7 @@
 //! Where the type of an expression comes from, as a note to a finding.
 
 use beamtalk_syntax::ast::{Expression, ExpressionKind};
-use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
@@ -54,14 +54,4 @@ impl Infer<'_, '_> {
         };
         Some((span, eco_format!("`{name}` is `{of}`: {how} here")))
     }
-}
-
-/// A warning, or a hint when only some of the values are meant.
-pub(super) fn graded(code: &'static str, is_certain: bool, span: Span, text: EcoString) -> Diagnostic {
-    let severity = if is_certain {
-        Severity::Warning
-    } else {
-        Severity::Hint
-    };
-    Diagnostic::new(code, severity, span, text)
 }

@@ -1,13 +1,12 @@
 //! Values that do not fit where they are put: answers, variables, slots.
 
-use beamtalk_syntax::ast::{self, Expression};
-use beamtalk_syntax::diagnostic::Category;
+use beamtalk_syntax::ast::Expression;
+use beamtalk_syntax::diagnostic::{Category, Diagnostic};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
-use super::origins::graded;
 use crate::codes;
-use crate::types::form::Type;
+use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
 use crate::types::relate::Fit;
 
@@ -37,14 +36,7 @@ impl Infer<'_, '_> {
         );
     }
 
-    pub(in crate::types) fn check_local(
-        &mut self,
-        node: &Expression,
-        of: &Type,
-        declared: &Type,
-        _annotation: Option<&ast::Type>,
-        _is_parameter: bool,
-    ) {
+    pub(in crate::types) fn check_local(&mut self, node: &Expression, of: &Type, declared: &Type) {
         let text = eco_format!("Type mismatch: declared as {declared}, got {of}");
         self.check_value(codes::WRONG_LOCAL, node, of, declared, text, None);
     }
@@ -54,7 +46,7 @@ impl Infer<'_, '_> {
         self.check_value(codes::WRONG_SLOT, node, of, declared, text, None);
     }
 
-    /// Tells when nothing of a type fits, and as a hint when a part of it does not.
+    /// Tells when nothing of a type fits.
     pub(in crate::types) fn check_value(
         &mut self,
         code: &'static str,
@@ -67,12 +59,17 @@ impl Infer<'_, '_> {
         if !self.is_told() {
             return;
         }
-        let (is_certain, hint) = match self.world.fit(of, wanted) {
-            Fit::Always => return,
-            Fit::Some(failing) => (false, Some(does_not_fit(&failing))),
-            Fit::Never(hint) => (true, hint),
+        // Of which a part would do may be right.
+        let Fit::Never(hint) = self.world.fit(of, wanted) else {
+            return;
         };
-        let mut diagnostic = graded(code, is_certain, node.span, text).with_category(Category::Type);
+        let text = match wanted.form() {
+            Form::Protocol(protocol) if code != codes::WRONG_RESULT => {
+                eco_format!("{of} does not conform to protocol {protocol}")
+            }
+            _ => text,
+        };
+        let mut diagnostic = Diagnostic::warning(code, node.span, text).with_category(Category::Type);
         if let Some(hint) = hint {
             diagnostic = diagnostic.with_hint(hint);
         }
@@ -82,11 +79,4 @@ impl Infer<'_, '_> {
         let diagnostic = self.explained(diagnostic, node, of);
         self.tell(diagnostic);
     }
-}
-
-/// The members of a union that are the reason for a hint.
-pub(super) fn does_not_fit(failing: &[Type]) -> EcoString {
-    let names: Vec<EcoString> = failing.iter().take(5).map(|of| eco_format!("`{of}`")).collect();
-    let verb = if names.len() == 1 { "does" } else { "do" };
-    eco_format!("{} {verb} not fit.", names.join(", "))
 }

@@ -1,0 +1,544 @@
+//! The tree as a directory of the system, by FUSE: mounted by whoever may read it, without being root.
+//!
+//! `files` does the work; here its answers become FUSE's, and paths become numbers.
+
+mod aside;
+mod files;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use beamtalk_ninep::Attachment;
+use fuser::{
+    Config, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    Session, SessionUnmounter, TimeOrNow, WriteFlags,
+};
+
+use files::{Errno, Files, Opening, Seen};
+
+/// How long the kernel may believe what it was told of a class's files; what changes by itself it asks for each time.
+const BELIEVED: Duration = Duration::from_secs(1);
+const THREADS: usize = 4;
+
+/// Numbers for paths, as long as the kernel knows them.
+struct Numbers {
+    by_number: BTreeMap<u64, (String, u64)>,
+    by_path: BTreeMap<String, u64>,
+    next: u64,
+}
+
+impl Numbers {
+    fn new() -> Self {
+        Numbers {
+            by_number: [(1, (String::new(), 1))].into(),
+            by_path: [(String::new(), 1)].into(),
+            next: 2,
+        }
+    }
+
+    fn path(&self, number: INodeNo) -> Result<String, Errno> {
+        let known = self.by_number.get(&number.0);
+        known.map(|(path, _)| path.clone()).ok_or(Errno(libc::ESTALE))
+    }
+
+    /// The number of a path; `counts` when the kernel will give it back.
+    fn number(&mut self, path: &str, counts: bool) -> INodeNo {
+        let number = match self.by_path.get(path) {
+            Some(number) => *number,
+            None => {
+                let number = self.next;
+                self.next += 1;
+                self.by_path.insert(path.to_owned(), number);
+                self.by_number.insert(number, (path.to_owned(), 0));
+                number
+            }
+        };
+        if let Some((_, count)) = self.by_number.get_mut(&number) {
+            *count += u64::from(counts);
+        }
+        INodeNo(number)
+    }
+
+    fn give_back(&mut self, number: u64, times: u64) {
+        let Some((path, count)) = self.by_number.get_mut(&number) else {
+            return;
+        };
+        *count = count.saturating_sub(times);
+        if *count == 0 && number != 1 {
+            let path = path.clone();
+            self.by_path.remove(&path);
+            self.by_number.remove(&number);
+        }
+    }
+}
+
+struct Mounted {
+    files: Arc<Files>,
+    numbers: Mutex<Numbers>,
+    listings: Mutex<(u64, BTreeMap<u64, Arc<Listing>>)>,
+    uid: u32,
+    gid: u32,
+}
+
+/// A directory as it was when it was opened.
+type Listing = Vec<(String, Seen)>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn errno(error: Errno) -> fuser::Errno {
+    fuser::Errno::from_i32(error.0)
+}
+
+fn below(directory: &str, name: &OsStr) -> Result<String, Errno> {
+    let name = name.to_str().ok_or(Errno(libc::EINVAL))?;
+    if name.len() > 255 {
+        return Err(Errno(libc::ENAMETOOLONG));
+    }
+    Ok(if directory.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{directory}/{name}")
+    })
+}
+
+fn believed(path: &str) -> Duration {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if path.starts_with("classes/") && name != ".error" {
+        BELIEVED
+    } else {
+        Duration::ZERO
+    }
+}
+
+fn opening(flags: i32) -> Opening {
+    let access = flags & libc::O_ACCMODE;
+    Opening {
+        reads: access != libc::O_WRONLY,
+        writes: access != libc::O_RDONLY,
+        truncates: flags & libc::O_TRUNC != 0,
+        appends: flags & libc::O_APPEND != 0,
+    }
+}
+
+impl Mounted {
+    fn attributes(&self, number: INodeNo, seen: &Seen) -> FileAttr {
+        FileAttr {
+            ino: number,
+            size: seen.length,
+            blocks: seen.length.div_ceil(512),
+            atime: seen.changed,
+            mtime: seen.changed,
+            ctime: seen.changed,
+            crtime: seen.changed,
+            kind: if seen.is_directory {
+                FileType::Directory
+            } else {
+                FileType::RegularFile
+            },
+            perm: seen.mode,
+            nlink: 1,
+            uid: self.uid,
+            gid: self.gid,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+
+    fn path(&self, number: INodeNo) -> Result<String, Errno> {
+        lock(&self.numbers).path(number)
+    }
+
+    fn child(&self, parent: INodeNo, name: &OsStr) -> Result<String, Errno> {
+        below(&self.path(parent)?, name)
+    }
+
+    fn found(&self, path: &str) -> Result<FileAttr, Errno> {
+        let seen = self.files.look(path)?;
+        let number = lock(&self.numbers).number(path, true);
+        Ok(self.attributes(number, &seen))
+    }
+
+    fn seen(&self, number: INodeNo) -> Result<(String, FileAttr), Errno> {
+        let path = self.path(number)?;
+        let seen = self.files.look(&path)?;
+        Ok((path, self.attributes(number, &seen)))
+    }
+
+    fn listing(&self, handle: FileHandle) -> Result<Arc<Listing>, Errno> {
+        let listings = lock(&self.listings);
+        listings.1.get(&handle.0).cloned().ok_or(Errno(libc::EBADF))
+    }
+}
+
+fn answer(reply: ReplyEmpty, outcome: Result<(), Errno>) {
+    match outcome {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(errno(error)),
+    }
+}
+
+impl Filesystem for Mounted {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        for wanted in [InitFlags::FUSE_ATOMIC_O_TRUNC, InitFlags::FUSE_DO_READDIRPLUS] {
+            // A kernel that cannot cuts files in a step of its own, and asks for each name.
+            let _ = config.add_capabilities(wanted);
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let found = self
+            .child(parent, name)
+            .and_then(|path| Ok((self.found(&path)?, believed(&path))));
+        match found {
+            Ok((found, believed)) => reply.entry(&believed, &found, Generation(0)),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn forget(&self, _: &Request, number: INodeNo, times: u64) {
+        lock(&self.numbers).give_back(number.0, times);
+    }
+
+    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.seen(number) {
+            Ok((path, seen)) => reply.attr(&believed(&path), &seen),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        handle: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<fuser::BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let change = || {
+            let path = self.path(number)?;
+            if uid.is_some_and(|uid| uid != self.uid) || gid.is_some_and(|gid| gid != self.gid) {
+                return Err(Errno(libc::EPERM));
+            }
+            if let Some(mode) = mode {
+                self.files.change_mode(&path, (mode & 0o777) as u16)?;
+            }
+            if let Some(size) = size {
+                self.files
+                    .set_length(&path, handle.map(|handle| handle.0), size)?;
+            }
+            self.seen(number)
+        };
+        match change() {
+            Ok((_, seen)) => reply.attr(&Duration::ZERO, &seen),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn mkdir(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
+        reply.error(fuser::Errno::EOPNOTSUPP);
+    }
+
+    fn symlink(&self, _: &Request, _: INodeNo, _: &OsStr, _: &Path, reply: ReplyEntry) {
+        reply.error(fuser::Errno::EPERM);
+    }
+
+    fn link(&self, _: &Request, _: INodeNo, _: INodeNo, _: &OsStr, reply: ReplyEntry) {
+        reply.error(fuser::Errno::EPERM);
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let removed = self.child(parent, name).and_then(|path| self.files.remove(&path));
+        answer(reply, removed);
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let removed = self.child(parent, name).and_then(|path| self.files.remove(&path));
+        answer(reply, removed);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let renamed = || {
+            let (from, to) = (self.child(parent, name)?, self.child(new_parent, new_name)?);
+            if flags.contains(RenameFlags::RENAME_EXCHANGE) {
+                return Err(Errno(libc::EINVAL));
+            }
+            let keeps = flags.contains(RenameFlags::RENAME_NOREPLACE);
+            self.files.rename(&from, &to, keeps)
+        };
+        answer(reply, renamed());
+    }
+
+    fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let opened = self
+            .path(number)
+            .and_then(|path| self.files.open(&path, opening(flags.0)));
+        match opened {
+            Ok((handle, is_live)) => {
+                let mut how = FopenFlags::FOPEN_DIRECT_IO;
+                if is_live {
+                    how |= FopenFlags::FOPEN_NONSEEKABLE;
+                }
+                reply.opened(FileHandle(handle), how);
+            }
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn create(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let created = || {
+            let path = self.child(parent, name)?;
+            let handle = self.files.create(&path, (mode & 0o777) as u16, opening(flags))?;
+            Ok::<_, Errno>((handle, self.found(&path)?))
+        };
+        match created() {
+            Ok((handle, seen)) => reply.created(
+                &Duration::ZERO,
+                &seen,
+                Generation(0),
+                FileHandle(handle),
+                FopenFlags::FOPEN_DIRECT_IO,
+            ),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let Some(live) = self.files.live(handle.0) else {
+            return match self.files.read(handle.0, offset, size) {
+                Ok(bytes) => reply.data(&bytes),
+                Err(error) => reply.error(errno(error)),
+            };
+        };
+        // May wait for ever, and others do not wait for it.
+        std::thread::spawn(move || {
+            let piece = lock(&live).read_piece(size, None);
+            match piece {
+                Ok(piece) => reply.data(piece.as_ref()),
+                Err(error) => reply.error(errno(error.into())),
+            }
+        });
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let (files, bytes) = (Arc::clone(&self.files), data.to_vec());
+        let write = move || match files.write(handle.0, offset, &bytes) {
+            Ok(()) => reply.written(bytes.len() as u32),
+            Err(error) => reply.error(errno(error)),
+        };
+        if self.files.live(handle.0).is_some() {
+            // A prompt is answered when it was delivered.
+            std::thread::spawn(write);
+        } else {
+            write();
+        }
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        answer(reply, self.files.commit(handle.0));
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
+        answer(reply, self.files.commit(handle.0));
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.files.release(handle.0);
+        reply.ok();
+    }
+
+    fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let listed = self.path(number).and_then(|path| self.files.list(&path));
+        match listed {
+            Ok(listed) => {
+                let mut listings = lock(&self.listings);
+                listings.0 += 1;
+                let handle = listings.0;
+                listings.1.insert(handle, Arc::new(listed));
+                drop(listings);
+                reply.opened(FileHandle(handle), FopenFlags::empty());
+            }
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let (Ok(directory), Ok(listing)) = (self.path(number), self.listing(handle)) else {
+            return reply.error(fuser::Errno::EBADF);
+        };
+        for (at, (name, seen)) in (0_u64..).zip(listing.iter()).skip(offset as usize) {
+            let Ok(path) = below(&directory, OsStr::new(name)) else {
+                continue;
+            };
+            let kind = if seen.is_directory {
+                FileType::Directory
+            } else {
+                FileType::RegularFile
+            };
+            let number = lock(&self.numbers).number(&path, false);
+            if reply.add(number, at + 1, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn readdirplus(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        let (Ok(directory), Ok(listing)) = (self.path(number), self.listing(handle)) else {
+            return reply.error(fuser::Errno::EBADF);
+        };
+        for (at, (name, seen)) in (0_u64..).zip(listing.iter()).skip(offset as usize) {
+            let Ok(path) = below(&directory, OsStr::new(name)) else {
+                continue;
+            };
+            let number = lock(&self.numbers).number(&path, true);
+            let attributes = self.attributes(number, seen);
+            let is_full = reply.add(number, at + 1, name, &believed(&path), &attributes, Generation(0));
+            if is_full {
+                lock(&self.numbers).give_back(number.0, 1);
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn releasedir(&self, _: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        lock(&self.listings).1.remove(&handle.0);
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        reply.statfs(0, 0, 0, 0, 0, 4096, 255, 4096);
+    }
+}
+
+/// A mounted tree.
+pub struct Mount {
+    session: Session<Mounted>,
+    files: Arc<Files>,
+}
+
+impl Mount {
+    /// Mount an attached tree at `directory`.
+    pub fn new(tree: Attachment, directory: &Path) -> std::io::Result<Self> {
+        let files = Arc::new(Files::new(tree));
+        let mounted = Mounted {
+            files: Arc::clone(&files),
+            numbers: Mutex::new(Numbers::new()),
+            listings: Mutex::default(),
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+        };
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("beamtalk".to_owned()),
+            MountOption::Subtype("beamtalk".to_owned()),
+            MountOption::NoDev,
+            MountOption::NoSuid,
+            MountOption::NoExec,
+            MountOption::NoAtime,
+        ];
+        config.n_threads = Some(THREADS);
+        let session = Session::new(mounted, directory, &config)?;
+        Ok(Mount { session, files })
+    }
+
+    /// Ends the mount from another thread.
+    pub fn unmounter(&mut self) -> SessionUnmounter {
+        self.session.unmount_callable()
+    }
+
+    /// Serve until it is unmounted, or the daemon ends.
+    pub fn serve(mut self) -> std::io::Result<()> {
+        let mut unmounter = self.session.unmount_callable();
+        let files = Arc::clone(&self.files);
+        std::thread::spawn(move || {
+            if let Ok(mut events) = files.tree().open("events", 0) {
+                // Read for nothing but its end.
+                while events.read_next(None).is_ok_and(|piece| !piece.is_empty()) {}
+            }
+            drop(unmounter.unmount());
+        });
+        self.session.run()
+    }
+}
