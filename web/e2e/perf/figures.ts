@@ -280,7 +280,7 @@ stage.test("P7 an hour of events leaves the page as it was", async () => {
     }
     (globalThis as unknown as { fedSeq?: number }).fedSeq = seq;
   }, rounds);
-  const whole = isBench ? 3600 : 360;
+  const whole = isBench ? 3600 : 720;
   await feed(whole / 6);
   const early = await heap(session);
   await feed((whole * 5) / 6);

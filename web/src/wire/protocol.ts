@@ -742,7 +742,11 @@ confirm_destructive?: boolean,
 /**
  * The image's version of everything that is in conflict in this file.
  */
-force_file?: string, };
+force_file?: string, 
+/**
+ * Only these changes; one that was replaced meanwhile is not written.
+ */
+seqs?: Array<number>, };
 
 export type FlushAnswer = { 
 /**

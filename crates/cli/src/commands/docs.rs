@@ -49,6 +49,7 @@ pages! {
     "repl" "repl.md" "the terminal session";
     "workspace" "workspace.md" "the live image: life, commands, files";
     "live-edit" "live-edit.md" "changing code while it runs, flush, conflicts";
+    "browser" "browser.md" "the workspace in a browser: panes, keys, links";
     "mcp" "mcp.md" "AI clients in the workspace: setting up, tools, what is guarded";
     "editors" "editors.md" "Neovim, Helix, Zed, Emacs and VS Code: blocks to paste";
     "loop" "loop.md" "watch files, supervise processes, run workflows";
