@@ -1,6 +1,7 @@
 //! Sessions: the pure core, the record on disk, and the task that performs effects.
 
 pub(crate) mod chat;
+pub(crate) mod conversation;
 pub(crate) mod core;
 mod deliver;
 pub(crate) mod launch;

@@ -167,6 +167,7 @@ impl Completer<'_> {
         let rest = after.trim_start_matches(is_word);
         for rest in [rest, ""] {
             let Parse { unit, .. } = parse_input(&format!("{before}{MARKER}{rest}"));
+            self.classes.learn(&unit, self.bindings);
             if let Some(found) = cursor::find(&unit, start, self.classes, self.bindings)
                 && found.span.start as usize == start
             {

@@ -2,7 +2,7 @@
 
 mod withdraw;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use beamtalk_syntax::ast;
 use beamtalk_syntax::span::Span;
@@ -91,9 +91,14 @@ pub(crate) struct ExtensionEntry {
     pub(crate) source: Arc<SourceFile>,
 }
 
+/// The classes directly below each class.
+pub(crate) type Subclasses = FxHashMap<EcoString, Vec<EcoString>>;
+
 #[derive(Clone, Debug, Default)]
 struct Tables {
     classes: FxHashMap<EcoString, Arc<ClassEntry>>,
+    /// The classes directly below each class, once somebody asked.
+    subclasses: OnceLock<Subclasses>,
     protocols: FxHashMap<EcoString, ProtocolEntry>,
     aliases: FxHashMap<EcoString, AliasEntry>,
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
@@ -197,6 +202,7 @@ impl ClassTable {
         let source = Arc::new(file.into_owned());
         let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
+        tables.subclasses = OnceLock::new();
         if file.origin != Origin::Session {
             // A file that is declared again stands for all it had.
             let is_same = |entry: &ExtensionEntry| is_same_file(&entry.source, file);
@@ -281,9 +287,23 @@ impl ClassTable {
             text: EcoString::new(),
             declared: None,
         };
-        Arc::make_mut(&mut self.tables)
-            .classes
-            .insert(entry.name.clone(), Arc::new(entry));
+        let tables = Arc::make_mut(&mut self.tables);
+        tables.subclasses = OnceLock::new();
+        tables.classes.insert(entry.name.clone(), Arc::new(entry));
+    }
+
+    pub(crate) fn subclasses(&self) -> &Subclasses {
+        self.tables.subclasses.get_or_init(|| {
+            let mut below = Subclasses::default();
+            let mut classes: Vec<&Arc<ClassEntry>> = self.tables.classes.values().collect();
+            classes.sort_by_key(|class| &class.name);
+            for class in classes {
+                if let Some(above) = &class.superclass {
+                    below.entry(above.clone()).or_default().push(class.name.clone());
+                }
+            }
+            below
+        })
     }
 
     /// From now on code outside the library that calls Erlang does not compile (E0501): the workspace was started

@@ -23,6 +23,7 @@ mod world;
 use beamtalk_syntax::ast::{self, Item};
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
+use ecow::EcoString;
 use rustc_hash::FxHashMap;
 
 use crate::SourceFile;
@@ -110,9 +111,19 @@ pub fn of_file(file: &SourceFile, table: &ClassTable) -> Types {
 /// The same for a file whose names are resolved, as [`ClassTable::keep`] answers it.
 pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
     let package = file.package.clone().filter(|_| file.origin != Origin::Library);
+    of_unit(&file.unit, package, table, &[])
+}
+
+/// The same for a text in which these variables have values already.
+pub(crate) fn of_unit(
+    unit: &ast::Unit,
+    package: Option<EcoString>,
+    table: &ClassTable,
+    bindings: &[(EcoString, Type)],
+) -> Types {
     let world = World::new(table, package);
     let mut out = Output::default();
-    for item in &file.unit.items {
+    for item in &unit.items {
         match item {
             Item::Class(class) => self::class(&world, &mut out, class),
             Item::Extension(extension) => {
@@ -131,11 +142,11 @@ pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
             Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => {}
         }
     }
-    let statements = file.unit.items.iter().filter_map(|item| match item {
+    let statements = unit.items.iter().filter_map(|item| match item {
         Item::Statement(statement) => Some(statement),
         _ => None,
     });
-    Infer::new(&world, &mut out, None).input(statements);
+    Infer::new(&world, &mut out, None).input(bindings, statements);
     out.into()
 }
 

@@ -308,7 +308,7 @@ fn span(item: &Item) -> Span {
         Item::Protocol(protocol) => protocol.span,
         Item::TypeAlias(alias) => alias.span,
         Item::Extension(extension) => extension.span,
-        Item::Statement(statement) => statement.expression.span,
+        Item::Statement(statement) => statement.span,
     }
 }
 
@@ -326,7 +326,11 @@ fn parts(text: &str, parameters: &[String], result: Option<&str>) -> Vec<Part> {
     let mut statements = vec![false; text.len()];
     let mut start = 0;
     for (number, item) in unit.items.iter().enumerate() {
-        let end = (span(item).end as usize).max(start);
+        let mut end = (span(item).end as usize).max(start);
+        // A cast ends with its sign.
+        if text.get(end..).is_some_and(|rest| rest.starts_with('!')) {
+            end += 1;
+        }
         let name = match item {
             Item::Class(class) => class.name.text.to_string(),
             Item::Protocol(protocol) => protocol.name.text.to_string(),

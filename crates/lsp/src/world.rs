@@ -13,6 +13,7 @@ use beamtalk_project::findings::Policy;
 use beamtalk_project::lock::Locking;
 use beamtalk_project::manifest::{Dependency, Source};
 use beamtalk_project::source::{self, Parsed, Text};
+use beamtalk_project::specs::Specs;
 use beamtalk_project::{Project, files};
 use beamtalk_syntax::ast::Item;
 use beamtalk_syntax::diagnostic::Diagnostic;
@@ -183,6 +184,9 @@ impl World {
         world
             .table
             .set_packages(world.names(drafts.iter().map(|(parsed, _)| &parsed.file)));
+        let specs = Specs::of_package(&package).without_keeping();
+        let own = drafts.iter().filter(|(_, access)| *access == Access::Own);
+        world.table.set_specs(specs.table(own.map(|(parsed, _)| parsed)));
         for (parsed, access) in drafts {
             let uri = uri::of_path(&parsed.path);
             let kept = world.table.keep(&parsed.file);

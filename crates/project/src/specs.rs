@@ -58,6 +58,13 @@ impl Specs {
         specs
     }
 
+    /// The same, leaving no file behind.
+    #[must_use]
+    pub fn without_keeping(mut self) -> Self {
+        self.kept = None;
+        self
+    }
+
     /// Without OTP nothing can be said about a module that is not there, nor when others are added to its path.
     fn is_complete(&self) -> bool {
         std::env::var_os("ERL_LIBS").is_none_or(|added| added.is_empty())

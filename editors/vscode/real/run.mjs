@@ -3,7 +3,7 @@
 // npm fetches nothing but packages: install scripts are off, the two native modules that the server loads are compiled here.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -34,10 +34,6 @@ function install() {
   run(home, "npm", "install", ...quiet);
   run(code, "npm", "install", "--omit=dev", ...quiet);
   run(code, "npm", "rebuild", "--silent", "@vscode/spdlog", "native-watchdog");
-  // Its shop would be asked for news: tests speak to this machine only.
-  const product = join(code, "product.json");
-  const { extensionsGallery, ...rest } = JSON.parse(readFileSync(product, "utf8"));
-  writeFileSync(product, JSON.stringify(rest));
   writeFileSync(join(home, "done"), "");
 }
 
@@ -85,7 +81,8 @@ let isLive = false;
 
 async function start() {
   server = spawn(process.execPath, [main, "--host", "127.0.0.1", "--port", "0", "--without-connection-token", ...common], {
-    env: { ...process.env, BEAMTALK_HOME: join(work, "home") },
+    // Without its shop, which would be asked for news: tests speak to this machine only.
+    env: { ...process.env, BEAMTALK_HOME: join(work, "home"), EXTENSIONS_GALLERY: "{}" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   for await (const line of createInterface({ input: server.stdout })) {
@@ -119,9 +116,8 @@ try {
   // What only the server knows: a type, a count, a finding.
   await editor.getByText(":: List").first().waitFor();
   await editor.getByText("0 senders").first().waitFor();
-  await page.locator(".tab.active .label-name[style*=color], .tab.active.tab-border-top").first().waitFor();
   await page.getByLabel(/Warnings: 1/).first().waitFor();
-  await page.locator("#beamtalk\\.beamtalk\\.beamtalk\\.status, [id*='beamtalk.status']").first().waitFor();
+  await page.locator("[id*='beamtalk.status']").first().waitFor();
   await page.screenshot({ path: join(shots, "editor.png") });
 
   // Hover.
@@ -148,12 +144,13 @@ try {
   // A line is evaluated; its value stands behind it, which the editor paints with a style.
   await editor.locator(".view-line").last().click();
   await page.keyboard.press("Control+End");
+  await page.keyboard.press("Enter");
   await page.keyboard.type("// Lamp spawn toggle");
   for (const _ of "Lamp spawn toggle") await page.keyboard.press("Shift+ArrowLeft");
   await page.keyboard.press("Control+Alt+E");
   await page.waitForFunction(() => [...document.querySelectorAll(".view-line span")].some((part) => getComputedStyle(part, "::after").content.includes("=> true")));
   await page.getByRole("treeitem", { name: /Lamp/ }).first().click();
-  await page.getByRole("treeitem", { name: /^on/ }).first().waitFor();
+  await page.getByRole("treeitem").filter({ hasText: /^on\s*true$/ }).first().waitFor();
   await page.screenshot({ path: join(shots, "live.png") });
   console.log("vscode: the extension works in a real VS Code; screenshots in editors/vscode/shots");
 } catch (error) {

@@ -30,7 +30,7 @@ export class Status implements vscode.Disposable {
     this.item.show();
     this.subscriptions = [
       server.onStatus((state) => this.show(state)),
-      server.onConnection((ready) => (ready ? void this.refresh() : this.show(undefined))),
+      server.onConnection((ready) => void (ready ? this.refresh().catch(() => this.show(undefined)) : this.show(undefined))),
     ];
   }
 

@@ -1,5 +1,6 @@
 // The extension as a whole: the editor's API mocked at its edge, language client, protocol and binary real.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import * as mock from "./mock/vscode";
 import { binary, lamp, start, stop, until } from "./support";
@@ -9,7 +10,9 @@ const token = new mock.CancellationTokenSource().token;
 before(start);
 after(stop);
 
-test("the extension starts the server and says nothing is wrong", () => {
+test("the extension starts the server and says nothing is wrong", async () => {
+  const isReady = (text: string): boolean => text.includes("No workspace runs here");
+  if (!isReady(mock.state.statusBar[0]?.tooltip ?? "")) await until(mock.state.status.event, isReady);
   assert.deepEqual(mock.state.messages, []);
   assert.equal(mock.state.statusBar[0]?.text, "$(circle-outline) Beamtalk");
 });
@@ -34,8 +37,8 @@ test("hover answers through the client", async () => {
   assert.match(JSON.stringify(hover.contents), /Gives light/);
 });
 
-test("the manifest and the code agree", async () => {
-  const { contributes } = JSON.parse((await import("node:fs")).readFileSync("package.json", "utf8"));
+test("the manifest and the code agree", () => {
+  const { contributes } = JSON.parse(readFileSync("package.json", "utf8"));
   const declared: string[] = contributes.commands.map((one: { command: string }) => one.command);
   for (const command of declared) assert.ok(mock.state.commands.has(command), command);
   for (const { id } of contributes.views.beamtalk) assert.ok(mock.state.trees.has(id), id);
@@ -46,4 +49,28 @@ test("the manifest and the code agree", async () => {
 test("a program is run in a terminal", async () => {
   await mock.commands.executeCommand("beamtalk.runProgram");
   assert.deepEqual(mock.state.terminal, [`${binary} run`]);
+});
+
+test("a program that is not there is said, and a right path mends it", async () => {
+  mock.state.messages.length = 0;
+  const change = async (path: string): Promise<void> => {
+    mock.state.settings["beamtalk.path"] = path;
+    await mock.commands.executeCommand("beamtalk.restartServer");
+  };
+  await change("/nowhere/beamtalk");
+  assert.match(mock.state.messages.join("\n"), /beamtalk/i);
+  assert.match(mock.state.statusBar[0]?.tooltip ?? "", /does not run/);
+  mock.state.messages.length = 0;
+  await mock.commands.executeCommand("beamtalk.flushAll");
+  assert.equal(mock.state.messages.length, 1, mock.state.messages.join("\n"));
+  const mended = until(mock.state.status.event, (text) => text.includes("No workspace runs here"));
+  await change(binary);
+  await mended;
+});
+
+/** A folder that somebody sent must not choose which program is run. */
+test("no folder can set the path of the program", () => {
+  const { contributes, capabilities } = JSON.parse(readFileSync("package.json", "utf8"));
+  assert.equal(contributes.configuration.properties["beamtalk.path"].scope, "machine");
+  assert.equal(capabilities.untrustedWorkspaces.supported, false);
 });

@@ -9,7 +9,7 @@ type Options = { range: mock.Range; hoverMessage: mock.MarkdownString; renderOpt
 
 before(async () => {
   await start();
-  const running = until(mock.state.status.event, (text) => text.includes("runs"));
+  const running = until(mock.state.status.event, (text) => text.includes("runs:"));
   beamtalk("workspace", "start");
   await running;
 });
@@ -107,7 +107,7 @@ test("changes of the image are dropped only after a question", async () => {
   mock.open(lamp);
   mock.state.answer = undefined;
   await mock.commands.executeCommand("beamtalk.revertThisFile");
-  assert.equal((await evaluated("lamp dim")).line, " => cold");
+  assert.equal((await evaluated("lamp dim")).line, " => #cold");
   mock.open(lamp);
   mock.state.answer = "Revert";
   await mock.commands.executeCommand("beamtalk.revertThisFile");
@@ -119,5 +119,5 @@ test("with onCommand a file is loaded when the person says so", async () => {
   writeFileSync(lamp, `${text.trimEnd()}\n\n  /// One more.\n  shine => #bright\n`);
   mock.open(lamp);
   await mock.commands.executeCommand("beamtalk.loadThisFile");
-  assert.equal((await evaluated("lamp shine")).line, " => bright");
+  assert.equal((await evaluated("lamp shine")).line, " => #bright");
 });

@@ -253,10 +253,6 @@ pub(crate) enum LoopRight {
 #[serde(deny_unknown_fields)]
 struct ApprovalKeys {
     pattern: String,
-    #[serde(default)]
-    approve: Vec<String>,
-    #[serde(default)]
-    reject: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -326,14 +322,6 @@ struct BackendFile {
     conversation: ConversationKeys,
 }
 
-/// How a question of a program looks, and the keys that answer it.
-#[derive(Clone, Debug)]
-pub(crate) struct Approval {
-    pub(crate) pattern: Regex,
-    pub(crate) approve: Vec<String>,
-    pub(crate) reject: Vec<String>,
-}
-
 /// An answer to a question a program asks at startup.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialog {
@@ -383,7 +371,8 @@ pub struct Backend {
     pub(crate) sandbox: String,
     pub(crate) layer: Layer,
     pub(crate) best_effort: Option<bool>,
-    pub(crate) approval: Option<Approval>,
+    /// How a question of the program looks.
+    pub(crate) approval: Option<Regex>,
     /// How the program reports what a turn used.
     pub(crate) usage: Option<Regex>,
     /// How the program tells the id of its conversation, and the file it writes it to.
@@ -431,11 +420,7 @@ impl Backend {
             return Err(fail("idle.regex: needed for mode: regex".to_owned()));
         }
         let approval = match &file.approval {
-            Some(keys) => Some(Approval {
-                pattern: regex("approval.pattern", &keys.pattern)?,
-                approve: keys.approve.clone(),
-                reject: keys.reject.clone(),
-            }),
+            Some(keys) => Some(regex("approval.pattern", &keys.pattern)?),
             None => None,
         };
         let usage = match &file.usage {

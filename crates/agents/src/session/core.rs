@@ -172,6 +172,10 @@ pub(crate) enum Event {
     FoundAlive {
         now: u64,
     },
+    /// The machine was started anew: what was alive is started again.
+    Rebooted {
+        now: u64,
+    },
     /// A new daemon took the session over.
     Adopted {
         now: u64,
@@ -360,6 +364,17 @@ impl Core {
                     effects
                 }
             },
+            Event::Rebooted { now }
+                if self.is_in_turn() || matches!(self.state, State::Starting | State::Idle) =>
+            {
+                self.last_error = None;
+                self.interrupted = false;
+                self.restart_at = None;
+                let mut effects = self.leave_for(State::Starting, "reboot");
+                self.begin_phase(now);
+                effects.extend([Effect::ContextDue, Effect::Relaunch { attempt: 0 }]);
+                effects
+            }
             Event::FoundAlive { now } if self.state == State::Error => {
                 self.last_error = None;
                 self.restart_at = None;

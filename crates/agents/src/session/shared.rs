@@ -16,6 +16,7 @@ use super::usage::Usage;
 use crate::access::{Acl, DEFAULT_ACL};
 use crate::error::refusal;
 use crate::output::Output;
+use crate::worktree::Worktree;
 
 /// What waiting readers look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +101,8 @@ pub(crate) struct SessionShared {
     pub(crate) output: Output,
     pub(crate) chat: Chat,
     pub(crate) prompts: PromptQueue,
+    /// Git works on a copy once at a time.
+    pub(crate) git: tokio::sync::Mutex<()>,
     pub(crate) status: watch::Sender<Status>,
     pub(crate) queue: mpsc::UnboundedSender<Command>,
     operating: AtomicBool,
@@ -139,6 +142,7 @@ impl SessionShared {
                 budget: text("budget"),
                 usage: Usage::read(&directory),
             }),
+            git: tokio::sync::Mutex::default(),
             prompts: PromptQueue::open(&directory.join("queue")),
             directory,
             record: Mutex::new(record),
@@ -224,6 +228,15 @@ impl SessionShared {
     pub(crate) fn tell(&self, command: Command) {
         // A session that is gone has nothing more to hear.
         drop(self.queue.send(command));
+    }
+
+    /// The copy of a repository the session works in, and the name its work is done under.
+    pub(crate) fn worktree(&self) -> Result<(Worktree, String), Refusal> {
+        let found = self.with_record(|record| {
+            let name = record.alias.clone().unwrap_or_else(|| record.id.clone());
+            record.worktree.clone().map(|worktree| (worktree, name))
+        });
+        found.ok_or_else(|| refusal("not found: the session has no worktree"))
     }
 
     /// Do an operation unless another one is under way.

@@ -24,6 +24,10 @@ pub(crate) enum Start {
     New,
     /// Take over what a former daemon left; `None` if there is no window any more.
     Adopt(Option<Box<Window>>),
+    /// There is no tmux server any more: the machine was started anew.
+    Resume,
+    /// The same, and it is to stay stopped.
+    Rest,
 }
 
 /// A turn under way.
@@ -94,6 +98,15 @@ impl Task {
         match start {
             Start::New => self.launch(false).await,
             Start::Adopt(window) => self.adopt(window).await,
+            Start::Resume => {
+                self.forget_window();
+                let now = self.hub.now();
+                self.feed_quietly(Event::Rebooted { now }).await;
+            }
+            Start::Rest => {
+                self.forget_window();
+                self.feed_quietly(Event::Stopped).await;
+            }
         }
         self.idle_at.get_or_insert(self.hub.now());
         self.serve_queue().await;
@@ -199,6 +212,7 @@ impl Task {
             }
             Operation::Kill => {
                 self.destroy().await;
+                self.leave_worktree().await;
                 self.feed(Event::Killed).await
             }
             Operation::Clear => self.send_sequence("clear", &self.backend.clear.clone()).await,
@@ -207,14 +221,31 @@ impl Task {
         }
     }
 
+    /// A copy without changes goes with its session.
+    async fn leave_worktree(&self) {
+        let Ok((worktree, author)) = self.shared.worktree() else {
+            return;
+        };
+        let _alone = self.shared.git.lock().await;
+        if worktree.is_clean(&author, &self.shared.id).await.unwrap_or(false)
+            && let Err(refused) = worktree.remove().await
+        {
+            tracing::warn!(session = %self.shared.id, reason = %refused, "the worktree cannot be removed");
+        }
+    }
+
+    fn forget_window(&self) {
+        self.shared.change_record(|record| {
+            record.window = None;
+            record.forget_processes();
+        });
+    }
+
     /// Take over what is there.
     async fn adopt(&mut self, window: Option<Box<Window>>) {
         let now = self.hub.now();
         let Some(window) = window else {
-            self.shared.change_record(|record| {
-                record.window = None;
-                record.forget_processes();
-            });
+            self.forget_window();
             self.feed_quietly(Event::WindowLost { now }).await;
             return;
         };

@@ -14,6 +14,7 @@ use crate::error::refusal;
 use crate::files;
 use crate::mail::{Draft, USER};
 use crate::session::chat::Speaker;
+use crate::session::conversation::is_plain;
 use crate::session::core::State;
 use crate::session::shared::{Command, SessionShared};
 use crate::session::usage::Budget;
@@ -93,6 +94,7 @@ impl TreeNode {
                     "role" => self.set_role(&session, &bytes),
                     "acl" => self.set_acl(&session, &bytes),
                     "queue" => self.queue(&session, bytes).await,
+                    "conversation" => set_conversation(&session, &bytes),
                     "budget" => set_budget(&session, &bytes),
                     _ => Err(Refusal::PERMISSION_DENIED),
                 }
@@ -208,6 +210,16 @@ impl TreeNode {
         session.change_texts(|texts| texts.acl = acl);
         Ok(())
     }
+}
+
+fn set_conversation(session: &SessionShared, bytes: &[u8]) -> Result<(), Refusal> {
+    let text = text_of(bytes, "conversation")?;
+    let id = text.trim();
+    if !id.is_empty() && !is_plain(id) {
+        return Err(refusal("invalid conversation: must match [A-Za-z0-9_.-]{1,128}"));
+    }
+    session.change_record(|record| record.conversation = (!id.is_empty()).then(|| id.to_owned()));
+    stored(session.save())
 }
 
 fn set_budget(session: &SessionShared, bytes: &[u8]) -> Result<(), Refusal> {

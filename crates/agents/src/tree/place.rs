@@ -72,8 +72,11 @@ const SESSION_FILES: &[Row] = &[
     ("backend", 0o400, Kind::Value),
     ("budget", 0o600, Kind::Document),
     ("context", 0o600, Kind::Document),
+    ("conversation", 0o600, Kind::Document),
     ("ctl", 0o600, Kind::Ctl),
     ("cwd", 0o400, Kind::Value),
+    ("diff", 0o400, Kind::Value),
+    ("diff.stat", 0o400, Kind::Value),
     ("in", 0o200, Kind::Document),
     ("info", 0o400, Kind::Value),
     ("level", 0o400, Kind::Value),
@@ -94,6 +97,7 @@ const SESSION_FILES: &[Row] = &[
     ("tmux", 0o400, Kind::Value),
     ("usage", 0o400, Kind::Value),
     ("wait", 0o600, Kind::Rpc),
+    ("worktree", 0o400, Kind::Value),
 ];
 
 /// Chapter 9 at the root: name and whether it is a directory.
@@ -381,7 +385,7 @@ impl TreeNode {
             "ctl" => control(true),
             _ => {
                 let changes = match name {
-                    "state" | "out" if request.write => Some(true),
+                    "state" | "out" | "conversation" if request.write => Some(true),
                     "alias" | "context" | "role" | "acl" | "budget" if request.write => Some(false),
                     // First-line commands and requests to wait change nothing.
                     _ => None,
@@ -390,7 +394,14 @@ impl TreeNode {
                 // whoever may change the list.
                 let says = matches!(
                     name,
-                    "out" | "output" | "output.follow" | "log" | "log.follow" | "screen"
+                    "out"
+                        | "output"
+                        | "output.follow"
+                        | "log"
+                        | "log.follow"
+                        | "screen"
+                        | "diff"
+                        | "diff.stat"
                 );
                 let known = !says && (own || self.caller.level == Level::Control);
                 if (request.read || changes.is_none()) && !known {

@@ -165,7 +165,7 @@ pub(crate) fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
         .copied()
 }
 
-fn code_page(code: &str, about: &str) -> String {
+pub(crate) fn code_page(code: &str, about: &str) -> String {
     let severity = match code.chars().next() {
         Some('E') => "error",
         Some('W') => "warning",
@@ -176,7 +176,16 @@ fn code_page(code: &str, about: &str) -> String {
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     let about = format!("{first}{}", letters.as_str());
     let about = about.trim_end_matches('.');
-    format!("# {code} ({severity})\n\n{about}.\n")
+    let mut page = format!("# {code} ({severity})\n\n{about}.\n");
+    if let Some(example) = beamtalk_compiler::codes::examples().find(|example| example.code == code) {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            page,
+            "\n## Wrong\n\n```beamtalk\n{}\n```\n\n## Right\n\n```beamtalk\n{}\n```\n",
+            example.wrong, example.right
+        );
+    }
+    page
 }
 
 fn class_page(unit: &Unit, text: &str) -> String {

@@ -1,7 +1,7 @@
 //! `beamtalk lsp` beside a running workspace, through the real binary: what an editor sees of the image, and what
 //! saving does to it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -207,7 +207,7 @@ fn an_editor_sees_actors_and_unflushed_changes_and_flushes_them() {
     let value = editor
         .command(
             "beamtalk.evaluate",
-            json!({"uri": editor.uri("src/lamp.bt"), "text": "a isOn + 1"}),
+            json!({"uri": editor.uri("src/lamp.bt"), "text": "Lamp spawn isOn + 1"}),
         )
         .expect("an answer");
     assert_eq!((&value["ok"], &value["value"]), (&json!(true), &json!("8")));

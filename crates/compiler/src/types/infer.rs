@@ -163,9 +163,17 @@ impl<'w, 'a> Infer<'w, 'a> {
     }
 
     /// The statements of a session or script.
-    pub(crate) fn input<'s>(&mut self, statements: impl Iterator<Item = &'s Statement> + Clone) {
+    pub(crate) fn input<'s>(
+        &mut self,
+        bindings: &[(EcoString, Type)],
+        statements: impl Iterator<Item = &'s Statement> + Clone,
+    ) {
         let is_user = |selector: &str| self.world.table.is_user_selector(selector);
         self.assigned = Assigned::of(&[], statements.clone(), &is_user);
+        for (name, of) in bindings {
+            let place = self.declare(name, None);
+            self.hold(place, of.clone(), Origin::Unknown);
+        }
         for statement in statements {
             self.statement(statement);
         }
@@ -451,9 +459,9 @@ impl<'w, 'a> Infer<'w, 'a> {
                     (Some(promised), Some(annotation)) => {
                         (promised.clone(), Origin::Declared(annotation.span))
                     }
-                    (Some(promised), None) => (promised.clone(), Origin::Assigned(value.span)),
+                    (Some(promised), None) => (promised.clone(), Origin::assigned(value)),
                     (None, _) if is_shared => (Type::dynamic(Reason::Flow), Origin::Unknown),
-                    (None, _) => (of.clone(), Origin::Assigned(value.span)),
+                    (None, _) => (of.clone(), Origin::assigned(value)),
                 };
                 if self.is_told() {
                     self.out.bindings.push((name.span, held.clone()));
@@ -474,7 +482,7 @@ impl<'w, 'a> Infer<'w, 'a> {
                 match declared {
                     // What is in it now is narrower than what may be.
                     Some(declared) if !of.is_dynamic() && self.world.is_within(&of, &declared) => {
-                        self.hold(place, of.clone(), Origin::Assigned(value.span));
+                        self.hold(place, of.clone(), Origin::assigned(value));
                     }
                     _ => self.flow.set(place, None),
                 }

@@ -61,16 +61,12 @@ pub(crate) struct Signature {
     pub(crate) result: Option<Type>,
 }
 
-/// The classes directly below each class.
-type Subclasses = FxHashMap<EcoString, Vec<EcoString>>;
-
 pub(crate) struct World<'a> {
     pub(crate) table: &'a ClassTable,
     /// The package of the text that is looked at.
     pub(crate) package: Option<EcoString>,
     aliases: RefCell<FxHashMap<EcoString, Type>>,
     signatures: RefCell<FxHashMap<(EcoString, bool, EcoString), Rc<Signature>>>,
-    subclasses: RefCell<Option<Rc<Subclasses>>>,
     known: RefCell<FxHashMap<(EcoString, bool), bool>>,
     pub(super) answers: RefCell<FxHashMap<(EcoString, bool, EcoString), Answer>>,
     /// How many bodies are being looked at for what they answer.
@@ -92,7 +88,6 @@ impl<'a> World<'a> {
             package,
             aliases: RefCell::default(),
             signatures: RefCell::default(),
-            subclasses: RefCell::default(),
             known: RefCell::default(),
             answers: RefCell::default(),
             depth: Cell::new(0),
@@ -456,7 +451,7 @@ impl<'a> World<'a> {
 
     /// The classes below one, itself not included.
     pub(crate) fn descendants(&self, class: &str) -> Vec<EcoString> {
-        let index = self.subclass_index();
+        let index = self.table.subclasses();
         let mut found = Vec::new();
         let mut seen = FxHashSet::default();
         let mut next = vec![EcoString::from(class)];
@@ -469,23 +464,6 @@ impl<'a> World<'a> {
             }
         }
         found
-    }
-
-    fn subclass_index(&self) -> Rc<Subclasses> {
-        if let Some(index) = &*self.subclasses.borrow() {
-            return Rc::clone(index);
-        }
-        let mut index = Subclasses::default();
-        for name in self.table.class_names() {
-            let above = self.table.class(name).and_then(|entry| entry.superclass.clone());
-            if let Some(above) = above {
-                index.entry(above).or_default().push(name.clone());
-            }
-        }
-        index.values_mut().for_each(|names| names.sort());
-        let index = Rc::new(index);
-        *self.subclasses.borrow_mut() = Some(Rc::clone(&index));
-        index
     }
 
     /// Whether a class below one has a method of its own for a selector.

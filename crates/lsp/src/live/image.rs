@@ -18,7 +18,7 @@ pub(crate) struct Image {
 }
 
 /// What an event leaves to ask again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stale {
     Nothing,
     /// The picture changed, and is complete.

@@ -16,8 +16,9 @@ use super::{Ask, News, Reach, Reply, Workspaces};
 
 /// How often is looked whether a workspace runs.
 const LOOK: Duration = Duration::from_secs(1);
-/// Events come in bursts; what they are about is asked for once.
+/// Events come in bursts; what they are about is asked for once, and shown a few times in a second.
 const SETTLE: Duration = Duration::from_millis(50);
+const SHOW: Duration = Duration::from_millis(200);
 /// Output of an evaluation that is kept.
 const OUTPUT: usize = 64 * 1024;
 const CHANNELS: [Channel; 5] = [
@@ -91,11 +92,11 @@ async fn follow(
     }
     let mut person: Option<std::rc::Rc<Connection>> = None;
     let mut image = Image::default();
-    let mut due = Some(Instant::now());
+    let mut due = Some((Instant::now(), Stale::Everything));
     loop {
         let refresh = async {
             match due {
-                Some(due) => sleep_until(due).await,
+                Some((due, _)) => sleep_until(due).await,
                 None => std::future::pending().await,
             }
         };
@@ -104,16 +105,12 @@ async fn follow(
                 let Some(event) = event else { return true };
                 let Ok(push) = serde_json::from_value::<Push>(event) else { continue };
                 tell(root, &push.event, news);
-                match image.note(&push.event) {
-                    Stale::Nothing => {}
-                    Stale::Shown => news(News::Image(root.to_owned(), Some(Box::new(image.clone())))),
-                    Stale::Everything => due = Some(Instant::now() + SETTLE),
-                }
+                due = later(due, image.note(&push.event));
             }
             ask = asked.recv() => {
                 let Some(ask) = ask else { return false };
                 if ask.as_person && person.as_ref().is_none_or(|known| known.is_lost()) {
-                    person = open(reach, "editor").await.map(|(connection, _)| std::rc::Rc::new(connection));
+                    person = open(reach, "ide").await.map(|(connection, _)| std::rc::Rc::new(connection));
                 }
                 let link = if ask.as_person { person.clone() } else { Some(connection.clone()) };
                 match link {
@@ -121,17 +118,31 @@ async fn follow(
                     None => drop(ask.reply.send(Err("the workspace cannot be reached".to_owned()))),
                 }
                 // What was asked may have changed something.
-                due = Some(due.unwrap_or_else(|| Instant::now() + SETTLE));
+                due = later(due, Stale::Everything);
             }
             () = refresh => {
-                due = None;
-                if !look(&connection, &mut image).await {
+                let stale = due.take().map_or(Stale::Nothing, |(_, stale)| stale);
+                if stale == Stale::Everything && !look(&connection, &mut image).await {
                     return true;
                 }
                 news(News::Image(root.to_owned(), Some(Box::new(image.clone()))));
             }
         }
     }
+}
+
+/// When the picture is next brought up to date, and how much of it.
+fn later(due: Option<(Instant, Stale)>, stale: Stale) -> Option<(Instant, Stale)> {
+    let wait = match stale {
+        Stale::Nothing => return due,
+        Stale::Shown => SHOW,
+        Stale::Everything => SETTLE,
+    };
+    let next = Instant::now() + wait;
+    Some(match due {
+        None => (next, stale),
+        Some((due, known)) => (due.min(next), known.max(stale)),
+    })
 }
 
 fn tell(root: &Path, event: &Event, news: &impl Fn(News)) {

@@ -121,7 +121,7 @@ pub(crate) fn resolve(snapshot: &Snapshot, lens: CodeLens) -> Result<Value, Faul
         "command": {
             "title": format!("{} sender{plural}", sends.len()),
             "command": "beamtalk.showReferences",
-            "arguments": [uri, lens.range.start, sends],
+            "arguments": [{"uri": uri, "position": lens.range.start, "locations": sends}],
         },
         "data": lens.data,
     }))

@@ -36,6 +36,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "beamtalk.removeMethod",
     "beamtalk.precheckMethod",
     "beamtalk.recheckImage",
+    "beamtalk.showReferences",
 ];
 
 /// What a command is given.
@@ -92,6 +93,8 @@ pub(crate) fn handle(snapshot: &Snapshot, params: ExecuteCommandParams) -> Resul
             given.ask(&request)
         }
         "beamtalk.recheckImage" => given.ask(&RecheckImage {}),
+        // A client that can show places does so itself; for any other they are the answer.
+        "beamtalk.showReferences" => Ok(given.argument["locations"].clone()),
         other => Err(Fault::InvalidParams(format!("there is no command '{other}'"))),
     }
 }
@@ -298,6 +301,7 @@ impl Given<'_> {
                 Some((class, method)) => (class.to_owned(), Some(method.to_owned())),
                 None => (id.clone(), None),
             };
+            self.load_test(&class)?;
             let request = Test {
                 class: Some(class),
                 method,
@@ -319,6 +323,29 @@ impl Given<'_> {
             }
         }
         Ok(json!({ "results": results }))
+    }
+
+    /// Tests are no part of a running program: the file of a class that is not there yet is loaded first.
+    fn load_test(&self, class: &str) -> Result<(), Fault> {
+        let images = &self.snapshot.state.images;
+        let is_loaded = images
+            .get(&self.root)
+            .is_some_and(|image| image.classes.iter().any(|row| row.name == class));
+        let Some(path) = self
+            .declared(class)
+            .and_then(|(uri, _)| uri::to_path(&key(&uri.0)))
+        else {
+            return Ok(());
+        };
+        if is_loaded {
+            return Ok(());
+        }
+        let file = path.strip_prefix(&self.root).unwrap_or(&path);
+        let answer = load(self.snapshot, &self.root, &file.display().to_string())?;
+        match answer.errors.first() {
+            Some(error) => Err(Fault::Failed(error.message.clone())),
+            None => Ok(()),
+        }
     }
 
     fn load(&self) -> Result<Value, Fault> {

@@ -1,6 +1,8 @@
 //! The text of documents that are no files: sources of the library, sources as the image has them.
 
-use beamtalk_wire::requests::ChangeSides;
+use std::path::Path;
+
+use beamtalk_wire::requests::{BrowseClassDefinition, BrowseMethodSource, Methods};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -45,10 +47,32 @@ fn live(snapshot: &Snapshot, uri: &str) -> Result<Option<String>, Fault> {
         let sides = sides(snapshot, &root, file)?;
         return Ok(Some(difference(file, &sides)));
     }
-    let request = ChangeSides {
-        class: Some(name),
-        ..ChangeSides::default()
-    };
-    let sides = snapshot.state.links.ask(&root, &request, PATIENT)?;
-    Ok(sides.image)
+    let image = snapshot.state.images.get(&root);
+    let row = image.and_then(|image| image.classes.iter().find(|row| row.name == name));
+    match row.and_then(|row| row.source_file.as_deref()) {
+        Some(file) => Ok(sides(snapshot, &root, file)?.image),
+        None => class(snapshot, &root, &name).map(Some),
+    }
+}
+
+/// A class that stands in no file, put together from what the image knows of it.
+fn class(snapshot: &Snapshot, root: &Path, name: &str) -> Result<String, Fault> {
+    let links = &snapshot.state.links;
+    let named = || name.to_owned();
+    let head = links.ask(root, &BrowseClassDefinition { class: named() }, PATIENT)?;
+    let mut text = format!("{}\n", head.definition.trim_end());
+    for method in links.ask(root, &Methods { class: named() }, PATIENT)?.methods {
+        let request = BrowseMethodSource {
+            class: named(),
+            selector: method.selector,
+            side: Some(method.side),
+        };
+        if let Some(source) = links.ask(root, &request, PATIENT)?.source {
+            text.push('\n');
+            for line in source.lines() {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+    }
+    Ok(text)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Report, Server};
 use crate::client::Saving;
-use crate::live::News;
+use crate::live::{Image, News};
 use crate::pool::guarded;
 use crate::position::Lines;
 use crate::requests::execute_command;
@@ -61,14 +61,23 @@ impl Server {
         match news {
             News::Image(root, image) => {
                 let state = Arc::make_mut(&mut self.state);
-                match image {
-                    Some(image) => state.images.insert(root.clone(), Arc::from(image)),
+                let image: Option<Arc<Image>> = image.map(Arc::from);
+                let old = match &image {
+                    Some(image) => state.images.insert(root.clone(), image.clone()),
                     None => state.images.remove(&root),
                 };
-                let keys = state.of_root(&root);
-                let now = Instant::now();
-                self.due.extend(keys.into_iter().map(|key| (key, now)));
-                self.show_image(&root);
+                let says = |image: &Option<Arc<Image>>| {
+                    let image = image.as_ref();
+                    image.map(|image| (image.conflicts.clone(), image.findings.clone()))
+                };
+                // Actors come and go without a word about any text.
+                let is_told = says(&old).unwrap_or_default() != says(&image).unwrap_or_default();
+                if is_told {
+                    let keys = state.of_root(&root);
+                    let now = Instant::now();
+                    self.due.extend(keys.into_iter().map(|key| (key, now)));
+                }
+                self.show_image(&root, is_told);
             }
             News::Transcript(text) => {
                 if self.state.client.follows_workspace {
@@ -81,7 +90,7 @@ impl Server {
     }
 
     /// What a client shows of a workspace is out of date.
-    fn show_image(&mut self, root: &Path) {
+    fn show_image(&mut self, root: &Path, is_told: bool) {
         if self.state.client.follows_workspace {
             let status = execute_command::status(&Snapshot::new(&self.state), root);
             self.send(Notification::new("beamtalk/status".to_owned(), status));
@@ -89,7 +98,7 @@ impl Server {
         if self.state.client.refreshes_lenses {
             self.ask("workspace/codeLens/refresh", Value::Null);
         }
-        if self.state.client.pulls_diagnostics && self.state.client.refreshes_diagnostics {
+        if is_told && self.state.client.pulls_diagnostics && self.state.client.refreshes_diagnostics {
             self.ask("workspace/diagnostic/refresh", Value::Null);
         }
     }

@@ -12,7 +12,8 @@ use crate::error::refusal;
 use crate::mail::{Draft, USER};
 use crate::session::chat::Speaker;
 use crate::session::core::{Effect, Event, State};
-use crate::session::usage;
+use crate::session::record::Record;
+use crate::session::{conversation, usage};
 use crate::text::clean;
 
 /// More output than this of one turn is not kept in `out`.
@@ -116,6 +117,9 @@ impl Task {
             }
         });
         self.idle_at = (new == State::Idle).then(|| self.hub.now());
+        if new == State::Idle {
+            self.note_conversation();
+        }
         if let Err(error) = self.shared.save() {
             tracing::error!(%error, session = %self.shared.id, "record cannot be written");
         }
@@ -130,6 +134,23 @@ impl Task {
         self.shared.status.send_modify(|status| status.state = new);
     }
 
+    /// Remember what the program calls its conversation, if it tells.
+    fn note_conversation(&self) {
+        let told = self.backend.conversation.as_ref().and_then(|pattern| {
+            self.shared.output.refresh();
+            let text = clean(&self.shared.output.tail(self.launch_offset, OUT_BYTES));
+            conversation::told(pattern, &text)
+        });
+        let written = || {
+            let place = self.shared.with_record(Record::place);
+            let file = self.backend.conversation_file.as_ref()?;
+            conversation::written(&place.join(file))
+        };
+        if let Some(id) = told.or_else(written) {
+            self.shared.change_record(|record| record.conversation = Some(id));
+        }
+    }
+
     /// Whether the screen shows a question of the program; nothing for one that asks none.
     async fn question_on_screen(&self) -> Option<bool> {
         let approval = self.backend.approval.as_ref()?;
@@ -137,7 +158,7 @@ impl Task {
             return None;
         }
         let screen = self.screen().await.ok()?;
-        Some(approval.pattern.is_match(screen.trim_end()))
+        Some(approval.is_match(screen.trim_end()))
     }
 
     pub(super) fn idle_since(&self) -> u64 {

@@ -52,6 +52,9 @@ pub(super) struct Order {
     pub(super) alias: Option<String>,
     pub(super) role: Option<String>,
     pub(super) context: Option<String>,
+    /// A copy of the repository to work in; an empty name is for a branch of the daemon's choice.
+    pub(super) worktree: Option<String>,
+    pub(super) base: Option<String>,
 }
 
 impl Order {
@@ -67,6 +70,8 @@ impl Order {
             ("level", &self.level),
             ("alias", &self.alias),
             ("role", &self.role),
+            ("worktree", &self.worktree),
+            ("base", &self.base),
         ] {
             if let Some(value) = value {
                 line.push_str(&format!(" {name}={}", quote(value)));
@@ -107,6 +112,8 @@ pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failur
         level: options.level,
         alias: options.alias,
         role: options.role,
+        worktree: options.worktree,
+        base: options.base,
     };
     let tree = client.tree()?;
     let id = order.place(&tree)?;
@@ -441,13 +448,21 @@ pub(super) fn ctl(client: &Client, name: &str, line: &str) -> Result<Exit, Failu
     client.done()
 }
 
+pub(super) fn prune(client: &Client) -> Result<Exit, Failure> {
+    let lines = client.tree()?.rpc("ctl", b"prune")?;
+    emit(&lines)?;
+    Ok(Exit::Success)
+}
+
 pub(super) fn kill(client: &Client, names: &[String]) -> Result<Exit, Failure> {
     let tree = client.tree()?;
     let mut failed = None;
     for name in names {
         let killed = client
             .resolve(&tree, name)
-            .and_then(|id| Ok(tree.write(&format!("{id}/ctl"), b"kill")?));
+            .and_then(|id| Ok(tree.rpc(&format!("{id}/ctl"), b"kill")?))
+            // A copy of a repository that holds changes is left, and where.
+            .and_then(|answer| emit(&answer));
         // The others are killed all the same; the first failure is told.
         failed = failed.or(killed.err());
     }

@@ -17,7 +17,7 @@ impl Infer<'_, '_> {
         is_exhaustive: bool,
         span: Span,
     ) {
-        if !self.is_told() || of.is_never() || mentions_result(arms) {
+        if !self.is_told() || of.is_never() || leaves_result_open(arms) {
             return;
         }
         if !self.is_closed(of) {
@@ -104,19 +104,31 @@ impl Infer<'_, '_> {
             | PatternKind::ResultError(_)
             | PatternKind::Binary(_) => false,
         };
-        let mut unguarded = arms.iter().filter(|arm| arm.guard.is_none());
-        unguarded.any(|arm| takes(&arm.pattern.kind))
+        unguarded(arms).any(|pattern| takes(&pattern.kind)) || (class == "Result" && takes_both_results(arms))
     }
 }
 
-/// Such matches have a rule of their own.
-fn mentions_result(arms: &[Arm]) -> bool {
-    arms.iter().any(|arm| {
+/// Has a case of Result and not all of them: that is an error by a rule of its own.
+fn leaves_result_open(arms: &[Arm]) -> bool {
+    let is_result = |arm: &Arm| {
         matches!(
             arm.pattern.kind,
             PatternKind::ResultOk(_) | PatternKind::ResultError(_)
         )
-    })
+    };
+    arms.iter().any(is_result) && !takes_both_results(arms) && !unguarded(arms).any(is_open)
+}
+
+fn takes_both_results(arms: &[Arm]) -> bool {
+    unguarded(arms).any(|pattern| matches!(&pattern.kind, PatternKind::ResultOk(inner) if is_open(inner)))
+        && unguarded(arms)
+            .any(|pattern| matches!(&pattern.kind, PatternKind::ResultError(inner) if is_open(inner)))
+}
+
+fn unguarded(arms: &[Arm]) -> impl Iterator<Item = &Pattern> {
+    arms.iter()
+        .filter(|arm| arm.guard.is_none())
+        .map(|arm| &arm.pattern)
 }
 
 /// Takes anything.

@@ -4,6 +4,7 @@ use beamtalk_syntax::ast::{Expression, ExpressionKind, Message};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use ecow::{EcoString, eco_format};
 
+use super::values::graded;
 use crate::codes;
 use crate::resolve::unparenthesized;
 use crate::suggest;
@@ -11,7 +12,6 @@ use crate::table::{Kind, Origin};
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
 use crate::types::infer::send::{Candidate, Reached};
-use crate::types::relate::Fit;
 
 impl<'a> Infer<'_, 'a> {
     /// A message that a member has no method for, and yet nothing is wrong.
@@ -52,11 +52,11 @@ impl<'a> Infer<'_, 'a> {
         if is_abstract && !is_sealed && (is_self || is_class) {
             return true;
         }
-        // Somebody below is meant, who else would it be.
-        (is_abstract || is_self)
-            && world.descendants(&class).iter().any(|below| {
-                world.find(below, is_class, selector).is_some() || !world.is_known(below, is_class)
-            })
+        // Somebody below may be meant.
+        world
+            .descendants(&class)
+            .iter()
+            .any(|below| world.find(below, is_class, selector).is_some() || !world.is_known(below, is_class))
     }
 
     /// Only whether the message is understood; for control flow, whose blocks are looked at elsewhere.
@@ -137,22 +137,22 @@ impl<'a> Infer<'_, 'a> {
             return;
         }
         for (index, (argument, of)) in message.arguments.iter().zip(arguments).enumerate() {
-            // One that is certain for some of the methods, or of which a part would do, may be right.
+            // What fits one of the methods may be right.
             let mut clashes = candidates.iter().filter_map(|candidate| {
                 let wanted = candidate.promised(index)?;
-                match self.world.fit(of, &wanted) {
-                    Fit::Never(hint) => Some((wanted, candidate, hint)),
-                    Fit::Always | Fit::Some(_) => None,
-                }
+                let (is_certain, hint) = self.world.fit(of, &wanted).clash()?;
+                Some((wanted, candidate, is_certain, hint))
             });
-            let Some((wanted, candidate, hint)) = clashes.next() else {
+            let Some((wanted, candidate, mut is_certain, hint)) = clashes.next() else {
                 continue;
             };
-            if clashes.count() + 1 < candidates.len() {
+            let others: Vec<bool> = clashes.map(|(_, _, is_certain, _)| is_certain).collect();
+            if others.len() + 1 < candidates.len() {
                 continue;
             }
+            is_certain &= others.iter().all(|is_certain| *is_certain);
             let text = match (wanted.form(), hint.as_ref()) {
-                (Form::Protocol(protocol), Some(_)) => {
+                (Form::Protocol(protocol), Some(_)) if is_certain => {
                     eco_format!("{of} does not conform to protocol {protocol}")
                 }
                 _ => eco_format!(
@@ -162,7 +162,7 @@ impl<'a> Infer<'_, 'a> {
                 ),
             };
             let mut diagnostic =
-                Diagnostic::warning(codes::WRONG_ARGUMENT, argument.span, text).with_category(Category::Type);
+                graded(codes::WRONG_ARGUMENT, is_certain, argument.span, text).with_category(Category::Type);
             if let Some(hint) = hint {
                 diagnostic = diagnostic.with_hint(hint);
             }
@@ -213,8 +213,14 @@ impl<'a> Infer<'_, 'a> {
         let is_single = |of: &Type| matches!(of.form(), Form::Symbol(_));
         let sides = [(receiver, of, other), (argument, other, of)];
         for (node, of, single) in sides {
-            // Two literals are somebody's joke.
-            let is_literal = matches!(unparenthesized(node).kind, ExpressionKind::Symbol(_));
+            // Who compares a literal knows what it is.
+            let is_literal = !matches!(
+                unparenthesized(node).kind,
+                ExpressionKind::Variable(_)
+                    | ExpressionKind::Field(_)
+                    | ExpressionKind::Send(_)
+                    | ExpressionKind::Cascade { .. }
+            );
             if !is_single(single) || is_literal || of.is_never() || of.is_dynamic() || !self.is_told() {
                 continue;
             }

@@ -46,6 +46,13 @@ impl Infer<'_, '_> {
     fn held_origin(&self, place: &Place, name: &str, of: &Type) -> Option<(Span, EcoString)> {
         let held = self.held(place)?;
         let (span, how) = match held.origin {
+            Origin::Answered(span, selector) => {
+                let answerer = self.answerer(span, &selector);
+                return Some((
+                    span,
+                    eco_format!("`{name}` is `{of}`: {answerer} answers it here"),
+                ));
+            }
             Origin::Declared(span) => (span, "declared"),
             Origin::Assigned(span) => (span, "assigned"),
             Origin::Tested(span) => (span, "tested"),
@@ -53,5 +60,17 @@ impl Infer<'_, '_> {
             Origin::Unknown => return None,
         };
         Some((span, eco_format!("`{name}` is `{of}`: {how} here")))
+    }
+
+    /// `Dictionary >> at:`, when one method is meant.
+    fn answerer(&self, part: Span, selector: &str) -> EcoString {
+        let targets = self.out.targets.iter().rev().find(|(span, _)| *span == part);
+        match targets.map(|(_, methods)| methods.as_slice()) {
+            Some([method]) => {
+                let side = if method.is_class_side { " class" } else { "" };
+                eco_format!("`{}{side} >> {selector}`", method.class)
+            }
+            _ => eco_format!("`{selector}`"),
+        }
     }
 }

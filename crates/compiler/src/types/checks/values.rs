@@ -1,14 +1,13 @@
 //! Values that do not fit where they are put: answers, variables, slots.
 
 use beamtalk_syntax::ast::Expression;
-use beamtalk_syntax::diagnostic::{Category, Diagnostic};
+use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
 use crate::codes;
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
-use crate::types::relate::Fit;
 
 impl Infer<'_, '_> {
     /// What a method answers against what it declares.
@@ -46,7 +45,7 @@ impl Infer<'_, '_> {
         self.check_value(codes::WRONG_SLOT, node, of, declared, text, None);
     }
 
-    /// Tells when nothing of a type fits.
+    /// Tells when nothing of a type fits, and as a hint when a part of it does not.
     pub(in crate::types) fn check_value(
         &mut self,
         code: &'static str,
@@ -59,17 +58,20 @@ impl Infer<'_, '_> {
         if !self.is_told() {
             return;
         }
-        // Of which a part would do may be right.
-        let Fit::Never(hint) = self.world.fit(of, wanted) else {
+        let Some((is_certain, hint)) = self.world.fit(of, wanted).clash() else {
             return;
         };
+        // A declaration may be narrower than what is known: it says what the reader knows besides.
+        if code == codes::WRONG_LOCAL && !is_certain {
+            return;
+        }
         let text = match wanted.form() {
-            Form::Protocol(protocol) if code != codes::WRONG_RESULT => {
+            Form::Protocol(protocol) if code != codes::WRONG_RESULT && is_certain => {
                 eco_format!("{of} does not conform to protocol {protocol}")
             }
             _ => text,
         };
-        let mut diagnostic = Diagnostic::warning(code, node.span, text).with_category(Category::Type);
+        let mut diagnostic = graded(code, is_certain, node.span, text).with_category(Category::Type);
         if let Some(hint) = hint {
             diagnostic = diagnostic.with_hint(hint);
         }
@@ -79,4 +81,14 @@ impl Infer<'_, '_> {
         let diagnostic = self.explained(diagnostic, node, of);
         self.tell(diagnostic);
     }
+}
+
+/// A warning, or a hint when only some of the values are meant.
+pub(super) fn graded(code: &'static str, is_certain: bool, span: Span, text: EcoString) -> Diagnostic {
+    let severity = if is_certain {
+        Severity::Warning
+    } else {
+        Severity::Hint
+    };
+    Diagnostic::new(code, severity, span, text)
 }

@@ -676,7 +676,7 @@ impl<'a> Infer<'_, 'a> {
                                 .unwrap_or_else(|| Type::dynamic(Reason::Argument)),
                         )
                     }
-                    _ => Some(Type::dynamic(Reason::Argument)),
+                    _ => Some(Type::union(parts.iter().cloned())),
                 }
             }
             _ => None,
