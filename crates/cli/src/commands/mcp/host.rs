@@ -153,9 +153,16 @@ impl Workspace {
             client: "mcp",
             resume: None,
         };
-        connect(&self.place, &info, greeting)
-            .await
-            .map_err(|fault| of_fault(&fault, "no_workspace"))
+        match connect(&self.place, &info, greeting).await {
+            Ok(joined) => Ok(joined),
+            // One that was killed leaves a record behind; whoever starts one looks closer.
+            Err(_) if starts => {
+                let info = self.start(options.clone()).await?;
+                let joined = connect(&self.place, &info, greeting).await;
+                joined.map_err(|fault| of_fault(&fault, "no_workspace"))
+            }
+            Err(fault) => Err(of_fault(&fault, "no_workspace")),
+        }
     }
 
     fn missing(&self) -> HostError {
