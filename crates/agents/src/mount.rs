@@ -8,6 +8,7 @@ mod files;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +17,7 @@ use fuser::{
     Config, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
     ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
-    Session, SessionUnmounter, TimeOrNow, WriteFlags,
+    Session, TimeOrNow, WriteFlags,
 };
 
 use files::{Errno, Files, Opening, Seen};
@@ -64,6 +65,16 @@ impl Numbers {
         INodeNo(number)
     }
 
+    /// The kernel takes the file called `from` for the one called `to` from now on.
+    fn rename(&mut self, from: &str, to: &str) {
+        if let Some(number) = self.by_path.remove(from) {
+            self.by_path.insert(to.to_owned(), number);
+            if let Some((path, _)) = self.by_number.get_mut(&number) {
+                to.clone_into(path);
+            }
+        }
+    }
+
     fn give_back(&mut self, number: u64, times: u64) {
         let Some((path, count)) = self.by_number.get_mut(&number) else {
             return;
@@ -71,7 +82,10 @@ impl Numbers {
         *count = count.saturating_sub(times);
         if *count == 0 && number != 1 {
             let path = path.clone();
-            self.by_path.remove(&path);
+            // Its path may have another number by now.
+            if self.by_path.get(&path) == Some(&number) {
+                self.by_path.remove(&path);
+            }
             self.by_number.remove(&number);
         }
     }
@@ -291,7 +305,9 @@ impl Filesystem for Mounted {
                 return Err(Errno(libc::EINVAL));
             }
             let keeps = flags.contains(RenameFlags::RENAME_NOREPLACE);
-            self.files.rename(&from, &to, keeps)
+            self.files.rename(&from, &to, keeps)?;
+            lock(&self.numbers).rename(&from, &to);
+            Ok(())
         };
         answer(reply, renamed());
     }
@@ -301,13 +317,7 @@ impl Filesystem for Mounted {
             .path(number)
             .and_then(|path| self.files.open(&path, opening(flags.0)));
         match opened {
-            Ok((handle, is_live)) => {
-                let mut how = FopenFlags::FOPEN_DIRECT_IO;
-                if is_live {
-                    how |= FopenFlags::FOPEN_NONSEEKABLE;
-                }
-                reply.opened(FileHandle(handle), how);
-            }
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO),
             Err(error) => reply.error(errno(error)),
         }
     }
@@ -416,7 +426,9 @@ impl Filesystem for Mounted {
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let listed = self.path(number).and_then(|path| self.files.list(&path));
         match listed {
-            Ok(listed) => {
+            Ok(mut listed) => {
+                let here = Seen::directory();
+                listed.splice(0..0, [(".".to_owned(), here.clone()), ("..".to_owned(), here)]);
                 let mut listings = lock(&self.listings);
                 listings.0 += 1;
                 let handle = listings.0;
@@ -448,7 +460,11 @@ impl Filesystem for Mounted {
             } else {
                 FileType::RegularFile
             };
-            let number = lock(&self.numbers).number(&path, false);
+            let number = if name == "." || name == ".." {
+                number
+            } else {
+                lock(&self.numbers).number(&path, false)
+            };
             if reply.add(number, at + 1, kind, name) {
                 break;
             }
@@ -471,11 +487,18 @@ impl Filesystem for Mounted {
             let Ok(path) = below(&directory, OsStr::new(name)) else {
                 continue;
             };
-            let number = lock(&self.numbers).number(&path, true);
+            let is_dot = name == "." || name == "..";
+            let number = if is_dot {
+                number
+            } else {
+                lock(&self.numbers).number(&path, true)
+            };
             let attributes = self.attributes(number, seen);
             let is_full = reply.add(number, at + 1, name, &believed(&path), &attributes, Generation(0));
             if is_full {
-                lock(&self.numbers).give_back(number.0, 1);
+                if !is_dot {
+                    lock(&self.numbers).give_back(number.0, 1);
+                }
                 break;
             }
         }
@@ -523,22 +546,25 @@ impl Mount {
         Ok(Mount { session, files })
     }
 
-    /// Ends the mount from another thread.
-    pub fn unmounter(&mut self) -> SessionUnmounter {
-        self.session.unmount_callable()
-    }
-
-    /// Serve until it is unmounted, or the daemon ends.
-    pub fn serve(mut self) -> std::io::Result<()> {
+    /// Serve until it is unmounted, the daemon ends, or something comes from `stop`.
+    pub fn serve(mut self, stop: &Receiver<()>, stopping: Sender<()>) -> std::io::Result<()> {
         let mut unmounter = self.session.unmount_callable();
         let files = Arc::clone(&self.files);
+        let ended = stopping.clone();
         std::thread::spawn(move || {
             if let Ok(mut events) = files.tree().open("events", 0) {
                 // Read for nothing but its end.
                 while events.read_next(None).is_ok_and(|piece| !piece.is_empty()) {}
             }
-            drop(unmounter.unmount());
+            let _ = ended.send(());
         });
-        self.session.run()
+        let session = self.session;
+        std::thread::spawn(move || {
+            drop(session.run());
+            let _ = stopping.send(());
+        });
+        // Nobody is left to send when all of them are gone.
+        let _ = stop.recv();
+        unmounter.unmount()
     }
 }

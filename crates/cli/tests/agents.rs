@@ -20,6 +20,8 @@ mod faults;
 mod image;
 #[path = "agents/kills.rs"]
 mod kills;
+#[path = "agents/mounted.rs"]
+mod mounted;
 #[path = "agents/rules.rs"]
 mod rules;
 #[path = "agents/support.rs"]

@@ -49,6 +49,16 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    pub(super) fn directory() -> Self {
+        Seen {
+            is_directory: true,
+            mode: 0o700,
+            length: 0,
+            changed: SystemTime::UNIX_EPOCH,
+            is_live: false,
+        }
+    }
+
     fn of(stat: &Stat) -> Self {
         Seen {
             is_directory: stat.is_directory(),
@@ -154,8 +164,8 @@ impl Files {
         number
     }
 
-    /// Open a file that exists; whether it is a live one.
-    pub(super) fn open(&self, path: &str, how: Opening) -> Result<(u64, bool), Errno> {
+    /// Open a file that exists.
+    pub(super) fn open(&self, path: &str, how: Opening) -> Result<u64, Errno> {
         let kept = lock(&self.shelf).get(path).map(|aside| aside.bytes.clone());
         if let Some(bytes) = kept {
             let bytes = if how.truncates { Vec::new() } else { bytes };
@@ -167,7 +177,7 @@ impl Files {
                 is_aside: true,
                 is_append_only: false,
             };
-            return Ok((self.keep(Handle::Document(document)), false));
+            return Ok(self.keep(Handle::Document(document)));
         }
         let mode = match (how.reads, how.writes) {
             (true, true) => 2,
@@ -179,7 +189,7 @@ impl Files {
             let file = self.tree.open(path, mode)?;
             let writer = file.writer();
             let handle = Handle::Live(Arc::new(Mutex::new(file)), Arc::new(writer));
-            return Ok((self.keep(handle), true));
+            return Ok(self.keep(handle));
         }
         // Opened once for what may be done with it, so that a refusal comes now.
         let mut file = self.tree.open(path, mode)?;
@@ -200,7 +210,7 @@ impl Files {
             is_aside: false,
             is_append_only: stat.mode & mode::APPEND != 0,
         };
-        Ok((self.keep(Handle::Document(document)), false))
+        Ok(self.keep(Handle::Document(document)))
     }
 
     /// Make a file. It exists for others when it was written.

@@ -40,7 +40,7 @@ fn usable(directory: &Path) -> Result<PathBuf, Failure> {
     if let Err(error) = std::fs::metadata(directory)
         && error.raw_os_error() == Some(rustix::io::Errno::NOTCONN.raw_os_error())
     {
-        drop(detach(directory));
+        drop(detach(directory, UnmountFlags::DETACH));
     }
     let found = std::fs::canonicalize(directory)
         .map_err(|error| Failure::plain(format!("mount: {}: {error}", directory.display())))?;
@@ -108,8 +108,9 @@ const READY: &str = "BEAMTALK_MOUNT_READY";
 fn serve(client: &Client, directory: &Path) -> Result<Exit, Failure> {
     let tree = client.whole_tree()?;
     let failed = |error: std::io::Error| Failure::plain(format!("mount: {}: {error}", directory.display()));
-    let mut mounted = Mount::new(tree, directory).map_err(failed)?;
-    let mut unmounter = mounted.unmounter();
+    let mounted = Mount::new(tree, directory).map_err(failed)?;
+    let (stopping, stop) = std::sync::mpsc::channel();
+    let told = stopping.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
@@ -124,14 +125,17 @@ fn serve(client: &Client, directory: &Path) -> Result<Exit, Failure> {
                 _ = terminate.recv() => {}
             }
         });
-        drop(unmounter.unmount());
+        let _ = told.send(());
     });
     if std::env::var_os(READY).is_some() {
         rustix::process::setsid().ok();
         std::env::set_current_dir("/")?;
         super::daemon::leave_terminal();
     }
-    mounted.serve().map_err(failed)?;
+    // What is still open in it does not keep it there; whoever has it open gets errors from now on.
+    if mounted.serve(&stop, stopping).is_err() {
+        detach(directory, UnmountFlags::DETACH)?;
+    }
     Ok(Exit::Success)
 }
 
@@ -168,12 +172,16 @@ fn mount_by_kernel(client: &Client, directory: &Path) -> Result<Exit, Failure> {
 }
 
 /// Take a mount away.
-fn detach(directory: &Path) -> Result<(), Failure> {
+fn detach(directory: &Path, how: UnmountFlags) -> Result<(), Failure> {
     if rustix::process::geteuid().is_root() {
-        return rustix::mount::unmount(directory, UnmountFlags::empty())
+        return rustix::mount::unmount(directory, how)
             .map_err(|error| Failure::plain(format!("umount: {}", std::io::Error::from(error))));
     }
-    let ended = beamtalk_process::asked(UNMOUNT).arg("-u").arg(directory).output();
+    let is_lazy = how.contains(UnmountFlags::DETACH);
+    let ended = beamtalk_process::asked(UNMOUNT)
+        .arg(if is_lazy { "-uz" } else { "-u" })
+        .arg(directory)
+        .output();
     match ended {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
@@ -185,6 +193,6 @@ fn detach(directory: &Path) -> Result<(), Failure> {
 }
 
 pub(super) fn umount(client: &Client, directory: &Path) -> Result<Exit, Failure> {
-    detach(directory)?;
+    detach(directory, UnmountFlags::empty())?;
     client.done()
 }

@@ -1,0 +1,238 @@
+//! The tree as a directory, by FUSE: real editors, and programs that save as editors do. Where there is no `/dev/fuse`,
+//! what is said then is checked instead.
+
+use crate::support::World;
+
+/// A world whose tree is mounted at `$W/m`; `None` where the system cannot.
+fn mounted() -> Option<World> {
+    let world = World::with_workspace();
+    std::fs::create_dir(world.path("m")).unwrap();
+    let (said, status) = world.run("beamtalk agents mount $W/m");
+    if status == 0 {
+        return Some(world);
+    }
+    assert!(
+        said.starts_with("beamtalk agents: mount: needs ") || said.contains("Operation not permitted"),
+        "{said}"
+    );
+    assert_eq!(status, 1);
+    let told = std::io::Write::write_all(
+        &mut std::io::stderr(),
+        format!("no FUSE here, mounts are not tested: {said}").as_bytes(),
+    );
+    drop(told);
+    None
+}
+
+/// How programs save, each as a shell line that puts `faster => N` into the file; run with `N` and the file's path.
+const WAYS: &[(&str, &str)] = &[
+    (">", "echo \"faster => $N\" > $F"),
+    ("cp", "echo \"faster => $N\" > $W/x && cp $W/x $F"),
+    ("sed -i", "sed -i \"s/=> .*/=> $N/\" $F"),
+    (
+        "several writes",
+        "echo \"faster => $N\" > $W/x && dd if=$W/x of=$F bs=3 status=none",
+    ),
+    (
+        "write and fsync",
+        "echo \"faster => $N\" > $W/x && dd if=$W/x of=$F conv=fsync status=none",
+    ),
+    (
+        "temporary name and rename",
+        "echo \"faster => $N\" > $D/.faster.tmp && mv $D/.faster.tmp $F",
+    ),
+    (
+        "a name a method could have, and rename",
+        "echo \"faster => $N\" > $D/tmpabcd1234 && mv $D/tmpabcd1234 $F",
+    ),
+    (
+        "backup by renaming",
+        "mv $F $D/faster~ && echo \"faster => $N\" > $F && rm $D/faster~",
+    ),
+    (
+        "backup by copying",
+        "cp $F $D/faster~ && echo \"faster => $N\" > $F && rm $D/faster~",
+    ),
+    (
+        // Without truncation, then cut to the right length, as VS Code does for files it may not replace.
+        "in place, then cut",
+        "python3 -c \"
+import os
+t = b'faster => $N // and more' ; f = os.open('$F', os.O_RDWR)
+os.write(f, t); os.ftruncate(f, len(t)); os.fsync(f); os.close(f)\"",
+    ),
+    (
+        "truncated, written, closed twice",
+        "python3 -c \"
+import os
+f = os.open('$F', os.O_WRONLY | os.O_TRUNC); g = os.dup(f)
+os.write(f, b'faster => $N\\\\n'); os.close(f); os.close(g)\"",
+    ),
+    (
+        "swap file, then in place",
+        "echo x > $D/.faster.swp && : > $D/4913 && rm $D/4913 && echo \"faster => $N\" > $F && rm $D/.faster.swp",
+    ),
+    ("vim", "vim -u NONE -N -es -c \"%s/=> .*/=> $N/\" -c wq $F"),
+    (
+        "vim, backup by renaming",
+        "vim -u NONE -N -es -c 'set backup backupcopy=no' -c \"%s/=> .*/=> $N/\" -c wq $F",
+    ),
+    (
+        "vim, backup by copying",
+        "vim -u NONE -N -es -c 'set backup backupcopy=yes' -c \"%s/=> .*/=> $N/\" -c wq $F",
+    ),
+    ("nano", "nano-save"),
+    (
+        "emacs",
+        "emacs -Q --batch $F --eval '(progn (erase-buffer) (insert \"faster => '$N'\") (save-buffer))'",
+    ),
+];
+
+#[test]
+fn every_way_of_saving_commits_once() {
+    let Some(world) = mounted() else { return };
+    world.value("beamtalk 9p rpc agent/eval '(Fan spawn) registerAs: #cooler'");
+    let mut count = 0;
+    for (number, (name, script)) in (1..).zip(WAYS) {
+        let program = script.split(' ').next().unwrap();
+        let program = program.trim_end_matches("-save");
+        if ["vim", "nano", "emacs"].contains(&program) && world.run(&format!("command -v {program}")).1 != 0 {
+            continue;
+        }
+        let script = if *script == "nano-save" { NANO } else { script };
+        let set = format!("N={number}; D=$W/m/classes/Fan; F=$D/faster\n");
+        let (said, status) = world.run(&format!("{set}{script}"));
+        // Editors in batch mode complain about the missing terminal.
+        assert!(status == 0 || program == "vim", "{name}: {said}");
+        count += 1;
+        assert_eq!(
+            world.value("beamtalk 9p rpc agent/actors/cooler/send faster"),
+            number.to_string(),
+            "{name}: {said}"
+        );
+        assert_eq!(
+            world.value("wc -l < $W/m/changes/log"),
+            count.to_string(),
+            "{name}"
+        );
+        assert_eq!(
+            world.value("ls -A $W/m/classes/Fan | tr '\\n' ' '"),
+            ".class .definition .doc .error .info .source faster speed",
+            "{name}"
+        );
+    }
+    assert!(count > 10);
+    // Appended lines are part of the method.
+    world.check(
+        "echo '  // twice' >> $W/m/classes/Fan/faster; wc -l < $W/m/changes/log",
+        &format!("{}\n", count + 1),
+    );
+}
+
+/// nano has no batch mode: it gets a terminal and keys.
+const NANO: &str = "python3 -c \"
+import os, pty, time, select, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ['TERM'] = 'xterm'
+    os.execvp('nano', ['nano', '-I', '-L', '$F'])
+def until(wanted):
+    seen = b''; end = time.time() + 20
+    while time.time() < end:
+        if select.select([fd], [], [], 0.2)[0]:
+            try: seen += os.read(fd, 65536)
+            except OSError: return seen
+        if wanted in seen: return seen
+    sys.exit('nano: ' + repr(seen))
+until(b'faster')
+os.write(fd, b'\\\\x0b\\\\x0bfaster => $N'); until(b'$N'); os.write(fd, b'\\\\x0f'); until(b'Write'); os.write(fd, b'\\\\r'); until(b'Wrote'); os.write(fd, b'\\\\x18')
+os.waitpid(pid, 0)\"";
+
+#[test]
+fn errors_come_where_programs_look_and_nothing_is_lost() {
+    let Some(world) = mounted() else { return };
+    world.check(
+        "printf 'faster => (' > $W/x; cp $W/x $W/m/classes/Fan/faster
+         cat $W/m/classes/Fan/.error; cat $W/m/classes/Fan/faster; echo; cat $W/m/changes/pending",
+        "cp: failed to close '…/m/classes/Fan/faster': Invalid argument\n1:11: …\nfaster => self.speed := self.speed + 1\n",
+    );
+    world.check(
+        "python3 -c \"
+import os
+f = os.open('$W/m/classes/Fan/faster', os.O_WRONLY | os.O_TRUNC); os.write(f, b'slower => 1')
+try: os.fsync(f)
+except OSError as e: print(e.strerror)\"; cat $W/m/classes/Fan/.error",
+        "Invalid argument\nselector mismatch: file is faster, source defines slower\n",
+    );
+    // What was written under a wrong name is still there, and becomes what it says it is.
+    world.check(
+        "printf 'slower => 2' > $W/x; cp $W/x $W/m/classes/Fan/wrong; mv $W/m/classes/Fan/wrong $W/m/classes/Fan/slower
+         cat $W/m/classes/Fan/slower; echo; rm $W/m/classes/Fan/slower; cat $W/m/classes/Fan/slower",
+        "cp: failed to close '…': Invalid argument\nslower => 2\ncat: …/slower: No such file or directory\n[1]\n",
+    );
+    for (script, said) in [
+        (
+            "mkdir $W/m/x",
+            "mkdir: cannot create directory …: Operation not supported",
+        ),
+        (
+            "touch $W/m/agents/x",
+            "touch: cannot touch …: Operation not supported",
+        ),
+        ("rm $W/m/classes/Object/hash", "rm: cannot remove …"),
+        ("cat $W/m/classes/Nobody/x", "cat: …: No such file or directory"),
+        (
+            "mv $W/m/classes/Fan/faster $W/m/classes/Fan/slower",
+            "mv: cannot move …: Invalid argument",
+        ),
+        (
+            "echo x > $W/m/classes/Fan/.info",
+            "/bin/sh: …: cannot create …: Permission denied",
+        ),
+    ] {
+        let (text, status) = world.run(script);
+        assert_ne!(status, 0, "{script}: {text}");
+        drop(said);
+    }
+    // A writer that is killed before it closes has written nothing.
+    world.check(
+        "python3 -c \"
+import os, signal
+f = os.open('$W/m/classes/Fan/faster', os.O_WRONLY | os.O_TRUNC); os.write(f, b'faster => 99')
+os.kill(os.getpid(), signal.SIGSTOP)\" & p=$!
+         until grep -q stopped /proc/$p/status; do :; done; kill -9 $p; wait $p 2>/dev/null
+         beamtalk 9p rpc agent/eval '1 + 1'; ls $W/m/classes/Fan | tr '\\n' ' '",
+        "2\nfaster speed \n",
+    );
+}
+
+#[test]
+fn streams_and_requests_work_through_the_mount_and_it_ends_with_the_daemon() {
+    let Some(world) = mounted() else { return };
+    world.value("beamtalk agents new echo /tmp --alias demo --wait");
+    world.check(
+        "echo 'via mount' > $W/m/agents/demo/in; cat $W/m/agents/demo/wait $W/m/agents/demo/out",
+        "idle\necho: via mount\n",
+    );
+    world.check(
+        "exec 3<>$W/m/eval; echo '3 + 4' >&3; read x <&3; echo $x; echo 'x := 5' >&3; read x <&3; echo 'x + 1' >&3; read x <&3; echo $x",
+        "7\n6\n",
+    );
+    world.check(
+        "cat $W/m/transcript.follow > $W/told & p=$!
+         until ls -l /proc/$p/fd 2>/dev/null | grep -q transcript.follow; do :; done
+         echo hello > $W/m/transcript; until grep -q hello $W/told; do :; done; kill $p; cat $W/m/transcript",
+        "hello\n",
+    );
+    world.check(
+        "beamtalk agents umount $W/m; ls -A $W/m; beamtalk agents mount $W/m && ls $W/m | head -1",
+        "actors\n",
+    );
+    // A reader that hangs on does not keep it.
+    world.check(
+        "cat $W/m/events > /dev/null & beamtalk agents stop --kill-sessions > /dev/null
+         n=0; while grep -q \" $W/m \" /proc/mounts && test $n -lt 300; do sleep 0.1; n=$((n+1)); done
+         grep -c \" $W/m \" /proc/mounts; ls -A $W/m; kill $! 2>/dev/null; true",
+        "0\n",
+    );
+}
