@@ -54,10 +54,8 @@ fn specifications_are_mapped_as_the_reference_says() {
     assert_eq!(function(&file, "delete", 1).answer, "Result(Nil, Dynamic)");
 
     let erlang = module(&specs, "erlang");
-    assert_eq!(
-        function(&erlang, "date", 0).answer,
-        "Tuple(Integer, Integer, Integer)"
-    );
+    // `calendar:date()`: the types of other modules are not looked into.
+    assert_eq!(function(&erlang, "date", 0).answer, "Dynamic");
     assert_eq!(function(&erlang, "node", 0).answer, "Symbol");
     assert_eq!(function(&erlang, "binary_to_term", 1).answer, "Dynamic");
     assert_eq!(function(&erlang, "halt", 0).answer, "Never");
