@@ -21,6 +21,7 @@ from pathlib import Path
 
 LIMITS = {
     "start to first diagnostics of the open file": (300, 1500),
+    "start to everything known": (None, None),
     "keystroke to diagnostics, p99": (20, 50),
     "completion, p99": (10, 30),
     "hover, p99": (5, 15),
@@ -208,10 +209,12 @@ def measure(language, root, folder, rounds, pulls):
     server.notify("textDocument/didOpen", {"textDocument": document})
     server.wait(lambda message: message.get("method") == "textDocument/publishDiagnostics" and message["params"]["uri"] == uri)
     rows["start to first diagnostics of the open file"] = (time.perf_counter() - start) * 1000
-    # Everything is read before the rest is measured.
-    server.request("workspace/symbol", {"query": "zzz"})
-    time.sleep(1)
     here = lambda position: {"textDocument": {"uri": uri}, "position": position}
+    # Everything is read before the rest is measured: a class of another file is known.
+    deadline = time.monotonic() + 60
+    while not server.request("textDocument/hover", here(place(text, *language.at[2]))) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    rows["start to everything known"] = (time.perf_counter() - start) * 1000
     typed, version, current = [], 1, text
     where = text.index(language.edit[0]) + len(language.edit[0])
     for number in range(rounds):
@@ -264,7 +267,7 @@ def main():
     ours = Language(
         "beamtalk", "beamtalk", [os.path.abspath(arguments.beamtalk), "lsp"], beamtalk_class, "src", "bt",
         ("    sum := self.total + amount\n", "    other describe size + amount\n", "    part des"),
-        [("describe -> String", 2), ("    sum := self", 5), ("Part", 2), ("self.total + amount", 6)],
+        [("describe -> String", 2), ("    sum := self", 5), ("other := Part", 10), ("self.total + amount", 6)],
     )
     peer = Language(
         "pyright", "python", [arguments.peer, "--stdio"], python_class, "", "py",
@@ -290,11 +293,11 @@ def main():
     for row, limits in LIMITS.items():
         cells = []
         for size, limit in zip(sizes, limits):
-            cells.append(str(limit))
+            cells.append("-" if limit is None else str(limit))
             for name in names:
                 value = results[name, size].get(row)
                 cells.append("-" if value is None else f"{value:.1f}")
-                missed += name == "beamtalk" and value is not None and value > limit
+                missed += name == "beamtalk" and None not in (value, limit) and value > limit
         print(f"| {row} | " + " | ".join(cells) + " |")
     print(f"{missed} rows over their limit" if missed else "every row within its limit")
     return 1 if missed else 0
