@@ -5,7 +5,14 @@ set -eu
 binary=$(realpath "$1"); shift
 ROOT=$(cd "$(dirname "$0")/.." && pwd); export ROOT
 work=$(mktemp -d "${TMPDIR:-/tmp}/beamtalk-editors-XXXXXX")
-trap 'rm -rf "$work"' EXIT
+# Also after a run that was cut off: no workspace of a test outlives it.
+clean() {
+  for left in "$work"/beamtalk-vscode-*/; do
+    [ -d "$left" ] && (cd "$left" && BEAMTALK_HOME="$left/home" "$binary" workspace stop >/dev/null 2>&1) || true
+  done
+  rm -rf "$work"
+}
+trap clean EXIT
 mkdir -p "$work/bin" "$work/config/nvim/parser" "$work/config/nvim/queries/beamtalk"
 ln -s "$binary" "$work/bin/beamtalk"
 export PATH="$work/bin:$PATH" BEAMTALK_HOME="$work/home"
@@ -65,7 +72,7 @@ vscode() {
   command -v npm >/dev/null || { missing npm "Node 18 or newer"; return; }
   cd "$ROOT/editors/vscode"
   [ -d node_modules/vscode-languageclient ] || npm ci --silent
-  BEAMTALK="$binary" timeout 120 node test.mjs
+  BEAMTALK="$binary" TMPDIR="$work" timeout 120 node test.mjs
 }
 
 [ $# -gt 0 ] || set -- neovim emacs pygls vscode
