@@ -151,7 +151,10 @@ pub(crate) fn pages() -> impl Iterator<Item = (&'static str, &'static str, &'sta
 const TOOL_CODES: &[(&str, &str)] = &[
     ("E0303", "A dependency exports the name of a standard class."),
     ("E0901", "A source file is not UTF-8 text."),
-    ("W0902", "A source file is so long that the language server does not look at it."),
+    (
+        "W0902",
+        "A source file is so long that the language server does not look at it.",
+    ),
 ];
 
 /// Every code with one line about it.
