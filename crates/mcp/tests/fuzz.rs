@@ -1,6 +1,5 @@
 //! The checks of the fuzz target on a fixed set of broken lines.
 
-#![expect(clippy::disallowed_methods, reason = "the seeds are files")]
 #![expect(unreachable_pub, reason = "shared with the fuzz targets")]
 
 #[path = "../../../fuzz/checks/mcp.rs"]
