@@ -18,7 +18,7 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl fuse3 iproute2 jq nano python3 tmux vim-tiny
 
-.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-editors bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
+.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -28,7 +28,9 @@ help:
 	@echo "make properties every property test with fifty times the cases"
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
+	@echo "make test-mcp   the MCP server under clients of others and the official suite (from npm and PyPI)"
 	@echo "make bench      language benchmarks, with ratios to plain Erlang"
+	@echo "make test-vscode the extension in a real VS Code, by Chromium; writes its screenshots"
 	@echo "make vscode     the extension for VS Code, editors/vscode/beamtalk-*.vsix"
 	@echo "make bench-web  figures of the browser workspace beside their limits"
 	@echo "make grammar    the tree-sitter parser of editors/, after a change of its grammar"
@@ -137,6 +139,11 @@ test-editors: tools
 	@$(CARGO) test --workspace --no-run --quiet
 	editors/test.sh $(CHECKED)
 
+# The extension in a real VS Code (the server build that npm has, 0.6 GB below _build) with Chromium. Writes editors/vscode/shots.
+test-vscode: setup
+	@$(CARGO) build --quiet --package beamtalk-cli
+	cd editors/vscode && npm ci --silent && node real/run.mjs $(abspath $(CHECKED))
+
 # The extension for VS Code as a .vsix, with nothing but the package registry.
 vscode: tools
 	cd editors/vscode && npm ci --silent && node build.mjs package
@@ -146,6 +153,16 @@ test-web: setup web
 	@if [ "$(BEAMTALK_WEB)" = none ] || ! { $(HAS_NODE); }; then echo "web: not built, not tested" >&2; else \
 	  $(MAKE) --no-print-directory web/node_modules/.test && $(CARGO) build --quiet --package beamtalk-cli \
 	  && cd web && BEAMTALK_BINARY=$(abspath $(CHECKED)) node test.mjs; fi
+
+# The MCP server under clients of others and the official suite, which come from npm and PyPI and bring a Node.js of their own.
+MCP_CLIENTS := tests/mcp/clients
+mcp-clients: tools
+	cd $(MCP_CLIENTS) && npm ci --no-audit --no-fund --cache ./npm-cache && { [ -x venv/bin/python ] || python3 -m venv venv; } \
+	  && venv/bin/pip install --quiet --requirement requirements.txt
+
+test-mcp: mcp-clients
+	$(CARGO) build --quiet --package beamtalk-cli
+	$(MCP_CLIENTS)/run.sh $(CHECKED)
 
 # The agents' tree under the kernel's own 9P client, in an emulated machine. Debian only.
 V9FS_PACKAGES := busybox-static cpio qemu-system-x86 socat

@@ -9,7 +9,7 @@ set -e
 cd "$(dirname "$0")"
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-all="source source_grammar etf wire ninep manifest loop_config loop_head yaml agents_text gate change_log"
+all="source source_grammar etf wire ninep manifest loop_config loop_head yaml agents_text gate change_log mcp"
 host=$(rustc -vV | sed -n 's/^host: //p')
 failed=0
 for target in ${*:-$all}; do

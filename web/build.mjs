@@ -65,10 +65,8 @@ function finish(result) {
   const served = (name) => name.slice("dist".length);
   const page = readFileSync(join(here, "index.html"), "utf8")
     .replace("<!-- styles -->", styles.map((name) => `<link rel="stylesheet" href="${served(name)}">`).join("\n"))
-    .replace("<!-- script -->", [
-      ...files.filter((name) => name !== entry).map((name) => `<link rel="modulepreload" href="${served(name)}">`),
-      `<script type="module" src="${served(entry)}"></script>`,
-    ].join("\n"));
+    // Only the entry: a page that logs in needs no more, and is left at once.
+    .replace("<!-- script -->", `<script type="module" src="${served(entry)}"></script>`);
   writeFileSync(join(dist, "index.html"), page);
   const first = [...files, ...styles].reduce((sum, name) => sum + sizes.get(name), 0) + page.length;
   const requests = files.length + styles.length + 1;

@@ -2,6 +2,7 @@
 //   node test.mjs            everything
 //   node test.mjs units      without a browser
 //   node test.mjs e2e [NAME] only the scenarios whose file has NAME in its path
+//   node test.mjs bench      the figures against their limits, with a release binary on a quiet machine
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
@@ -47,7 +48,7 @@ function sameBytes(one, two) {
   return names.join() === others.join() && names.every((name) => readFileSync(name).equals(readFileSync(name.replace(one, two))));
 }
 
-if (what !== "e2e") {
+if (what !== "e2e" && what !== "bench") {
   run(process.execPath, ["node_modules/typescript/bin/tsc", "--noEmit"]);
   await test(["rules.test.ts", ...files("src", ".test.ts")], 2);
   // The same sources give the same bytes, within the budget.
@@ -68,7 +69,9 @@ if (what !== "units") {
     process.exit(process.env.CI === "1" ? 1 : 0);
   }
   if (what === "e2e") run(process.execPath, ["build.mjs"]);
+  if (what === "bench") process.env.BEAMTALK_BENCH = "1";
+  const name = what === "bench" ? "e2e/perf" : wanted;
   mkdirSync("e2e/shots", { recursive: true });
-  await test(scenarios.filter((name) => name.includes(wanted)), 2);
+  await test(scenarios.filter((one) => one.includes(name)), 2);
 }
 rmSync(".build", { recursive: true, force: true });

@@ -118,7 +118,7 @@ async def main():
     rename = await client.text_document_rename_async(types.RenameParams(document, at(text, "on = false"), "isLit"))
     note("rename of a slot", rename)
 
-    broken = text + "\n  broken => self frob: (\n"
+    broken = text + "\n  broken => (self toggle\n"
     client.text_document_did_change(
         types.DidChangeTextDocumentParams(
             types.VersionedTextDocumentIdentifier(uri=LAMP, version=2),

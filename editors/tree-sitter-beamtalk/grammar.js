@@ -27,10 +27,13 @@ module.exports = grammar({
     $._alias_start,
     $._extension_start,
     $._class_end,
+    $.string_content,
+    // Never found: among the extras, it has the scanner asked at every token.
+    $._always,
     $._error_sentinel,
   ],
 
-  extras: ($) => [/\s|\uFEFF/, $.comment, $.doc_comment, $.expectation],
+  extras: ($) => [/\s|\uFEFF/, $.comment, $.doc_comment, $.expectation, $._always],
 
   word: ($) => $.identifier,
 
@@ -467,8 +470,6 @@ module.exports = grammar({
       repeat(choice($.string_content, $.escape, $.interpolation)),
       token.immediate('"'),
     ),
-
-    string_content: () => token.immediate(prec(1, /[^"\\{]+/)),
 
     escape: () => token.immediate(choice('""', /\\(.|\n)/)),
 

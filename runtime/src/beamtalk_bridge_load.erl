@@ -54,11 +54,7 @@ names(Modules, Known) ->
 
 %% Classes of modules from disk, whose metadata shows only when they are loaded.
 late(Modules) ->
-    case [Module || {Module, _, unknown} <- Modules] of
-        [] -> [];
-        Unknown -> [Class || {Class, #{module := Module}} <- ets:tab2list(beamtalk_classes),
-                             lists:member(Module, Unknown)]
-    end.
+    beamtalk_class:classes_of([Module || {Module, _, unknown} <- Modules]).
 
 %% Classes that are new have no actors; nor has a class changed for them when only a method of it was replaced.
 %% Looking for actors costs a walk over all processes.

@@ -9,7 +9,7 @@
 -export([load/2, load_all/1, load_compiled/1, load_forms/1, register_module/1, register_all/1]).
 -export([boot/1, write_image/2]).
 -export([named/1, find/1, record/1, meta/1, exists/1, all/0, of_module/1, inherits/2,
-         subclasses/1, all_subclasses/1, class_object/1]).
+         subclasses/1, all_subclasses/1, class_object/1, classes_of/1, with_descendants/1]).
 -export([remove_class/1, remove_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
 -export([is_library/1, register_record/1]).
 
@@ -30,27 +30,28 @@ load(Module, Beam) ->
 -spec load_all([{module(), binary()}]) -> ok | {error, term()}.
 load_all(Modules) ->
     load_units(Modules, fun({Module, _}) -> {Module, unknown} end,
-               fun({Module, Beam}) -> beamtalk_code:prepare_beam(Module, Beam) end).
+               fun({Module, Beam}, Current) -> beamtalk_code:prepare_beam(Module, Beam, Current) end).
 
 %% The same for code whose metadata is known, so that a refusal leaves even the code as it was.
 -spec load_compiled([beamtalk_code:prepared()]) -> ok | {error, term()}.
 load_compiled(Modules) ->
-    load_units(Modules, fun({Module, _, Meta}) -> {Module, Meta} end, fun beamtalk_code:prepare_compiled/1).
+    load_units(Modules, fun({Module, _, Meta}) -> {Module, Meta} end, fun beamtalk_code:prepare_compiled/2).
 
 %% Compile, load and register one module, or several, given as abstract forms.
 -spec load_forms([term()] | [[term()]]) -> ok | {error, term()}.
 load_forms([Form | _] = Forms) when is_tuple(Form) -> load_forms([Forms]);
 load_forms(Units) ->
     load_units(Units, fun(Forms) -> {beamtalk_code:module_of(Forms), beamtalk_code:metadata(Forms)} end,
-               fun beamtalk_code:prepare_forms/1).
+               fun(Forms, _Current) -> beamtalk_code:prepare_forms(Forms) end).
 
 %% Describe answers the module and the metadata of a unit. Actors that cannot follow a change of their slots go on with
 %% the code they had, which is kept before the new code is chosen a name.
 load_units(Units, Describe, Prepare) ->
     locked(fun() ->
         Former = beamtalk_former:remember(reshaped([Describe(Unit) || Unit <- Units])),
+        Current = beamtalk_code:current(),
         try
-            case each(Prepare, Units, []) of
+            case each(fun(Unit) -> Prepare(Unit, Current) end, Units, []) of
                 {ok, Prepared} ->
                     Records = [new_record(Code, Meta) || {Code, _, #{} = Meta} <- Prepared],
                     case ordered(Records) of
@@ -74,14 +75,16 @@ has_other_slots(#{superclass := Super} = Meta, #{superclass := Super, slots := S
     Names(Slots) =/= Names(maps:get(slots, Meta, []));
 has_other_slots(_, _) -> true.
 
-%% Only names are taken out of the table: the records are large.
+%% The classes of modules. Only names are taken out of the table: the records are large.
+-spec classes_of([module()]) -> [name()].
 classes_of([]) -> [];
 classes_of(Modules) ->
+    Wanted = maps:from_keys(Modules, wanted),
     Rows = ets:select(beamtalk_classes, [{{'$1', '$2'}, [], [{{'$1', {map_get, module, '$2'}}}]}]),
-    [Name || {Name, Module} <- Rows, lists:member(Module, Modules)].
+    [Name || {Name, Module} <- Rows, is_map_key(Module, Wanted)].
 
 load_prepared(Prepared) ->
-    case each(fun beamtalk_code:load/1, Prepared, []) of
+    case beamtalk_code:load(Prepared) of
         {ok, Codes} -> register_all(Codes);
         Error -> Error
     end.
@@ -121,7 +124,7 @@ register_units(Units) ->
     case checked(ordered(Records), [E || {_, _, _, {_, Extensions}} <- Units, E <- Extensions], Records) of
         {error, _} = Error -> Error;
         Ordered ->
-            Known = [Name || #{name := Name} <- Ordered, exists(Name)],
+            Known = maps:from_keys([Name || #{name := Name} <- Ordered, exists(Name)], known),
             [beamtalk_protocol:register(P) || P <- Protocols],
             Patched = lists:append([patch_code(record(Name)) || #{name := Name} <- Ordered]),
             [store(Record) || Record <- Ordered],
@@ -129,9 +132,9 @@ register_units(Units) ->
             recompute([Name || #{name := Name} <- Ordered] ++ lists:append(Extended)),
             Still = lists:append([patch_code(record(Name)) || #{name := Name} <- Ordered]),
             [beamtalk_code:unload(Code) || Code <- Patched -- Still],
-            [beamtalk_class_state:initialize(Record) || Record <- Ordered],
+            beamtalk_class_state:initialize([Name || #{name := Name} <- Ordered]),
             [beamtalk_announcer:system_event('ClassLoaded', #{className => Name}) || #{name := Name} <- Ordered],
-            [beamtalk_bridge_events:class_registered(Name, not lists:member(Name, Known))
+            [beamtalk_bridge_events:class_registered(Name, not is_map_key(Name, Known))
              || #{name := Name} <- Ordered],
             [beamtalk_bridge_events:class_registered(Name, false) || Names <- Extended, Name <- Names],
             ok
@@ -158,7 +161,7 @@ register_record(Record) ->
             [Checked] ->
                 store(Checked),
                 recompute([maps:get(name, Checked)]),
-                beamtalk_class_state:initialize(Checked),
+                beamtalk_class_state:initialize([maps:get(name, Checked)]),
                 ok
         end
     end).
@@ -295,6 +298,7 @@ recompute(Names) ->
     beamtalk_table:publish([record(N) || N <- Affected], [record(N) || N <- ClassSide]).
 
 %% The classes and their descendants, superclasses first.
+-spec with_descendants([name()]) -> [name()].
 with_descendants(Roots) ->
     All = supers(),
     Children = lists:foldl(fun({Name, Super}, Acc) ->

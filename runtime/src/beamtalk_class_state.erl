@@ -112,10 +112,9 @@ row(Key) ->
 
 %% Variables of a class that was loaded: defaults of the class and its
 %% ancestors, over which existing values are kept. Subclasses follow.
--spec initialize(map()) -> ok.
-initialize(#{name := Name}) ->
-    [initialize_one(Class) || Class <- [Name | beamtalk_class:all_subclasses(Name)]],
-    ok.
+-spec initialize([atom()]) -> ok.
+initialize(Classes) ->
+    lists:foreach(fun initialize_one/1, beamtalk_class:with_descendants(Classes)).
 
 initialize_one(Class) ->
     case declared(Class) of

@@ -9,8 +9,8 @@
 %% state go on with (beamtalk_former) is not loaded over either.
 -module(beamtalk_code).
 
--export([prepare_beam/2, prepare_compiled/1, prepare_forms/1, metadata/1, module_of/1,
-         load/1, compile_forms/1, unload/1, slot/2]).
+-export([prepare_beam/3, prepare_compiled/2, prepare_forms/1, metadata/1, module_of/1,
+         current/0, load/1, compile_forms/1, unload/1, slot/2]).
 
 -export_type([prepared/0]).
 
@@ -21,9 +21,10 @@
 %% A module ready to be loaded, with its metadata when that is known without
 %% loading it.
 -type prepared() :: {module(), binary(), map() | unknown}.
+-type current() :: #{module() => module()}.
 
--spec prepare_beam(module(), binary()) -> {ok, prepared()} | {error, term()}.
-prepare_beam(Module, Beam) ->
+-spec prepare_beam(module(), binary(), current()) -> {ok, prepared()} | {error, term()}.
+prepare_beam(Module, Beam, Current) ->
     Meta = case beam_lib:chunks(Beam, [abstract_code]) of
         {ok, {_, [{abstract_code, {_, Forms}}]}} -> metadata(Forms);
         _ -> unknown
@@ -31,7 +32,7 @@ prepare_beam(Module, Beam) ->
     %% Code whose metadata shows only after loading must not replace what is in
     %% use before it has been accepted.
     Avoided = case Meta of
-        unknown -> current_code(Module);
+        unknown -> maps:get(Module, Current, none);
         _ -> none
     end,
     case free_slot(Module, 0, Avoided) of
@@ -44,9 +45,9 @@ prepare_beam(Module, Beam) ->
     end.
 
 %% Code compiled here, whose metadata was read from its forms.
--spec prepare_compiled(prepared()) -> {ok, prepared()} | {error, term()}.
-prepare_compiled({Module, Beam, unknown}) -> prepare_beam(Module, Beam);
-prepare_compiled({Module, Beam, Meta}) ->
+-spec prepare_compiled(prepared(), current()) -> {ok, prepared()} | {error, term()}.
+prepare_compiled({Module, Beam, unknown}, Current) -> prepare_beam(Module, Beam, Current);
+prepare_compiled({Module, Beam, Meta}, _Current) ->
     case free_slot(Module, 0, none) of
         Module -> {ok, {Module, Beam, Meta}};
         Slot ->
@@ -56,13 +57,12 @@ prepare_compiled({Module, Beam, Meta}) ->
             end
     end.
 
-%% The name under which the class of that module is loaded now.
-current_code(Module) ->
-    case [Code || {Code, Name} <- ets:tab2list(beamtalk_modules),
-                  #{module := M} <- [beamtalk_class:record(Name)], M =:= Module] of
-        [Code | _] -> Code;
-        [] -> none
-    end.
+%% The names under which the classes of modules are loaded now. Asked once for all that is loaded together; of the
+%% records, which are large, only the names are taken.
+-spec current() -> current().
+current() ->
+    maps:from_list(ets:select(beamtalk_classes, [{{'_', '$1'}, [], [{{{map_get, module, '$1'},
+                                                                      {map_get, code, '$1'}}}]}])).
 
 %% The same code under another module name, which is the first atom of the file.
 renamed(Slot, Beam) ->
@@ -137,16 +137,30 @@ rename(Slot, Forms) ->
          _ -> Form
      end || Form <- Forms].
 
-%% Load prepared code; answers the name it was loaded under.
--spec load(prepared()) -> {ok, module()} | {error, term()}.
-load({Module, Beam, _Meta}) ->
-    case code:load_binary(Module, atom_to_list(Module) ++ ".beam", Beam) of
-        {module, Module} ->
-            {Before, _} = probes(Module),
-            ets:insert(?PROBES, {Module, beamtalk_fun_count:probes(Module, Beam), Before}),
-            {ok, Module};
-        {error, Reason} -> {error, {load_failed, Reason}}
+%% Load prepared code, all or nothing; answers the names it was loaded under. The VM reads the modules beside each
+%% other and puts them in place together, which for many costs a fraction of one after the other.
+-spec load([prepared()]) -> {ok, [module()]} | {error, term()}.
+load(Modules) ->
+    Files = [{Module, atom_to_list(Module) ++ ".beam", Beam} || {Module, Beam, _Meta} <- Modules],
+    case prepared(Files) of
+        {ok, Prepared} ->
+            case code:finish_loading(Prepared) of
+                ok -> {ok, [remember(Module, Beam) || {Module, Beam, _Meta} <- Modules]};
+                {error, Reasons} -> {error, {load_failed, Reasons}}
+            end;
+        {error, Reasons} -> {error, {load_failed, Reasons}}
     end.
+
+%% A module that is no code at all is refused like one that cannot be loaded.
+prepared(Files) ->
+    try code:prepare_loading(Files)
+    catch error:Reason -> {error, Reason}
+    end.
+
+remember(Module, Beam) ->
+    {Before, _} = probes(Module),
+    ets:insert(?PROBES, {Module, beamtalk_fun_count:probes(Module, Beam), Before}),
+    Module.
 
 free_slot(Module, N, Avoided) ->
     Slot = slot(Module, N),

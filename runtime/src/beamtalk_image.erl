@@ -27,8 +27,7 @@ install(#{format := ?FORMAT, records := Records, extensions := Extensions,
         ets:insert(beamtalk_extensions, Extensions),
         ets:insert(beamtalk_protocols, Protocols),
         [persistent_term:put(Key, Table) || {Key, Table} <- Tables],
-        [beamtalk_class_state:initialize(R) || #{class_slots := [_ | _]} = R <- Records],
-        ok
+        beamtalk_class_state:initialize([Name || #{class_slots := [_ | _], name := Name} <- Records])
     end);
 install(_) -> {error, unknown_image_format}.
 

@@ -160,10 +160,6 @@ serve({release, Beams, Applications}) ->
             send({release, {ok, {Text(Root), Text(Version), Rows}}});
         {error, Text} -> send({release, {error, Text}})
     end;
-%% What the functions of Erlang modules take and answer.
-serve({specs, Directories, Modules}) ->
-    Where = [path(Directory) || Directory <- Directories],
-    send({specs, [beamtalk_specs:functions(Module, Where) || Module <- Modules]});
 %% A sign of life: what `1 + 2' prints, and the ports that listen.
 serve({ping}) ->
     Listening = [Port || Port <- erlang:ports(), {name, "tcp_inet"} <- [erlang:port_info(Port, name)]],

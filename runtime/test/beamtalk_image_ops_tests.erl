@@ -24,6 +24,7 @@ read_ops_run_no_user_code_test() ->
                 {<<"nav-query">>, #{<<"kind">> => <<"implementors">>, <<"selector">> => <<"printString">>}},
                 {<<"nav-query">>, #{<<"kind">> => <<"references">>, <<"class">> => <<"Trap">>}},
                 {<<"nav-symbols">>, #{<<"scope">> => <<"all">>}}, {<<"browse-classes">>, #{}},
+                {<<"browse-class">>, ?CLASS(<<"Trap">>)},
                 {<<"browse-protocols">>, ?CLASS(<<"Trap">>)},
                 {<<"browse-method-source">>, #{<<"class">> => <<"Trap">>, <<"selector">> => <<"printString">>}},
                 {<<"browse-class-definition">>, ?CLASS(<<"Trap">>)}, {<<"browse-native-source">>, ?CLASS(<<"Trap">>)},

@@ -96,6 +96,9 @@ test("changes: three sides become one text", () => {
   assert.ok(hasMarks(merged(disk, [contested], [])));
   assert.equal(merged(disk, [contested], ["image"]), "C\n  a => 2\n  b => 1\n");
   assert.equal(merged(disk, [contested], ["disk"]), disk);
+  // What was typed without indentation is taken as its file has it.
+  const typed = place("/// c\n  a => 0", "/// c\na =>\n  2", "/// c\n  a => 1");
+  assert.equal(merged("C\n  /// c\n  a => 1\n", [typed], ["image"], "C\n  /// c\n  a =>\n    2\n"), "C\n  /// c\n  a =>\n    2\n");
   assert.equal(merged(disk, [place(null, "  n => $$&\n", null)], ["image"]), `${disk}\n  n => $$&\n`);
 });
 

@@ -40,6 +40,8 @@ const SYNC: Duration = Duration::from_secs(1);
 pub struct DaemonOptions {
     pub namespace: PathBuf,
     pub auth: Option<AuthMode>,
+    /// Leave what ran before a reboot stopped.
+    pub no_resume: bool,
     /// The workspace whose image is part of the tree.
     pub workspace: Option<LinkTarget>,
     /// Told once: the namespace had to be tightened.
@@ -86,7 +88,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let hub = Hub::new(&namespace, places, config, options.auth, options.workspace)?;
     hub.links.start(&hub);
     tokio::spawn(watch::run(Arc::clone(&hub)));
-    let adopted = recover::recover(&hub).await;
+    let adopted = recover::recover(&hub, !options.no_resume).await;
     let listener = listen::bind(&namespace.directory)?;
     let data =
         json!({"pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "recovered": adopted.len()});

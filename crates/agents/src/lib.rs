@@ -37,6 +37,7 @@ mod tap;
 mod text;
 mod tmux;
 mod tree;
+mod worktree;
 
 #[doc(hidden)]
 pub use config::read_strange_config;

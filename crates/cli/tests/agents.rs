@@ -28,5 +28,7 @@ mod mounted;
 mod rules;
 #[path = "agents/support.rs"]
 mod support;
+#[path = "agents/team.rs"]
+mod team;
 #[path = "agents/web.rs"]
 mod web;

@@ -21,6 +21,8 @@ mod faults;
 mod home;
 #[path = "workspace/kills.rs"]
 mod kills;
+#[path = "workspace/lsp.rs"]
+mod lsp;
 #[path = "workspace/mcp.rs"]
 mod mcp;
 #[path = "workspace/objects.rs"]

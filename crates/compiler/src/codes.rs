@@ -1,5 +1,29 @@
 //! The compiler's diagnostic codes. A code belongs to one condition for ever.
 
+/// Sources that show a finding, and how they are right: `== code`, `-- wrong`, `-- right`.
+const EXAMPLES: &str = include_str!("codes/examples.txt");
+
+/// A source with the finding, and one without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    pub code: &'static str,
+    pub wrong: &'static str,
+    pub right: &'static str,
+}
+
+/// The examples, in the order of the file.
+pub fn examples() -> impl Iterator<Item = Example> {
+    EXAMPLES.split("== ").filter_map(|part| {
+        let (code, rest) = part.split_once("\n-- wrong\n")?;
+        let (wrong, right) = rest.split_once("\n-- right\n")?;
+        Some(Example {
+            code,
+            wrong,
+            right: right.trim_end(),
+        })
+    })
+}
+
 macro_rules! codes {
     ($($name:ident = $code:literal, $about:literal;)*) => {
         $(pub(crate) const $name: &str = $code;)*
@@ -43,6 +67,7 @@ codes! {
     NATIVE_RESERVED_WORD = "E0233", "A native method's function is an Erlang reserved word.";
     NATIVE_NEW = "E0234", "A native class without fields is sent `new`.";
     ROOT_CLASS = "E0235", "A class has no superclass.";
+    HANDLE_SCOPE = "E0237", "`handleScope:` stands in the header of a Value or an Actor; only Object classes wrap handles.";
     SELF_PARAMETER = "E0236", "A parameter has the type `Self`.";
     FFI_DISABLED = "E0501", "Erlang is called, or a class has a backing module, where that is switched off.";
     WRONG_SELECTOR = "E0701", "The source given for a method defines another one.";
@@ -77,7 +102,13 @@ codes! {
     WRONG_LOCAL = "W0404", "A variable with a declared type is assigned something else.";
     WRONG_SLOT = "W0405", "A slot with a declared type is given something else: by its default, an assignment, `new:` or `spawnWith:`.";
     WRONG_BLOCK_CALL = "W0406", "A block is evaluated with more or fewer arguments than it has parameters.";
-    CONSTANT_COMPARISON = "H0402", "A comparison with a symbol can never be true.";
+    OVERRIDING_PARAMETER = "W0407", "A method takes something else than the one it overrides, whose senders reach it too.";
+    OUTSIDE_BOUND = "W0408", "The argument of a generic type does not conform to the protocol its parameter asks for.";
+    NOT_SENDABLE = "W0409", "A handle that works only in the process that made it is taken to another.";
+    DYNAMIC_EXPRESSION = "W0410", "Nothing is known about an expression in a typed class.";
+    UNRESOLVED_FFI = "W0411", "An Erlang module or function is called that is not there.";
+    FFI_ARITY = "W0412", "An Erlang function is called with a number of arguments it does not take.";
+    CONSTANT_COMPARISON = "H0402", "A comparison with a symbol is always true, or never.";
     INDIRECT_CLASS = "W0302", "A class comes from a dependency of a dependency, which the manifest does not name; with `strict-deps = true` this is an error.";
     HIDDEN_CLASS = "W0305", "A class of the package hides one of a dependency; write the other with its package: `units@Parser`.";
     UNHANDLED_CASE = "W0218", "A match on a closed union leaves a case out.";

@@ -7,7 +7,6 @@ mod describe;
 mod hover;
 mod infer;
 mod lookup;
-mod receivers;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +23,6 @@ use describe::{Classes, Known};
 pub use coverage::{ClassCoverage, Dynamic, coverage};
 pub use hover::{Hover, hover};
 pub use lookup::{Answerer, Lookup, Receiver};
-pub(crate) use receivers::known_receivers;
 
 /// A variable of the session: its name, and the name of its value's class when that is known. The value of a
 /// variable that holds a class has a class such as `Lamp class`.
@@ -169,6 +167,7 @@ impl Completer<'_> {
         let rest = after.trim_start_matches(is_word);
         for rest in [rest, ""] {
             let Parse { unit, .. } = parse_input(&format!("{before}{MARKER}{rest}"));
+            self.classes.learn(&unit, self.bindings);
             if let Some(found) = cursor::find(&unit, start, self.classes, self.bindings)
                 && found.span.start as usize == start
             {

@@ -79,12 +79,13 @@ pub(crate) fn apply(file: &SourceFile, diagnostics: Vec<Diagnostic>, tool: Tool)
     out
 }
 
-/// Is everything looked at that the directive could be there for? Without inference nothing that depends on types is.
+/// Is everything looked at that the directive could be there for?
 fn is_judged(directive: &Directive, tool: Tool) -> bool {
     match directive.category.as_str() {
         "lint" | "dead_assignment" => tool == Tool::Linter,
-        "dnu" | "type" | "type_annotation" | "sendability" | "arity_mismatch" | "unresolved_ffi"
-        | "visibility" | "deprecation" => !directive.has_types,
+        "type_annotation" | "arity_mismatch" | "unresolved_ffi" | "visibility" | "deprecation" => {
+            !directive.has_types
+        }
         "all" => tool == Tool::Linter && !directive.has_types,
         _ => true,
     }

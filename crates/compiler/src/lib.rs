@@ -127,10 +127,7 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
     let (file, mut diagnostics) = packages::resolve(file, table);
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
-    complete::known_receivers(file, table, &mut diagnostics);
-    if file.origin != Origin::Library {
-        diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
-    }
+    diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
     let modules = definitions(file, table, &lines, &[], &mut diagnostics);
     let diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     let modules = if has_errors(&diagnostics) {
@@ -147,7 +144,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
     let (file, mut diagnostics) = packages::resolve(file, table);
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
-    complete::known_receivers(file, table, &mut diagnostics);
+    diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
     let replacements = live::replacements(file, table, &mut diagnostics);
     let mut modules = replacements.modules;
     modules.extend(definitions(
@@ -176,6 +173,10 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.expression = Some(expression);
     }
     input.diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
+    // What is not understood shows at once.
+    input
+        .diagnostics
+        .retain(|diagnostic| diagnostic.severity != Severity::Hint);
     if has_errors(&input.diagnostics) {
         input.expression = None;
     } else {

@@ -16,7 +16,7 @@ use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::Diagnostic;
 
 use crate::table::ClassTable;
-use crate::{SourceFile, check, complete, definitions, expect, packages, types};
+use crate::{SourceFile, check, definitions, expect, packages, types};
 use beamtalk_syntax::span::LineIndex;
 use beamtalk_syntax::walk;
 
@@ -30,7 +30,6 @@ pub fn lint_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
     let file = file.as_ref();
     check::file(file, table, &mut diagnostics);
     diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
-    complete::known_receivers(file, table, &mut diagnostics);
     definitions(file, table, &LineIndex::new(&file.text), &[], &mut diagnostics);
     let linter = Linter { file, table };
     for method in methods(&file.unit) {

@@ -15,7 +15,7 @@ use crate::SourceFile;
 use crate::codes;
 use crate::ir::{Body, Closure, Node, NodeKind, Storage, TextPart, VariableId};
 use crate::table::{ClassTable, Kind, Origin};
-use scope::{Declared, Scopes};
+use scope::Scopes;
 
 /// The class a body belongs to.
 #[derive(Clone, Debug)]
@@ -140,8 +140,6 @@ impl<'a> Resolver<'a> {
             .is_some_and(|annotation| crate::types::is_character(annotation, self.table));
         let variable = self.scopes.declare(&name.text, name.span, "parameter");
         self.scopes.set_character(variable, is_character);
-        self.scopes
-            .set_declared(variable, Declared::parameter(parameter.annotation.as_ref()));
         if quiet {
             self.scopes.mark_read(variable);
         }
@@ -253,11 +251,7 @@ impl<'a> Resolver<'a> {
             ExpressionKind::Block(block) => NodeKind::Closure(self.closure(block)),
             ExpressionKind::Send(send) => return self.send(send, span),
             ExpressionKind::Cascade { receiver, messages } => self.cascade(receiver, messages),
-            ExpressionKind::Match {
-                value,
-                arms,
-                exhaustive,
-            } => self.match_expression(value, arms, *exhaustive, span),
+            ExpressionKind::Match { value, arms, .. } => self.match_expression(value, arms, span),
             ExpressionKind::Assign {
                 target,
                 annotation,
@@ -535,10 +529,6 @@ impl<'a> Resolver<'a> {
             || self.is_character(&value);
         let variable = self.scopes.assign(&name.text, name.span);
         self.scopes.note_character(variable, is_character);
-        if let Some(annotation) = annotation {
-            self.scopes
-                .set_declared(variable, Declared::Type(annotation.clone()));
-        }
         NodeKind::Assign {
             variable,
             value: Box::new(value),

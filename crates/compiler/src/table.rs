@@ -2,7 +2,7 @@
 
 mod withdraw;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use beamtalk_syntax::ast;
 use beamtalk_syntax::span::Span;
@@ -10,6 +10,7 @@ use ecow::EcoString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::SourceFile;
+use crate::ffi::SpecTable;
 use crate::packages::Packages;
 
 /// Where a source text comes from; it decides which rules apply.
@@ -90,9 +91,14 @@ pub(crate) struct ExtensionEntry {
     pub(crate) source: Arc<SourceFile>,
 }
 
+/// The classes directly below each class.
+pub(crate) type Subclasses = FxHashMap<EcoString, Vec<EcoString>>;
+
 #[derive(Clone, Debug, Default)]
 struct Tables {
     classes: FxHashMap<EcoString, Arc<ClassEntry>>,
+    /// The classes directly below each class, once somebody asked.
+    subclasses: OnceLock<Subclasses>,
     protocols: FxHashMap<EcoString, ProtocolEntry>,
     aliases: FxHashMap<EcoString, AliasEntry>,
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
@@ -106,6 +112,8 @@ struct Tables {
     are_primitives_allowed: bool,
     /// The packages of the program; without them names mean what they say.
     packages: Option<Arc<Packages>>,
+    /// The Erlang modules that somebody looked for.
+    specs: Arc<SpecTable>,
 }
 
 #[derive(Clone, Debug)]
@@ -160,6 +168,15 @@ impl ClassTable {
         Arc::make_mut(&mut self.tables).packages = Some(Arc::new(packages));
     }
 
+    /// From now on calls of Erlang are checked against these.
+    pub fn set_specs(&mut self, specs: SpecTable) {
+        Arc::make_mut(&mut self.tables).specs = Arc::new(specs);
+    }
+
+    pub(crate) fn specs(&self) -> &SpecTable {
+        &self.tables.specs
+    }
+
     pub(crate) fn packages(&self) -> Option<&Packages> {
         self.tables.packages.as_deref()
     }
@@ -185,6 +202,7 @@ impl ClassTable {
         let source = Arc::new(file.into_owned());
         let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
+        tables.subclasses = OnceLock::new();
         if file.origin != Origin::Session {
             // A file that is declared again stands for all it had.
             let is_same = |entry: &ExtensionEntry| is_same_file(&entry.source, file);
@@ -269,9 +287,23 @@ impl ClassTable {
             text: EcoString::new(),
             declared: None,
         };
-        Arc::make_mut(&mut self.tables)
-            .classes
-            .insert(entry.name.clone(), Arc::new(entry));
+        let tables = Arc::make_mut(&mut self.tables);
+        tables.subclasses = OnceLock::new();
+        tables.classes.insert(entry.name.clone(), Arc::new(entry));
+    }
+
+    pub(crate) fn subclasses(&self) -> &Subclasses {
+        self.tables.subclasses.get_or_init(|| {
+            let mut below = Subclasses::default();
+            let mut classes: Vec<&Arc<ClassEntry>> = self.tables.classes.values().collect();
+            classes.sort_by_key(|class| &class.name);
+            for class in classes {
+                if let Some(above) = &class.superclass {
+                    below.entry(above.clone()).or_default().push(class.name.clone());
+                }
+            }
+            below
+        })
     }
 
     /// From now on code outside the library that calls Erlang does not compile (E0501): the workspace was started
@@ -478,27 +510,6 @@ impl ClassTable {
         package.as_ref().filter(|_| is_internal)
     }
 
-    /// The selectors of methods that packages other than this one keep to themselves.
-    pub(crate) fn selectors_kept_from(&self, package: &str) -> FxHashSet<EcoString> {
-        let is_other = |owner: &Option<EcoString>| owner.as_deref().is_some_and(|owner| owner != package);
-        let classes = self.tables.classes.values();
-        let methods = classes
-            .filter(|class| is_other(&class.package))
-            .flat_map(|class| {
-                let methods = class.methods.iter().chain(&class.class_methods);
-                methods.filter(|(_, method)| method.is_internal || class.modifiers.is_internal)
-            });
-        let extensions = self.tables.extensions.iter().filter(|(_, entries)| {
-            entries
-                .iter()
-                .any(|entry| entry.is_internal && is_other(&entry.source.package))
-        });
-        methods
-            .map(|(selector, _)| selector.clone())
-            .chain(extensions.map(|((_, _, selector), _)| selector.clone()))
-            .collect()
-    }
-
     /// The nearest definition of a method, walking up from `name`: the defining class and the method.
     pub(crate) fn find_method(
         &self,
@@ -556,6 +567,12 @@ fn declare_alias(tables: &mut Tables, file: &SourceFile, alias: &ast::TypeAlias)
 
 fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, class: &ast::Class) {
     let file = source.as_ref();
+    // A library class cannot be redefined: loading the other one is refused.
+    let is_protected = file.origin != Origin::Library
+        && tables
+            .classes
+            .get(&class.name.text)
+            .is_some_and(|known| known.origin == Origin::Library);
     let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
     let slots: Vec<SlotEntry> = class
         .slots
@@ -585,7 +602,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, cla
             index,
         };
         side.insert(method.head.selector.clone(), entry);
-        if file.origin != Origin::Library && !method.is_class {
+        if file.origin != Origin::Library && !method.is_class && !is_protected {
             tables.user_selectors.insert(method.head.selector.clone());
         }
     }
@@ -610,12 +627,7 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, cla
         text: file.text.clone(),
         declared: Some((Arc::clone(source), item)),
     };
-    // A library class cannot be redefined: loading the other one is refused.
-    let is_protected = tables
-        .classes
-        .get(&entry.name)
-        .is_some_and(|known| known.origin == Origin::Library);
-    if !is_protected || entry.origin == Origin::Library {
+    if !is_protected {
         tables.classes.insert(entry.name.clone(), Arc::new(entry));
     }
 }

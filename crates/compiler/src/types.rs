@@ -23,12 +23,14 @@ mod world;
 use beamtalk_syntax::ast::{self, Item};
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
+use ecow::EcoString;
 use rustc_hash::FxHashMap;
 
 use crate::SourceFile;
-use crate::table::ClassTable;
+use crate::table::{ClassTable, Origin};
 
 pub(crate) use annotation::{MAX_ALIASES, includes_nil, is_character, text};
+use checks::declarations;
 pub use form::{Form, Reason, Type};
 pub use infer::MethodRef;
 use infer::{Infer, Output, Own};
@@ -106,10 +108,22 @@ pub fn of_file(file: &SourceFile, table: &ClassTable) -> Types {
     of_resolved(&file, table)
 }
 
-pub(crate) fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
-    let world = World::new(table);
+/// The same for a file whose names are resolved, as [`ClassTable::keep`] answers it.
+pub fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
+    let package = file.package.clone().filter(|_| file.origin != Origin::Library);
+    of_unit(&file.unit, package, table, &[])
+}
+
+/// The same for a text in which these variables have values already.
+pub(crate) fn of_unit(
+    unit: &ast::Unit,
+    package: Option<EcoString>,
+    table: &ClassTable,
+    bindings: &[(EcoString, Type)],
+) -> Types {
+    let world = World::new(table, package);
     let mut out = Output::default();
-    for item in &file.unit.items {
+    for item in &unit.items {
         match item {
             Item::Class(class) => self::class(&world, &mut out, class),
             Item::Extension(extension) => {
@@ -118,21 +132,30 @@ pub(crate) fn of_resolved(file: &SourceFile, table: &ClassTable) -> Types {
                 let own = Own::new(&world, target, extension.method.is_class);
                 let mut infer = Infer::new(&world, &mut out, Some(own));
                 infer.method(&extension.method, declaration.map(|(_, class)| class));
+                annotations(
+                    &world,
+                    &mut out,
+                    &extension.method,
+                    declaration.map(|(_, class)| class),
+                );
             }
             Item::Protocol(_) | Item::TypeAlias(_) | Item::Statement(_) => {}
         }
     }
-    let statements = file.unit.items.iter().filter_map(|item| match item {
+    let statements = unit.items.iter().filter_map(|item| match item {
         Item::Statement(statement) => Some(statement),
         _ => None,
     });
-    Infer::new(&world, &mut out, None).input(statements);
+    Infer::new(&world, &mut out, None).input(bindings, statements);
     out.into()
 }
 
 fn class(world: &World<'_>, out: &mut Output, class: &ast::Class) {
     let name = &class.name.text;
     for slot in &class.slots {
+        if let Some(annotation) = &slot.annotation {
+            declarations::bounds(world, out, annotation, Some(class));
+        }
         let Some(default) = &slot.default else { continue };
         let is_class = slot.keyword == ast::SlotKeyword::ClassState;
         let mut infer = Infer::new(world, out, Some(Own::new(world, name, is_class)));
@@ -144,5 +167,18 @@ fn class(world: &World<'_>, out: &mut Output, class: &ast::Class) {
     for method in &class.methods {
         let own = Own::new(world, name, method.is_class);
         Infer::new(world, out, Some(own)).method(method, Some(class));
+        annotations(world, out, method, Some(class));
+        declarations::overriding(world, out, class, method);
+    }
+}
+
+fn annotations(world: &World<'_>, out: &mut Output, method: &ast::Method, class: Option<&ast::Class>) {
+    let parameters = method
+        .head
+        .parameters
+        .iter()
+        .filter_map(|it| it.annotation.as_ref());
+    for annotation in parameters.chain(&method.result) {
+        declarations::bounds(world, out, annotation, class);
     }
 }

@@ -14,7 +14,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use beamtalk_compiler::ffi::{Function, Kinds, Module, Parameter, SpecTable};
 use beamtalk_compiler::{ClassTable, Origin, SourceFile, compile_file, module_name};
 use beamtalk_syntax::ast::Item;
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
@@ -58,7 +60,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     found.sort();
 }
 
-fn parsed(name: &str, text: &str, origin: Origin) -> (SourceFile, Vec<Diagnostic>) {
+fn parsed(folder: &str, name: &str, text: &str, origin: Origin) -> (SourceFile, Vec<Diagnostic>) {
     let parse = beamtalk_syntax::parse_file(text);
     let package = if origin == Origin::Library {
         "beamtalk"
@@ -66,7 +68,7 @@ fn parsed(name: &str, text: &str, origin: Origin) -> (SourceFile, Vec<Diagnostic
         "demo"
     };
     let file = SourceFile {
-        path: format!("src/{name}.bt").into(),
+        path: format!("{folder}/{name}.bt").into(),
         text: text.into(),
         unit: parse.unit,
         module: module_name((origin != Origin::Library).then_some("demo"), name).into(),
@@ -76,13 +78,89 @@ fn parsed(name: &str, text: &str, origin: Origin) -> (SourceFile, Vec<Diagnostic
     (file, parse.diagnostics)
 }
 
+/// Some functions of OTP, as their specifications have them.
+fn specs() -> SpecTable {
+    const LIST: Kinds = Kinds::LIST.or(Kinds::BINARY);
+    const NUMBER: Kinds = Kinds::INTEGER.or(Kinds::FLOAT);
+    type Row = (&'static str, &'static [(Kinds, &'static str)], &'static str);
+    let modules: &[(&str, &[Row])] = &[
+        (
+            "lists",
+            &[
+                ("map", &[(Kinds::FUN, "Block"), (LIST, "List")], "List"),
+                ("member", &[(Kinds::ANY, "Dynamic"), (LIST, "List")], "Boolean"),
+                ("reverse", &[(LIST, "List")], "List"),
+                ("reverse", &[(LIST, "List"), (Kinds::ANY, "Dynamic")], "Dynamic"),
+                ("seq", &[(Kinds::INTEGER, "Integer"); 2], "List(Integer)"),
+                ("seq", &[(Kinds::INTEGER, "Integer"); 3], "List(Integer)"),
+            ],
+        ),
+        (
+            "erlang",
+            &[
+                ("abs", &[(NUMBER, "Number")], "Integer | Float"),
+                ("binary_to_term", &[(Kinds::BINARY, "Binary")], "Dynamic"),
+                ("date", &[], "Tuple(Integer, Integer, Integer)"),
+                ("node", &[], "Symbol"),
+                ("system_time", &[], "Integer"),
+            ],
+        ),
+        (
+            "file",
+            &[
+                ("delete", &[(Kinds::ANY, "Dynamic")], "Result(Nil, Dynamic)"),
+                ("read_file", &[(Kinds::ANY, "Dynamic")], "Result(String, Dynamic)"),
+            ],
+        ),
+        ("filename", &[("basename", &[(Kinds::ANY, "Dynamic")], "Dynamic")]),
+        (
+            "maps",
+            &[
+                ("keys", &[(Kinds::MAP, "Dictionary")], "List"),
+                (
+                    "put",
+                    &[
+                        (Kinds::ANY, "Dynamic"),
+                        (Kinds::ANY, "Dynamic"),
+                        (Kinds::MAP, "Dictionary"),
+                    ],
+                    "Dictionary",
+                ),
+            ],
+        ),
+        ("os", &[("getenv", &[(LIST, "List(Integer)")], "Dynamic")]),
+    ];
+    let mut table = SpecTable::default();
+    for (module, rows) in modules {
+        let functions = rows.iter().map(|(name, parameters, answer)| Function {
+            name: (*name).into(),
+            parameters: parameters
+                .iter()
+                .map(|(kinds, text)| Parameter {
+                    name: "".into(),
+                    text: (*text).into(),
+                    kinds: *kinds,
+                    atoms: None,
+                })
+                .collect(),
+            result: (*answer).into(),
+            answer: (*answer).into(),
+        });
+        table.add(*module, Arc::new(Module::new(functions.collect())));
+    }
+    table.add_missing("no_such_module_here");
+    table.add_missing("listz");
+    table
+}
+
 fn library() -> ClassTable {
     let mut table = ClassTable::empty();
+    table.set_specs(specs());
     let mut paths = Vec::new();
     sources(&root().join("lib"), &mut paths);
     for path in paths {
         let name = path.file_stem().expect("a file name").to_string_lossy();
-        let (file, diagnostics) = parsed(&name, &read(&path), Origin::Library);
+        let (file, diagnostics) = parsed("lib", &name, &read(&path), Origin::Library);
         assert!(diagnostics.is_empty(), "{name}: {diagnostics:?}");
         table.declare(&file);
     }
@@ -95,6 +173,7 @@ struct Finding {
     severity: String,
     category: String,
     text: String,
+    code: &'static str,
     is_counted: bool,
 }
 
@@ -180,6 +259,7 @@ fn expected(text: &str) -> Vec<Finding> {
                 severity: word(),
                 category: word(),
                 text: word(),
+                code: "",
                 is_counted: true,
             });
         }
@@ -228,7 +308,7 @@ fn span(item: &Item) -> Span {
         Item::Protocol(protocol) => protocol.span,
         Item::TypeAlias(alias) => alias.span,
         Item::Extension(extension) => extension.span,
-        Item::Statement(statement) => statement.expression.span,
+        Item::Statement(statement) => statement.span,
     }
 }
 
@@ -246,7 +326,11 @@ fn parts(text: &str, parameters: &[String], result: Option<&str>) -> Vec<Part> {
     let mut statements = vec![false; text.len()];
     let mut start = 0;
     for (number, item) in unit.items.iter().enumerate() {
-        let end = (span(item).end as usize).max(start);
+        let mut end = (span(item).end as usize).max(start);
+        // A cast ends with its sign.
+        if text.get(end..).is_some_and(|rest| rest.starts_with('!')) {
+            end += 1;
+        }
         let name = match item {
             Item::Class(class) => class.name.text.to_string(),
             Item::Protocol(protocol) => protocol.name.text.to_string(),
@@ -308,10 +392,10 @@ fn method(body: &str, parameters: &[String], result: Option<&str>) -> String {
 }
 
 /// What is found in some parts, with lines as in the file of the case.
-fn findings(parts: Vec<Part>, table: &mut ClassTable) -> Vec<Finding> {
+fn findings(folder: &str, parts: Vec<Part>, table: &mut ClassTable) -> Vec<Finding> {
     let mut files = Vec::new();
     for part in parts {
-        let (file, diagnostics) = parsed(&part.name, &part.text, Origin::Package);
+        let (file, diagnostics) = parsed(folder, &part.name, &part.text, Origin::Package);
         table.declare(&file);
         files.push((file, diagnostics, part.shift));
     }
@@ -340,6 +424,7 @@ fn findings(parts: Vec<Part>, table: &mut ClassTable) -> Vec<Finding> {
                     || diagnostic.code == STALE_EXPECT,
                 category,
                 text,
+                code: diagnostic.code,
             });
         }
     }
@@ -351,7 +436,7 @@ fn findings(parts: Vec<Part>, table: &mut ClassTable) -> Vec<Finding> {
 fn differences(case: &Case, prelude: &ClassTable) -> String {
     let mut table = prelude.clone();
     let parts = parts(&case.text, &case.parameters, case.result.as_deref());
-    let mut found = findings(parts, &mut table);
+    let mut found = findings("case", parts, &mut table);
     let mut out = String::new();
     for expected in &case.expected {
         match found.iter().position(|finding| finding.is_expected_by(expected)) {
@@ -383,7 +468,7 @@ fn differences(case: &Case, prelude: &ClassTable) -> String {
 
 fn declared(prelude: &str, library: &ClassTable, path: &Path) -> ClassTable {
     let mut table = library.clone();
-    let found = findings(parts(prelude, &[], None), &mut table);
+    let found = findings("src", parts(prelude, &[], None), &mut table);
     let counted: Vec<&Finding> = found.iter().filter(|finding| finding.is_counted).collect();
     assert!(
         counted.is_empty(),
@@ -430,5 +515,33 @@ fn every_case_has_its_findings_and_no_others() {
     }
     println!("{} cases, {} pending", seen.len(), pending.len());
     assert!(seen.len() >= 400, "only {} cases", seen.len());
+    assert!(report.is_empty(), "\n{report}");
+}
+
+#[test]
+fn every_example_of_a_code_shows_it() {
+    let library = library();
+    let mut report = String::new();
+    let mut count = 0;
+    for example in beamtalk_compiler::codes::examples() {
+        count += 1;
+        let found = |text: &str| {
+            let mut table = library.clone();
+            findings("src", parts(&format!("{text}\n"), &[], None), &mut table)
+        };
+        let has = |found: &[Finding]| found.iter().any(|finding| finding.code == example.code);
+        let wrong = found(example.wrong);
+        if !has(&wrong) {
+            let _ = writeln!(report, "{}: not in the wrong one: {wrong:#?}", example.code);
+        }
+        let right = found(example.right);
+        if right
+            .iter()
+            .any(|finding| finding.code == example.code || finding.is_counted)
+        {
+            let _ = writeln!(report, "{}: the right one has {right:#?}", example.code);
+        }
+    }
+    assert!(count > 40, "only {count} examples");
     assert!(report.is_empty(), "\n{report}");
 }

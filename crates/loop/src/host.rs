@@ -63,9 +63,8 @@ pub fn run(config: Config, options: Options, stage: Stage) -> Outcome {
             let output = Output::hosted(options.style, stage.streams, stage.listener)?;
             Ok((runtime, output))
         });
-    let (runtime, output) = match made {
-        Ok(made) => made,
-        Err(_) => return Outcome::Ended(1),
+    let Ok((runtime, output)) = made else {
+        return Outcome::Ended(1);
     };
     let start = Start {
         signals: Ok(Signals::Host(stage.stops)),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::position::Encoding;
 use crate::requests::code_action::KINDS;
+use crate::requests::execute_command::COMMANDS;
 use crate::requests::semantic_tokens::{MODIFIERS, TYPES};
 use crate::uri;
 
@@ -28,6 +29,7 @@ pub(crate) fn of_server(encoding: Encoding) -> Value {
         "selectionRangeProvider": true,
         "inlayHintProvider": true,
         "codeActionProvider": {"codeActionKinds": KINDS},
+        "executeCommandProvider": {"commands": COMMANDS},
         "codeLensProvider": {"resolveProvider": true},
         "documentFormattingProvider": true,
         "documentRangeFormattingProvider": true,

@@ -11,6 +11,17 @@ pub(crate) struct Settings {
     pub(crate) library_directory: Option<String>,
     pub(crate) max_files: usize,
     pub(crate) hints: Hints,
+    pub(crate) live: Saving,
+}
+
+/// What saving a file does to a running image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saving {
+    Nothing,
+    /// It is loaded.
+    Loads,
+    /// Only the command loads it.
+    Waits,
 }
 
 /// Which inlay hints are shown.
@@ -34,6 +45,7 @@ impl Default for Settings {
                 dynamic: true,
                 ffi: true,
             },
+            live: Saving::Loads,
         }
     }
 }
@@ -41,8 +53,15 @@ impl Default for Settings {
 impl Settings {
     /// The same with what a client says about some of them; what makes no sense is left as it was.
     pub(crate) fn with(mut self, options: &Value) -> Self {
-        let flag = |name: &str, old: bool| options[name].as_bool().unwrap_or(old);
-        self.delegates = flag("delegateToRuntime", self.delegates);
+        if let Some(delegates) = options["delegateToRuntime"].as_bool() {
+            self.delegates = delegates;
+        }
+        self.live = match options["live"].as_str() {
+            Some("off") => Saving::Nothing,
+            Some("onSave") => Saving::Loads,
+            Some("onCommand") => Saving::Waits,
+            _ => self.live,
+        };
         if let Some(directory) = options["stdlibSourceDir"].as_str() {
             self.library_directory = Some(directory.to_owned()).filter(|directory| !directory.is_empty());
         }
@@ -70,10 +89,10 @@ pub(crate) struct Client {
     pub(crate) refreshes_lenses: bool,
     pub(crate) annotates_changes: bool,
     pub(crate) renames_files: bool,
-    pub(crate) creates_files: bool,
     pub(crate) registers_watchers: bool,
-    pub(crate) has_snippets: bool,
-    pub(crate) has_hierarchical_symbols: bool,
+    pub(crate) shows_documents: bool,
+    /// Wants to know how the workspace is and what it prints.
+    pub(crate) follows_workspace: bool,
 }
 
 impl Client {
@@ -96,10 +115,12 @@ impl Client {
             refreshes_lenses: can("/workspace/codeLens/refreshSupport"),
             annotates_changes: changes && has("/workspace/workspaceEdit/changeAnnotationSupport"),
             renames_files: changes && operation("rename"),
-            creates_files: changes && operation("create"),
             registers_watchers: can("/workspace/didChangeWatchedFiles/dynamicRegistration"),
-            has_snippets: can("/textDocument/completion/completionItem/snippetSupport"),
-            has_hierarchical_symbols: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
+            shows_documents: can("/window/showDocument/support"),
+            follows_workspace: params
+                .initialization_options
+                .as_ref()
+                .is_some_and(|options| options["events"] == true),
         }
     }
 }

@@ -17,6 +17,8 @@ macro_rules! handlers {
         pub(crate) fn handler(method: &str) -> Option<Handler> {
             let handler: Handler = match method {
                 $($method => |snapshot, params| answer(snapshot, params, $handle),)*
+                #[cfg(test)]
+                "test/panic" => |_, _| panic!("on purpose"),
                 _ => return None,
             };
             Some(handler)
@@ -57,6 +59,7 @@ handlers! {
     "textDocument/onTypeFormatting" => requests::formatting::on_type,
     "workspace/willRenameFiles" => requests::will_rename_files::handle,
     "workspace/textDocumentContent" => requests::fetch_content::handle,
+    "workspace/executeCommand" => requests::execute_command::handle,
     "beamtalk/fetchContent" => requests::fetch_content::handle,
 }
 

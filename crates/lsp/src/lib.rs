@@ -5,11 +5,14 @@
 
 mod analysis;
 mod capabilities;
+mod check;
 mod client;
 mod dispatch;
 mod edit;
+mod erlang;
 mod fault;
 mod library;
+mod live;
 mod pool;
 mod position;
 mod progress;
@@ -21,5 +24,7 @@ mod transport;
 mod uri;
 mod world;
 
+pub use check::{Feature, Report, check};
+pub use live::{Reach, Workspaces};
 pub use server::{Ended, Setup, serve};
 pub use transport::{Stdio, stdio};

@@ -41,7 +41,7 @@ impl Library {
         for file in parsed {
             let kept = table.keep(&file);
             let name = kept.path.clone();
-            let file = File::new(uri::of_library(&name), kept, Vec::new(), Access::Library);
+            let file = File::new(uri::of_library(&name), kept, Access::Library);
             files.insert(name, Arc::new(file));
         }
         Self { table, files }

@@ -8,6 +8,7 @@ pub(crate) mod definition;
 pub(crate) mod diagnostic;
 pub(crate) mod document_highlight;
 pub(crate) mod document_symbol;
+pub(crate) mod execute_command;
 pub(crate) mod fetch_content;
 pub(crate) mod folding_range;
 pub(crate) mod formatting;

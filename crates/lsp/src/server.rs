@@ -1,5 +1,9 @@
 //! The one owner of all state: takes what the client and the threads say, in order, and hands out snapshots.
 
+mod live;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
@@ -17,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::fault::Fault;
+use crate::live::{News, Workspaces};
 use crate::pool::{Pool, guarded};
 use crate::position::Encoding;
 use crate::requests::diagnostic;
@@ -46,7 +51,9 @@ enum Report {
         version: i32,
         items: Vec<lsp::Diagnostic>,
     },
-    Failed(String),
+    Live(News),
+    /// For a person to read.
+    Told(String),
 }
 
 /// Where the server is in its life.
@@ -76,6 +83,7 @@ struct Server {
     due: BTreeMap<EcoString, Instant>,
     loading: Vec<PathBuf>,
     log: Box<dyn Fn(&str) + Send>,
+    workspaces: Option<Arc<dyn Workspaces>>,
     requests_sent: i32,
 }
 
@@ -83,12 +91,15 @@ struct Server {
 pub struct Setup {
     /// Told to a person who looks at the server's log.
     pub log: Box<dyn Fn(&str) + Send>,
+    /// Without it files are all there is.
+    pub workspaces: Option<Arc<dyn Workspaces>>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         Self {
             log: Box::new(|_| {}),
+            workspaces: None,
         }
     }
 }
@@ -106,9 +117,19 @@ pub fn serve(connection: &Connection, setup: Setup) -> io::Result<Ended> {
         due: BTreeMap::new(),
         loading: Vec::new(),
         log: setup.log,
+        workspaces: setup.workspaces,
         requests_sent: 0,
     };
-    Ok(server.run(&connection.receiver, &reported))
+    // Texts are parsed here, and trees nest as deep as the parser allows.
+    let thread = thread::Builder::new()
+        .name("lsp-owner".to_owned())
+        .stack_size(beamtalk_project::source::STACK);
+    thread::scope(|scope| {
+        let owner = thread.spawn_scoped(scope, || server.run(&connection.receiver, &reported))?;
+        owner
+            .join()
+            .map_err(|_| io::Error::other("the owner of the state failed"))
+    })
 }
 
 impl Server {
@@ -278,7 +299,10 @@ impl Server {
 
     fn notified(&mut self, method: &str, params: Value) -> Result<(), Fault> {
         match method {
-            "initialized" => self.begin(),
+            "initialized" => {
+                self.watch();
+                self.begin();
+            }
             "$/cancelRequest" => {
                 let params: Cancelled = read(params)?;
                 let id = params.id;
@@ -308,6 +332,12 @@ impl Server {
                 )?;
                 self.todo(todo);
             }
+            "textDocument/didSave" => {
+                let params: lsp::DidSaveTextDocumentParams = read(params)?;
+                let uri = params.text_document.uri;
+                Arc::make_mut(&mut self.state).saved(&uri);
+                self.save(&uri);
+            }
             "textDocument/didClose" => {
                 let params: lsp::DidCloseTextDocumentParams = read(params)?;
                 let uri = params.text_document.uri;
@@ -323,9 +353,34 @@ impl Server {
                 let todo = Arc::make_mut(&mut self.state).changed_on_disk(&uris);
                 self.todo(todo);
             }
+            "workspace/didChangeConfiguration" => {
+                let state = Arc::make_mut(&mut self.state);
+                let client = Arc::make_mut(&mut state.client);
+                let settings = params["settings"].get("beamtalk").unwrap_or(&params["settings"]);
+                client.settings = client.settings.clone().with(settings);
+            }
+            "workspace/didChangeWorkspaceFolders" => {
+                let params: lsp::DidChangeWorkspaceFoldersParams = read(params)?;
+                self.folders_changed(params.event);
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    fn folders_changed(&mut self, event: lsp::WorkspaceFoldersChangeEvent) {
+        let path = |folder: lsp::WorkspaceFolder| uri::to_path(&folder.uri.0).map(|path| canonical(&path));
+        let gone: Vec<PathBuf> = event.removed.into_iter().filter_map(path).collect();
+        let come: Vec<PathBuf> = event.added.into_iter().filter_map(path).collect();
+        let state = Arc::make_mut(&mut self.state);
+        state.folders.retain(|folder| !gone.contains(folder));
+        // What is open in a folder that went stays as it is.
+        let used: Vec<PathBuf> = state.documents.values().map(|one| one.root.clone()).collect();
+        state
+            .worlds
+            .retain(|root, _| !gone.contains(root) || used.contains(root));
+        state.folders.extend(come);
+        self.begin();
     }
 
     /// The client is ready: read its folders.
@@ -333,8 +388,28 @@ impl Server {
         let folders = self.state.folders.clone();
         let has_manifest = |folder: &PathBuf| folder.join("beamtalk.toml").is_file();
         for folder in folders.into_iter().filter(has_manifest) {
-            self.load(folder);
+            if !self.state.worlds.contains_key(&folder) {
+                self.load(folder);
+            }
         }
+    }
+
+    /// Have the client tell what changes on disk, if it must be asked.
+    fn watch(&mut self) {
+        if !self.state.client.registers_watchers {
+            return;
+        }
+        let globs = ["**/*.bt", "**/beamtalk.toml", "**/beamtalk.lock"];
+        let watchers: Vec<Value> = globs.iter().map(|glob| json!({ "globPattern": glob })).collect();
+        let registration = json!({
+            "id": "beamtalk-files",
+            "method": "workspace/didChangeWatchedFiles",
+            "registerOptions": {"watchers": watchers},
+        });
+        self.ask(
+            "client/registerCapability",
+            json!({"registrations": [registration]}),
+        );
     }
 
     fn load(&mut self, root: PathBuf) {
@@ -372,7 +447,11 @@ impl Server {
                     self.tell(text);
                 }
                 if self.open.remove(&id).is_some() {
+                    let show = answer.as_ref().ok().and_then(|value| value.get("show")).cloned();
                     self.answer(id, answer);
+                    if let Some(uri) = show.filter(|_| self.state.client.shows_documents) {
+                        self.ask("window/showDocument", json!({"uri": uri, "takeFocus": true}));
+                    }
                 }
             }
             Report::Loaded(world) => {
@@ -380,11 +459,12 @@ impl Server {
                 if let Some(problem) = &world.problem {
                     self.tell(&format!("{}: {problem}", world.root.display()));
                 }
+                self.follow(&world.root);
                 let todo = Arc::make_mut(&mut self.state).loaded(*world);
                 let now = Instant::now();
                 self.due.extend(todo.diagnose.into_iter().map(|key| (key, now)));
                 if self.state.client.pulls_diagnostics && self.state.client.refreshes_diagnostics {
-                    self.ask("workspace/diagnostic/refresh");
+                    self.ask("workspace/diagnostic/refresh", Value::Null);
                 }
             }
             Report::Diagnosed { key, version, items } => {
@@ -393,7 +473,8 @@ impl Server {
                     self.publish(&document.uri, Some(version), &items);
                 }
             }
-            Report::Failed(text) => self.tell(&text),
+            Report::Live(news) => self.live(news),
+            Report::Told(text) => self.tell(&text),
         }
     }
 
@@ -419,7 +500,7 @@ impl Server {
             self.pool.run(Arc::default(), move || {
                 let report = match guarded(|| diagnostic::of(&snapshot, &key)) {
                     Ok(items) => Report::Diagnosed { key, version, items },
-                    Err(fault) => Report::Failed(format!("{key}: {fault}")),
+                    Err(fault) => Report::Told(format!("{key}: {fault}")),
                 };
                 drop(reports.send(report));
             });
@@ -438,13 +519,13 @@ impl Server {
     }
 
     /// A request of ours whose answer does not matter.
-    fn ask(&mut self, method: &str) {
+    fn ask(&mut self, method: &str, params: Value) {
         self.requests_sent += 1;
         let id = RequestId::from(format!("beamtalk-{}", self.requests_sent));
         self.send(Request {
             id,
             method: method.to_owned(),
-            params: Value::Null,
+            params,
         });
     }
 

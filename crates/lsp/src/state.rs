@@ -14,6 +14,7 @@ use gen_lsp_types::{Location, Position, Range, TextDocumentIdentifier, TextDocum
 use crate::client::Client;
 use crate::fault::Fault;
 use crate::library::Library;
+use crate::live::{Image, Links};
 use crate::position::Encoding;
 use crate::requests::semantic_tokens::Sent;
 use crate::uri;
@@ -31,6 +32,8 @@ pub(crate) struct Document {
     /// The root of its world.
     pub(crate) root: PathBuf,
     pub(crate) draft: Arc<Draft>,
+    /// The text when it was opened or saved last.
+    pub(crate) saved: EcoString,
     pub(crate) is_too_long: bool,
     /// Belongs to somebody else: the library, a dependency, the image.
     pub(crate) is_read_only: bool,
@@ -46,6 +49,9 @@ pub(crate) struct State {
     pub(crate) encoding: Encoding,
     pub(crate) client: Arc<Client>,
     pub(crate) tokens: Arc<Sent>,
+    /// What running workspaces know, by root.
+    pub(crate) images: BTreeMap<PathBuf, Arc<Image>>,
+    pub(crate) links: Links,
 }
 
 /// One name for each document, however a client spells it.
@@ -110,6 +116,7 @@ pub(crate) struct View {
     pub(crate) file: Arc<File>,
     pub(crate) world: Arc<World>,
     pub(crate) encoding: Encoding,
+    pub(crate) client: Arc<Client>,
 }
 
 impl Snapshot {
@@ -139,7 +146,7 @@ impl Snapshot {
             return Err(Fault::InvalidParams(format!("'{uri}' is not a URI")));
         }
         let key = key(&uri.0);
-        let encoding = self.state.encoding;
+        let (encoding, client) = (self.state.encoding, self.state.client.clone());
         if uri::scheme(&key) == Some(uri::LIBRARY) {
             let name = uri::name(&key).ok_or_else(unknown)?;
             let library = Library::get();
@@ -150,6 +157,7 @@ impl Snapshot {
                 file,
                 world,
                 encoding,
+                client,
             });
         }
         let document = self.state.documents.get(&key);
@@ -166,32 +174,15 @@ impl Snapshot {
         let file = world.files.get(&key).cloned();
         let file = match file {
             Some(file) => file,
-            None => Arc::new(self.read(&world, &key).ok_or_else(unknown)?),
+            None => Arc::new(read(&world, &key).ok_or_else(unknown)?),
         };
         Ok(View {
             key,
             file,
             world,
             encoding,
+            client,
         })
-    }
-
-    /// A file that nobody opened and that belongs to no package that was read.
-    fn read(&self, world: &World, key: &str) -> Option<File> {
-        let path = uri::to_path(key)?;
-        let length = std::fs::metadata(&path).ok()?.len();
-        if length > MAX_TEXT as u64 {
-            return None;
-        }
-        let text = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
-        let draft = world.draft(key, &text);
-        let uri = uri::of_path(&path);
-        Some(File::new(
-            uri,
-            Arc::new(draft.source),
-            draft.diagnostics,
-            Access::Own,
-        ))
     }
 
     fn any_world(&self) -> Arc<World> {
@@ -205,6 +196,22 @@ impl Snapshot {
         let offset = view.offset(place.position)?;
         Ok((view, offset))
     }
+}
+
+/// A file that nobody opened and that belongs to no package that was read.
+fn read(world: &World, key: &str) -> Option<File> {
+    let path = uri::to_path(key)?;
+    let length = std::fs::metadata(&path).ok()?.len();
+    if length > MAX_TEXT as u64 {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
+    let draft = world.draft(key, &text);
+    Some(File::new(
+        uri::of_path(&path),
+        Arc::new(draft.source),
+        Access::Own,
+    ))
 }
 
 impl View {
@@ -230,8 +237,16 @@ impl View {
     }
 
     pub(crate) fn location(&self, file: &File, span: Span) -> Location {
+        let directory = self.client.settings.library_directory.as_deref();
+        let uri = match (file.access, directory) {
+            // Whoever has the library's sources in a directory wants to see them there.
+            (Access::Library, Some(directory)) => {
+                uri::of_path(&Path::new(directory).join(file.source.path.as_str()))
+            }
+            _ => file.uri.clone(),
+        };
         Location {
-            uri: file.uri.clone(),
+            uri,
             range: range_in(file, span, self.encoding),
         }
     }

@@ -49,6 +49,7 @@ impl State {
             version,
             root,
             draft: Arc::new(empty()),
+            saved: text.as_str().into(),
             is_too_long: false,
             is_read_only: is_foreign || is_virtual,
         };
@@ -93,6 +94,13 @@ impl State {
             load: Vec::new(),
             diagnose: self.affected(&key),
         })
+    }
+
+    /// What is in the editor is on disk now.
+    pub(crate) fn saved(&mut self, uri: &Uri) {
+        if let Some(document) = self.documents.get_mut(&key(&uri.0)).map(Arc::make_mut) {
+            document.saved = document.draft.source.text.clone();
+        }
     }
 
     pub(crate) fn close(&mut self, uri: &Uri) -> Todo {
@@ -222,7 +230,7 @@ impl State {
         keys
     }
 
-    fn of_root(&self, root: &std::path::Path) -> Vec<EcoString> {
+    pub(crate) fn of_root(&self, root: &std::path::Path) -> Vec<EcoString> {
         let documents = self.documents.iter();
         documents
             .filter(|(_, document)| document.root == root)
@@ -231,7 +239,7 @@ impl State {
     }
 }
 
-fn is_source(path: &std::path::Path) -> bool {
+pub(crate) fn is_source(path: &std::path::Path) -> bool {
     path.extension().is_some_and(|kind| kind == "bt")
 }
 

@@ -51,6 +51,26 @@ pub(crate) fn of_library(file: &str) -> Uri {
     Uri(format!("{LIBRARY}:/{}", encode(file)))
 }
 
+/// The difference between image and disk of a file of a project.
+pub(crate) fn of_difference(root: &Path, file: &str) -> Uri {
+    let root = encode(&root.to_string_lossy());
+    Uri(format!("{LIVE}:/diff/{}?root={root}", encode(file)))
+}
+
+/// What a document of the image is about: a class, or the difference of a file, with the project if it is named.
+pub(crate) fn of_image(uri: &str) -> Option<(String, Option<PathBuf>)> {
+    let root = uri.split_once("?root=").and_then(|(_, root)| decode(root));
+    let root = root
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .map(PathBuf::from);
+    Some((name(uri)?, root))
+}
+
+pub(crate) fn of_live_class(root: &Path, class: &str) -> Uri {
+    let root = encode(&root.to_string_lossy());
+    Uri(format!("{LIVE}:/{}?root={root}", encode(class)))
+}
+
 fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -13,6 +13,7 @@ use beamtalk_project::findings::Policy;
 use beamtalk_project::lock::Locking;
 use beamtalk_project::manifest::{Dependency, Source};
 use beamtalk_project::source::{self, Parsed, Text};
+use beamtalk_project::specs::Specs;
 use beamtalk_project::{Project, files};
 use beamtalk_syntax::ast::Item;
 use beamtalk_syntax::diagnostic::Diagnostic;
@@ -41,23 +42,15 @@ pub(crate) struct File {
     /// With its names resolved.
     pub(crate) source: Arc<SourceFile>,
     pub(crate) lines: Lines,
-    /// What the parser found.
-    pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) access: Access,
 }
 
 impl File {
-    pub(crate) fn new(
-        uri: Uri,
-        source: Arc<SourceFile>,
-        diagnostics: Vec<Diagnostic>,
-        access: Access,
-    ) -> Self {
+    pub(crate) fn new(uri: Uri, source: Arc<SourceFile>, access: Access) -> Self {
         Self {
             uri,
             lines: Lines::new(&source.text),
             source,
-            diagnostics,
             access,
         }
     }
@@ -191,11 +184,14 @@ impl World {
         world
             .table
             .set_packages(world.names(drafts.iter().map(|(parsed, _)| &parsed.file)));
+        let specs = Specs::of_package(&package).without_keeping();
+        let own = drafts.iter().filter(|(_, access)| *access == Access::Own);
+        world.table.set_specs(specs.table(own.map(|(parsed, _)| parsed)));
         for (parsed, access) in drafts {
             let uri = uri::of_path(&parsed.path);
             let kept = world.table.keep(&parsed.file);
             let key = EcoString::from(uri.0.as_str());
-            let file = File::new(uri, kept, parsed.diagnostics, access);
+            let file = File::new(uri, kept, access);
             world.files.insert(key, Arc::new(file));
         }
         world
@@ -258,7 +254,7 @@ impl World {
             self.table.keep(&draft.source)
         };
         let access = before.map_or(Access::Own, |file| file.access);
-        let file = File::new(uri.clone(), kept, draft.diagnostics.clone(), access);
+        let file = File::new(uri.clone(), kept, access);
         self.files.insert(key.clone(), Arc::new(file));
         self.restore(key, &old_names, &names);
     }

@@ -42,6 +42,23 @@ pub enum LoopCommand {
     Control { process: String, command: String },
 }
 
+/// What may be done in the agents' file tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TreeAct {
+    /// Names, one in a line.
+    List(String),
+    Read(String),
+    Write {
+        path: String,
+        text: String,
+    },
+    /// Write, then read the answer from the same file.
+    Ask {
+        path: String,
+        text: String,
+    },
+}
+
 /// The world as the server sees it. Dropping a future that waits for an evaluation interrupts it.
 pub trait Host: 'static {
     /// Perform an operation in the workspace. One that reads is tried again when the connection was lost.
@@ -74,6 +91,12 @@ pub trait Host: 'static {
 
     /// Ask the loop of the project.
     fn loop_command(&self, command: LoopCommand) -> impl Future<Output = Result<Value, HostError>>;
+
+    /// Do something in the agents' file tree, with the caller's level.
+    fn tree(&self, act: TreeAct) -> impl Future<Output = Result<String, HostError>>;
+
+    /// The agent session that the client is, if it is one.
+    fn own_session(&self) -> Option<String>;
 
     /// A path of the project, resolved; an error where it leads out of it or to what is refused.
     fn inside(&self, path: &str) -> Result<String, HostError>;

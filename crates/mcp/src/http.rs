@@ -7,7 +7,7 @@ mod headers;
 mod streams;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -83,7 +83,7 @@ struct Legacy<H> {
     session: Rc<Session<H>>,
     used: Cell<Instant>,
     /// What it is told without having asked, then one for each call that takes longer.
-    streams: RefCell<HashMap<u64, Rc<Stream>>>,
+    streams: RefCell<BTreeMap<u64, Rc<Stream>>>,
     next: Cell<u64>,
 }
 
@@ -97,7 +97,7 @@ impl<H> Drop for Legacy<H> {
 pub struct Endpoint<H> {
     /// What all requests share; it has no client of its own.
     base: Rc<Session<H>>,
-    sessions: RefCell<HashMap<String, Rc<Legacy<H>>>>,
+    sessions: RefCell<BTreeMap<String, Rc<Legacy<H>>>>,
     new_id: Box<dyn Fn() -> Option<String>>,
 }
 
@@ -226,7 +226,7 @@ impl<H: Host> Endpoint<H> {
             let legacy = Legacy {
                 session,
                 used: Cell::new(Instant::now()),
-                streams: RefCell::new(HashMap::from([(0, stream)])),
+                streams: RefCell::new(BTreeMap::from([(0, stream)])),
                 next: Cell::new(1),
             };
             let mut sessions = self.sessions.borrow_mut();

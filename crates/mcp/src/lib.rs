@@ -22,16 +22,20 @@ mod resources;
 pub mod schema;
 mod session;
 mod settings;
+mod strange;
 mod tools;
+mod views;
 mod watch;
 
 pub use data::{Data, escape};
 pub use dispatch::{Rate, work};
-pub use host::{Asked, DocHit, Host, HostError, LoopCommand};
+pub use host::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct};
 pub use http::{Endpoint, HttpAnswer, HttpRequest, admits};
 pub use lines::{Line, LineReader};
 pub use message::{LINE_LIMIT, VERSIONS};
 pub use progress::Progress;
 pub use session::{Outgoing, Session};
 pub use settings::{Approval, LoopRight, NarrowedBy, Policy, Settings, Toolset, Way};
+#[doc(hidden)]
+pub use strange::read_strange_lines;
 pub use tools::{listing, schemas};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::data::{escape, redact};
 use crate::dispatch::text;
-use crate::host::{Host, HostError, LoopCommand, failure};
+use crate::host::{Host, HostError, LoopCommand, TreeAct, failure};
 use crate::message::Fault;
 use crate::session::Session;
 use crate::settings::LoopRight;
@@ -59,6 +59,19 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
         "The results of the last run of the tool test.",
     ),
     ("loop/status", "Loop", JSON, "What the development loop does."),
+    (
+        "audit/summary",
+        "Own calls",
+        JSON,
+        "Your calls of the last day, counted by tool and outcome; no texts.",
+    ),
+    ("agents", "Agents", JSON, "Sessions of agents."),
+    (
+        "approvals",
+        "Approvals",
+        JSON,
+        "Calls of yours that wait for a person.",
+    ),
 ];
 
 /// Template, name, type, description.
@@ -78,6 +91,36 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     ),
     ("actor/{pid}", "Actor", JSON, "Class and fields of an actor."),
     ("changes/{seq}", "Change", DIFF, "The diff of one change."),
+    (
+        "loop/process/{name}/output",
+        "Output of a process",
+        "text/plain",
+        "The last lines of a process of the loop.",
+    ),
+    (
+        "loop/state/{key}",
+        "State of the loop",
+        JSON,
+        "One key of the loop's state.",
+    ),
+    (
+        "agent/{id}/output",
+        "Agent output",
+        "text/plain",
+        "What an agent session wrote.",
+    ),
+    (
+        "agent/{id}/log",
+        "Agent log",
+        "text/plain",
+        "What was said to and by an agent.",
+    ),
+    (
+        "agent/{id}/diff",
+        "Agent diff",
+        DIFF,
+        "Changes in an agent's worktree.",
+    ),
     (
         "doc/{topic}",
         "Documentation",
@@ -144,6 +187,7 @@ pub(crate) async fn list<H: Host>(session: &Session<H>, params: &Map<String, Val
                 "mimeType": kind,
             }));
         }
+        resources.extend(crate::views::listed());
         for (topic, about) in session.host.doc_topics() {
             resources.push(json!({
                 "uri": format!("beamtalk://doc/{topic}"),
@@ -204,6 +248,9 @@ pub(crate) async fn read<H: Host>(
 ) -> Result<Value, Fault> {
     let uri = text(params, "uri")?;
     let missing = || Fault::missing_resource(&escape(&uri.chars().take(256).collect::<String>()), is_modern);
+    if let Some(view) = crate::views::read(uri) {
+        return Ok(json!({"contents": [view], "ttlMs": DOC_TIME_MS, "cacheScope": "public"}));
+    }
     let content = content(session, uri).await.map_err(|error| {
         let mut fault = missing();
         fault.message = format!("{}: {}", fault.message, escape(&error.message));
@@ -312,6 +359,34 @@ pub(crate) async fn content<H: Host>(
             };
             live(MARKDOWN, host.ask(&request).await?.answer.docs)
         }
+        ["loop", "process", name, "output"] if session.settings.loop_right >= LoopRight::Observe => {
+            let command = LoopCommand::Output {
+                process: (*name).to_owned(),
+                lines: 1_000,
+            };
+            let said = host.loop_command(command).await?;
+            live("text/plain", said.as_str().unwrap_or_default())
+        }
+        ["loop", "state", key] if session.settings.loop_right >= LoopRight::Observe => {
+            let key = Some((*key).to_owned());
+            encoded(host.loop_command(LoopCommand::State { key }).await?)
+        }
+        ["audit", "summary"] => {
+            let counts = host.ask(&requests::AuditSummary {}).await?.answer.counts;
+            encoded(json!({ "counts": counts }))
+        }
+        ["approvals"] => {
+            let found = tool_result(session, "list_approvals").await?;
+            encoded(found)
+        }
+        ["agents"] => encoded(tool_result(session, "list_sessions").await?),
+        ["agent", id, file @ ("output" | "log" | "diff")] if !id.contains('/') && !id.starts_with('.') => {
+            let kind = if *file == "diff" { DIFF } else { "text/plain" };
+            live(
+                kind,
+                host.tree(TreeAct::Read(format!("agents/{id}/{file}"))).await?,
+            )
+        }
         ["doc", topic] => match host.doc(topic, None) {
             Some(page) => Content {
                 is_built_in: true,
@@ -325,6 +400,11 @@ pub(crate) async fn content<H: Host>(
 }
 
 async fn describe<H: Host>(session: &Rc<Session<H>>) -> Result<Value, HostError> {
+    tool_result(session, "describe").await
+}
+
+/// What a tool that reads and takes nothing gives.
+async fn tool_result<H: Host>(session: &Rc<Session<H>>, tool: &str) -> Result<Value, HostError> {
     let context = Context {
         host: &*session.host,
         settings: &session.settings,
@@ -336,7 +416,7 @@ async fn describe<H: Host>(session: &Rc<Session<H>>) -> Result<Value, HostError>
         is_held: false,
         progress: &crate::Progress::default(),
     };
-    match tools::call("describe", &context, Map::new()).await {
+    match tools::call(tool, &context, Map::new()).await {
         Ok(described) => Ok(Value::Object(described)),
         Err(tools::Failure::Error(error)) => Err(error),
         Err(tools::Failure::Ask(_) | tools::Failure::Hold(_)) => {

@@ -119,9 +119,7 @@ pub(crate) struct Call {
 impl<H> Session<H> {
     /// End all that runs of this connection.
     pub(crate) fn cancel_everything(&self) {
-        for (_, task) in self.open.borrow_mut().drain() {
-            task.abort();
-        }
+        self.open.borrow_mut().drain().for_each(|(_, task)| task.abort());
         self.watches.end();
     }
 }

@@ -2,6 +2,7 @@
 //! and depends on policy and toolsets only; schemas are made of the types at test time.
 
 mod actors;
+mod agents;
 mod changes;
 mod classes;
 mod docs;
@@ -76,8 +77,8 @@ pub(crate) struct Context<'a, H> {
     pub(crate) own_handle: &'a tokio::sync::Mutex<Option<String>>,
     /// What a person has said yes to.
     pub(crate) approved: Option<Effect>,
-    /// What was let go on, if it was held: with its effect, where it has one.
-    pub(crate) granted: Option<Option<Effect>>,
+    /// The effect of what was held and let go on.
+    pub(crate) granted: Option<Effect>,
     /// Whether it is held before it loses something.
     pub(crate) is_held: bool,
     pub(crate) progress: &'a Progress,
@@ -104,7 +105,7 @@ impl<H: Host> Context<'_, H> {
 
     /// Go on only if a person let go on what is held, with exactly this effect.
     fn held(&self, effect: Effect) -> Result<(), Failure> {
-        if !self.is_held || matches!(&self.granted, Some(Some(granted)) if *granted == effect) {
+        if !self.is_held || self.granted.as_ref() == Some(&effect) {
             return Ok(());
         }
         Err(Failure::Hold(effect))
@@ -171,6 +172,10 @@ impl Tool {
             letter.is_some_and(u8::is_ascii_uppercase)
         };
         let schema = SCHEMAS.get(self.name).cloned().unwrap_or_default();
+        let mut meta = json!({"beamtalk/class": self.class.name()});
+        if let Some(view) = crate::views::of_tool(self.name, self.class == Class::Read) {
+            meta["ui"] = view;
+        }
         json!({
             "name": self.name,
             "title": self.title,
@@ -184,7 +189,7 @@ impl Tool {
                 "idempotentHint": hint(2),
                 "openWorldHint": hint(3),
             },
-            "_meta": {"beamtalk/class": self.class.name()},
+            "_meta": meta,
         })
     }
 }
@@ -278,6 +283,28 @@ tools! {
     "loop_output" loops loop_output LoopOutput LoopText;
     "post_event" loops post_event PostEvent Posted;
     "control_process" loops control_process ControlProcess Controlled;
+    "list_sessions" agents list_sessions ListSessions Sessions;
+    "create_session" agents create_session CreateSession Record;
+    "spawn_agent" agents spawn_agent SpawnAgent Record;
+    "control_session" agents control_session ControlSession SessionState;
+    "kill_agent" agents kill_agent KillAgent KilledAgent;
+    "prompt_session" agents prompt_session PromptSession Prompted;
+    "read_output" agents read_output ReadOutput SessionOutput;
+    "session_diff" agents session_diff OfSession SessionDiff;
+    "set_state" agents set_state SetState SessionState;
+    "send_message" agents send_message SendMessage Sent;
+    "check_inbox" agents check_inbox CheckInbox Inbox;
+    "mail_history" agents mail_history MailHistory Messages;
+    "mail_search" agents mail_history MailHistory Messages;
+    "list_roles" agents list_roles Nothing Items;
+    "list_skills" agents list_skills Nothing Items;
+    "discover_skill" agents discover_skill Keyword Items;
+    "load_skill" agents load_skill SkillName Text;
+    "list_files" agents list_files TreePath Names;
+    "read_file" agents read_file TreePath Text;
+    "write_file" agents write_file WriteFile Written;
+    "list_approvals" agents list_approvals Nothing HeldCalls;
+    "ask_person" agents ask_person AskPerson PersonSaid;
 }
 
 fn read<T: serde::de::DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, HostError> {

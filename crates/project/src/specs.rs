@@ -11,6 +11,7 @@ use std::sync::Arc;
 use beamtalk_compiler::ffi::{self, Function, Module, SpecTable};
 use beamtalk_node::Erlang;
 
+use crate::build::{Package, graph};
 use crate::files;
 use crate::source::{self, Parsed};
 
@@ -20,6 +21,8 @@ pub use beam::Fault;
 #[derive(Clone, Debug, Default)]
 pub struct Specs {
     directories: Vec<PathBuf>,
+    /// Of modules that are compiled into the directories.
+    sources: Vec<PathBuf>,
     kept: Option<PathBuf>,
 }
 
@@ -32,20 +35,56 @@ impl Specs {
         }
         Self {
             directories: all,
-            kept: None,
+            ..Self::default()
         }
     }
 
-    /// Keep what is read in this directory.
+    /// The same with the Erlang of this system, if there is one.
+    pub fn installed(directories: Vec<PathBuf>) -> Self {
+        Self::new(directories, Erlang::find().ok().as_ref())
+    }
+
+    /// Those of a package, with its dependencies and the installed OTP. What is read is kept in its output.
+    pub fn of_package(package: &Package) -> Self {
+        let outputs = package
+            .in_order()
+            .map(|each| graph::native_output(&each.output()));
+        let mut specs = Self::new(outputs.collect(), Erlang::find().ok().as_ref());
+        specs.sources = package.in_order().filter_map(Package::native_directory).collect();
+        if package.project.manifest.is_some() {
+            let output = package.output();
+            specs.kept = Some(output.parent().unwrap_or(&output).join("specs"));
+        }
+        specs
+    }
+
+    /// The same, leaving no file behind.
     #[must_use]
-    pub fn keep_in(mut self, directory: PathBuf) -> Self {
-        self.kept = Some(directory);
+    pub fn without_keeping(mut self) -> Self {
+        self.kept = None;
         self
     }
 
-    /// Without OTP nothing can be said about a module that is not there.
+    /// Without OTP nothing can be said about a module that is not there, nor when others are added to its path.
     fn is_complete(&self) -> bool {
-        self.find("lists").is_some() && self.find("erlang").is_some()
+        std::env::var_os("ERL_LIBS").is_none_or(|added| added.is_empty())
+            && self.find("lists").is_some()
+            && self.find("erlang").is_some()
+    }
+
+    /// A module that is not there yet, or is older than its source; those of the runtime come with it.
+    fn is_open(&self, module: &str, found: Option<&Path>) -> bool {
+        if module.starts_with("beamtalk_") || module.starts_with("bt@") {
+            return true;
+        }
+        let changed = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
+        let name = format!("{module}.erl");
+        let mut sources = self.sources.iter().flat_map(|directory| {
+            // Sources may lie in directories of their own.
+            let below = files::find(directory, &["erl"]).unwrap_or_default();
+            below.into_iter().filter(|path| path.ends_with(&name))
+        });
+        sources.any(|source| found.is_none_or(|found| changed(found) < changed(&source)))
     }
 
     /// The file of a module.
@@ -79,19 +118,32 @@ impl Specs {
             return table;
         }
         let read = source::parallel(&names, |name| {
-            let path = self.find(name)?;
-            Some(self.functions(name, &path))
+            let path = self.find(name);
+            if self.is_open(name, path.as_deref()) {
+                return Looked::Open;
+            }
+            match path.map(|path| self.functions(name, &path)) {
+                Some(Ok(functions)) => Looked::Found(functions),
+                // A file that cannot be understood says nothing about the module.
+                Some(Err(_)) => Looked::Open,
+                None => Looked::Missing,
+            }
         });
         for (name, found) in names.into_iter().zip(read) {
             match found {
-                Some(Ok(functions)) => table.add(name, Arc::new(Module::new(functions))),
-                // A file that cannot be understood says nothing about the module.
-                Some(Err(_)) => {}
-                None => table.add_missing(name),
+                Looked::Found(functions) => table.add(name, Arc::new(Module::new(functions))),
+                Looked::Missing => table.add_missing(name),
+                Looked::Open => {}
             }
         }
         table
     }
+}
+
+enum Looked {
+    Found(Vec<Function>),
+    Missing,
+    Open,
 }
 
 /// `lib/stdlib-4.2/ebin` and its like.

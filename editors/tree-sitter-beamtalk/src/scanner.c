@@ -1,7 +1,8 @@
 // Where lines end things: statements, members of classes, classes.
 //
 // A line end is nothing but space unless the grammar can use one, so brackets need no stack here:
-// inside `( )` and collection literals no rule asks for a token of ours. Every token has no width.
+// inside `( )` and collection literals no rule asks for a token of ours. But for the text of strings no
+// token has a width.
 // What is remembered is the column of the open class and of the open member: a line at or left of
 // it ends it, as in section 2.2 of the language reference.
 
@@ -21,12 +22,16 @@ enum Token {
   ALIAS_START,
   EXTENSION_START,
   CLASS_END,
+  STRING_CONTENT,
+  ALWAYS,
   ERROR_SENTINEL,
 };
 
 typedef struct {
   int16_t class_column;
   int16_t member_column;
+  // The start of the member was found too late to stand at its head: it stands before the line end above.
+  int16_t starts_above;
 } Scanner;
 
 #define NONE (-1)
@@ -255,9 +260,17 @@ static bool end_class(Scanner *scanner, TSLexer *lexer) {
   return emit(lexer, CLASS_END);
 }
 
-static bool start_member(Scanner *scanner, TSLexer *lexer, int kind, int16_t column) {
+static bool start_member(Scanner *scanner, TSLexer *lexer, int kind, int16_t column, bool starts_above) {
   if (kind == NONE) return false;
   scanner->member_column = column;
+  scanner->starts_above = starts_above;
+  return emit(lexer, kind);
+}
+
+static bool start_declaration(Scanner *scanner, TSLexer *lexer, int kind, int16_t column) {
+  if (kind == NONE) return false;
+  if (kind == EXTENSION_START) return start_member(scanner, lexer, kind, column, false);
+  if (kind != ALIAS_START) scanner->class_column = column;
   return emit(lexer, kind);
 }
 
@@ -285,7 +298,8 @@ static bool scan_statement_end(Scanner *scanner, TSLexer *lexer, const bool *val
   if (!gap.newline) return false;
   bool outside = scanner->member_column != NONE && column_here(lexer) - (gap.slash ? 1 : 0) <= scanner->member_column;
   // Also where no member may end yet: what is left open in it is then closed by the parser's recovery.
-  if (outside && !is_closer(lexer->lookahead)) return end_member(scanner, lexer);
+  bool may_end = valid[MEMBER_END] || valid[NEWLINE] || !scanner->starts_above;
+  if (outside && may_end && !is_closer(lexer->lookahead)) return end_member(scanner, lexer);
   return valid[NEWLINE] && !gap.slash && starts_statement(lexer) && emit(lexer, NEWLINE);
 }
 
@@ -298,12 +312,12 @@ static bool scan_member(Scanner *scanner, TSLexer *lexer, const bool *valid) {
   if (gap.newline && column <= scanner->class_column) {
     int kind = gap.slash ? MEMBER_START : in_protocol ? NONE : outer_member_kind(lexer, column);
     if (kind == NONE) return c != '.' && end_class(scanner, lexer);
-    return !gap.comment && start_member(scanner, lexer, kind, column);
+    return !gap.comment && start_member(scanner, lexer, kind, column, true);
   }
   if (gap.comment) return false;
-  if (gap.slash) return start_member(scanner, lexer, MEMBER_START, column);
+  if (gap.slash) return start_member(scanner, lexer, MEMBER_START, column, true);
   lexer->mark_end(lexer);
-  return start_member(scanner, lexer, member_kind(lexer, column, in_protocol), column);
+  return start_member(scanner, lexer, member_kind(lexer, column, in_protocol), column, false);
 }
 
 static bool scan_declaration(Scanner *scanner, TSLexer *lexer) {
@@ -312,10 +326,7 @@ static bool scan_declaration(Scanner *scanner, TSLexer *lexer) {
   lexer->mark_end(lexer);
   int16_t column = column_here(lexer);
   int kind = declaration_kind(lexer, column);
-  if (kind == NONE) return false;
-  if (kind == CLASS_START || kind == PROTOCOL_START) scanner->class_column = column;
-  if (kind == EXTENSION_START) scanner->member_column = column;
-  return emit(lexer, kind);
+  return start_declaration(scanner, lexer, kind, column);
 }
 
 // In broken text: ends what a line ends, and finds the next member or class again.
@@ -330,21 +341,30 @@ static bool scan_recovery(Scanner *scanner, TSLexer *lexer) {
     if (column <= scanner->class_column) return end_class(scanner, lexer);
     if (gap.comment) return false;
     lexer->mark_end(lexer);
-    return start_member(scanner, lexer, outer_member_kind(lexer, column), column);
+    return start_member(scanner, lexer, outer_member_kind(lexer, column), column, false);
   }
   if (gap.comment) return false;
   lexer->mark_end(lexer);
   int kind = declaration_kind(lexer, column);
-  if (kind == NONE) return false;
-  if (kind == CLASS_START || kind == PROTOCOL_START) scanner->class_column = column;
-  if (kind == EXTENSION_START) scanner->member_column = column;
-  return emit(lexer, kind);
+  return start_declaration(scanner, lexer, kind, column);
+}
+
+// Text of a string up to its end, an escape or an interpolation.
+static bool scan_string(TSLexer *lexer) {
+  bool found = false;
+  while (!lexer->eof(lexer) && lexer->lookahead != '"' && lexer->lookahead != '\\' && lexer->lookahead != '{') {
+    advance(lexer);
+    found = true;
+  }
+  lexer->mark_end(lexer);
+  return found && emit(lexer, STRING_CONTENT);
 }
 
 bool tree_sitter_beamtalk_external_scanner_scan(void *payload, TSLexer *lexer, const bool *valid) {
   Scanner *scanner = payload;
   lexer->mark_end(lexer);
   if (valid[ERROR_SENTINEL]) return scan_recovery(scanner, lexer);
+  if (valid[STRING_CONTENT]) return scan_string(lexer);
   if (valid[CLASS_START]) return scan_declaration(scanner, lexer);
   if (valid[MEMBER_START] || valid[CLASS_END]) return scan_member(scanner, lexer, valid);
   return scan_statement_end(scanner, lexer, valid);
@@ -352,7 +372,7 @@ bool tree_sitter_beamtalk_external_scanner_scan(void *payload, TSLexer *lexer, c
 
 void *tree_sitter_beamtalk_external_scanner_create(void) {
   Scanner *scanner = malloc(sizeof(Scanner));
-  if (scanner) *scanner = (Scanner){NONE, NONE};
+  if (scanner) *scanner = (Scanner){NONE, NONE, false};
   return scanner;
 }
 
@@ -365,6 +385,6 @@ unsigned tree_sitter_beamtalk_external_scanner_serialize(void *payload, char *bu
 
 void tree_sitter_beamtalk_external_scanner_deserialize(void *payload, const char *buffer, unsigned length) {
   Scanner *scanner = payload;
-  *scanner = (Scanner){NONE, NONE};
+  *scanner = (Scanner){NONE, NONE, false};
   if (length == sizeof(Scanner)) memcpy(scanner, buffer, length);
 }

@@ -158,20 +158,28 @@ fn every_example_of_the_documentation_is_read() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// While a method is half typed the methods behind it are still methods.
+/// While a method is half typed the methods around it are still methods.
 #[test]
-fn an_open_block_ends_with_its_method() {
-    let text = "Object subclass: Shop\n  open => self do: [:each | each\n\n  /// Closes.\n  close => 3\n";
-    let tree = parse(text);
-    let names: Vec<&str> = captures(
-        "(method_definition head: (method_head selector: (identifier) @name))",
-        &tree,
-        text,
-    )
-    .into_iter()
-    .map(|(_, name)| name)
-    .collect();
-    assert_eq!(names, ["open", "close"]);
+fn what_is_left_open_ends_with_its_method() {
+    for body in [
+        "self do: [:each | each",
+        "self at: (1 +",
+        "self at:",
+        "#(1, (2, [3",
+        "x :=",
+        "self at: 1 put: #{#a =>",
+    ] {
+        let text = format!(
+            "Object subclass: Shop\n  first => 1\n\n  open => {body}\n\n  /// Closes.\n  close => 3\n"
+        );
+        let tree = parse(&text);
+        let query = "(method_definition head: (method_head selector: (identifier) @name))";
+        let names: Vec<&str> = captures(query, &tree, &text)
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect();
+        assert_eq!(names, ["first", "open", "close"], "{text}{}", tree.root_node());
+    }
 }
 
 /// Any prefix of a text is read to its end, however it breaks off.
@@ -266,6 +274,21 @@ fn folds_and_indents_are_found() {
             .iter()
             .any(|(name, text)| name == "indent.begin" && text.starts_with("fill:"))
     );
+}
+
+/// The queries that the guide has for other editors name nodes there are.
+#[test]
+fn queries_of_the_guide_fit_the_grammar() {
+    let page = std::fs::read_to_string(root().join("docs/editors.md")).unwrap();
+    let queries: Vec<&str> = page
+        .split("```scheme\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(queries.len(), 1);
+    for query in queries {
+        assert!(!captures(query, &parse(SAMPLE), SAMPLE).is_empty(), "{query}");
+    }
 }
 
 /// `make grammar` writes both: a changed grammar with the old parser is noticed here.

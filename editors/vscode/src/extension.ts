@@ -37,9 +37,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration("beamtalk.path")) void reporting(() => connection.start());
     }),
-    ...["beamtalk-stdlib", "beamtalk-live"].map((scheme) =>
-      vscode.workspace.registerTextDocumentContentProvider(scheme, { provideTextDocumentContent: (uri) => connection.content(uri) }),
-    ),
   );
 
   const command = (name: string, work: (...words: never[]) => Promise<unknown>): void => {
@@ -54,11 +51,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 
   command("evaluateSelection", () => results.evaluate(editor()));
   command("clearResults", async () => results.clearAll());
-  command("inspectSelection", () => {
+  command("inspectSelection", async () => {
     const { text } = chosen(editor().document, editor().selection);
-    return inspector.show({ uri: here(), text });
+    await inspector.showValue(text.trim(), await connection.call("beamtalk.evaluate", { uri: here(), text }));
   });
-  command("inspectActor", (actor: Actor) => inspector.show({ id: actor.id }));
+  command("inspectActor", (actor: Actor) => inspector.show(actor.id));
   command("refreshActors", async () => refresh());
   command("loadThisFile", () => connection.call("beamtalk.load", { uri: here() }));
   command("flushAll", () => flush(connection, "beamtalk.flush", {}));

@@ -1,7 +1,7 @@
 // What the language server is asked beyond the standard protocol: commands with one object each way.
 import type { Range } from "vscode-languageclient";
 
-export type State = { state: "none" | "running"; id?: string; classes?: number; actors?: number; unflushed?: number };
+export type State = { state: "none" | "running"; id?: string; classes?: number; actors?: number; unflushed?: number; conflicts?: number };
 
 export type Evaluation = { ok: boolean; value?: string; output?: string; error?: { kind: string; message: string } };
 
@@ -17,7 +17,7 @@ export interface Commands {
   "beamtalk.status": { argument: Record<string, never>; answer: State };
   "beamtalk.evaluate": { argument: { uri: string; text: string }; answer: Evaluation };
   "beamtalk.actors": { argument: Record<string, never>; answer: { actors: Actor[] } };
-  "beamtalk.inspect": { argument: { id: string } | { uri: string; text: string }; answer: Inspection };
+  "beamtalk.inspect": { argument: { id: string }; answer: Inspection };
   "beamtalk.tests": { argument: { uri?: string }; answer: { tests: TestCase[] } };
   "beamtalk.runTest": { argument: { ids: string[] }; answer: { results: TestResult[] } };
   "beamtalk.load": { argument: { uri: string }; answer: { loaded?: string[] } };

@@ -1,7 +1,7 @@
 // The one connection of the extension: `beamtalk lsp`. Everything else asks through it.
 import * as vscode from "vscode";
-import { ExecuteCommandRequest, LanguageClient, State as ClientState, type Executable, type LanguageClientOptions } from "vscode-languageclient/node";
-import type { Commands, State } from "./protocol";
+import { ExecuteCommandRequest, LanguageClient, State as ClientState, type Executable, type LanguageClientOptions, type Location, type Position } from "vscode-languageclient/node";
+import type { Commands, State, TestResult } from "./protocol";
 
 /** A question the server cannot answer, in words for the user. */
 export class Unavailable extends Error {}
@@ -11,6 +11,9 @@ export class Server implements vscode.Disposable {
   private readonly statusEmitter = new vscode.EventEmitter<State>();
   private readonly transcriptEmitter = new vscode.EventEmitter<string>();
   private readonly connectionEmitter = new vscode.EventEmitter<boolean>();
+  private readonly testedEmitter = new vscode.EventEmitter<TestResult[]>();
+  /** Tests were run from above their methods. */
+  readonly onTested = this.testedEmitter.event;
   /** The workspace started, ended, or its counts changed. */
   readonly onStatus = this.statusEmitter.event;
   readonly onTranscript = this.transcriptEmitter.event;
@@ -27,6 +30,15 @@ export class Server implements vscode.Disposable {
       documentSelector: ["file", "untitled", "beamtalk-stdlib", "beamtalk-live"].map((scheme) => ({ scheme, language: "beamtalk" })),
       initializationOptions: { live: settings.get("live", "onSave"), events: true },
       outputChannel: this.log,
+      middleware: {
+        // What stands above a method was clicked: its senders, or a test, of whose answer the editor shows nothing by itself.
+        executeCommand: async (command, words, next) => {
+          if (command === "beamtalk.showReferences") return this.showReferences(words[0], words[1], words[2]);
+          const answer = await next(command, words);
+          if (command === "beamtalk.runTest") this.testedEmitter.fire((answer as Commands["beamtalk.runTest"]["answer"]).results);
+          return answer;
+        },
+      },
       synchronize: { configurationSection: "beamtalk", fileEvents: vscode.workspace.createFileSystemWatcher("**/{*.bt,*.btscript,beamtalk.toml}") },
     };
     const client = new LanguageClient("beamtalk", "Beamtalk", executable, options);
@@ -56,16 +68,16 @@ export class Server implements vscode.Disposable {
     return this.client.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] }, token);
   }
 
-  /** The source of a document the server makes: of the library, or of the image. */
-  async content(uri: vscode.Uri): Promise<string> {
-    if (!this.client) throw new Unavailable("The language server does not run.");
-    const answer = await this.client.sendRequest<string | { text?: string; content?: string }>("beamtalk/fetchContent", { uri: uri.toString() });
-    return typeof answer === "string" ? answer : (answer.text ?? answer.content ?? "");
+  /** Places in the editor's own list of references. */
+  private async showReferences(uri: string, position: Position, locations: Location[]): Promise<void> {
+    const convert = this.client?.protocol2CodeConverter;
+    if (!convert) return;
+    await vscode.commands.executeCommand("editor.action.showReferences", convert.asUri(uri), convert.asPosition(position), locations.map((one) => convert.asLocation(one)));
   }
 
   async dispose(): Promise<void> {
     await this.stop();
-    for (const emitter of [this.statusEmitter, this.transcriptEmitter, this.connectionEmitter]) emitter.dispose();
+    for (const emitter of [this.statusEmitter, this.transcriptEmitter, this.connectionEmitter, this.testedEmitter]) emitter.dispose();
   }
 }
 

@@ -11,9 +11,10 @@ export function label(state: State | undefined): { text: string; tooltip: string
     state.classes === undefined ? "" : `${state.classes} classes`,
     state.actors === undefined ? "" : `${state.actors} actors`,
     `${unflushed} unflushed ${unflushed === 1 ? "change" : "changes"}`,
+    state.conflicts ? `${state.conflicts} in conflict with the files` : "",
   ];
   return {
-    text: `$(circle-filled) Beamtalk${unflushed > 0 ? ` ${unflushed}↑` : ""}`,
+    text: `$(circle-filled) Beamtalk${unflushed > 0 ? ` ${unflushed}↑` : ""}${state.conflicts ? " $(warning)" : ""}`,
     tooltip: `Workspace ${state.id ?? ""} runs: ${counts.filter(Boolean).join(", ")}.`,
   };
 }
@@ -29,7 +30,7 @@ export class Status implements vscode.Disposable {
     this.item.show();
     this.subscriptions = [
       server.onStatus((state) => this.show(state)),
-      server.onConnection((ready) => (ready ? void this.refresh() : this.show(undefined))),
+      server.onConnection((ready) => void (ready ? this.refresh().catch(() => this.show(undefined)) : this.show(undefined))),
     ];
   }
 

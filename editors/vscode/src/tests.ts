@@ -6,11 +6,14 @@ import type { Server } from "./server";
 export class Tests implements vscode.Disposable {
   readonly controller = vscode.tests.createTestController("beamtalk", "Beamtalk");
 
+  private readonly subscription: vscode.Disposable;
+
   constructor(private readonly server: Server) {
     this.controller.resolveHandler = async (item) => {
       if (!item) await this.refresh();
     };
     this.controller.refreshHandler = () => this.refresh();
+    this.subscription = server.onTested((results) => this.show(results));
     this.controller.createRunProfile("Run", vscode.TestRunProfileKind.Run, (request, token) => this.run(request, token), true);
   }
 
@@ -38,7 +41,7 @@ export class Tests implements vscode.Disposable {
   }
 
   /** The cases below the chosen items, without those left out. */
-  private cases(request: vscode.TestRunRequest): vscode.TestItem[] {
+  private cases(request: Pick<vscode.TestRunRequest, "include" | "exclude"> | Record<string, never>): vscode.TestItem[] {
     const excluded = new Set(request.exclude?.map((item) => item.id));
     const found: vscode.TestItem[] = [];
     const visit = (item: vscode.TestItem): void => {
@@ -70,7 +73,22 @@ export class Tests implements vscode.Disposable {
     }
   }
 
+  /** Results that came without a run of ours. */
+  private show(results: TestResult[]): void {
+    const run = this.controller.createTestRun(new vscode.TestRunRequest());
+    const byId = new Map(results.map((result) => [result.id, result]));
+    for (const item of this.cases({})) {
+      if (byId.has(item.id)) report(run, item, byId.get(item.id));
+    }
+    run.end();
+    const failed = results.filter((result) => result.outcome === "failed" || result.outcome === "errored");
+    void vscode.window.showInformationMessage(
+      failed.length === 0 ? `${results.length} ${results.length === 1 ? "test" : "tests"} passed.` : `${failed.length} of ${results.length} failed: ${failed.map((result) => result.id).join(", ")}`,
+    );
+  }
+
   dispose(): void {
+    this.subscription.dispose();
     this.controller.dispose();
   }
 }

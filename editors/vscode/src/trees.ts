@@ -1,6 +1,6 @@
 // What lives in the workspace: actors, and the parts of what is inspected.
 import * as vscode from "vscode";
-import type { Actor, Inspection } from "./protocol";
+import type { Actor, Evaluation, Inspection } from "./protocol";
 import type { Server } from "./server";
 
 export class Actors implements vscode.TreeDataProvider<Actor> {
@@ -39,12 +39,21 @@ export class Inspector implements vscode.TreeDataProvider<Part> {
 
   constructor(private readonly server: Server) {}
 
-  async show(subject: { id: string } | { uri: string; text: string }): Promise<Inspection> {
-    const inspection = await this.server.call("beamtalk.inspect", subject);
-    this.root = { name: inspection.title, value: inspection.value, ...("id" in subject ? { id: subject.id } : {}) };
+  async show(id: string): Promise<Inspection> {
+    const inspection = await this.server.call("beamtalk.inspect", { id });
+    this.root = { name: inspection.class, value: inspection.value, id };
     this.first = inspection.parts;
     this.changed.fire();
     return inspection;
+  }
+
+  /** What an evaluation answered: an actor with what it holds, of anything else the text. */
+  async showValue(name: string, evaluation: Evaluation): Promise<void> {
+    const actor = evaluation.value?.match(/^Actor\([^,]+, ([\d.<>]+)\)$/)?.[1];
+    if (actor) return void (await this.show(actor));
+    this.root = { name, value: (evaluation.ok ? evaluation.value : evaluation.error?.message) ?? "" };
+    this.first = [];
+    this.changed.fire();
   }
 
   private first: Part[] = [];

@@ -1,48 +1,18 @@
 // The extension as a whole: the editor's API mocked at its edge, language client, protocol and binary real.
 import assert from "node:assert/strict";
-import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { activate, deactivate } from "../src/extension";
 import * as mock from "./mock/vscode";
+import { binary, lamp, start, stop, until } from "./support";
 
-const binary = resolve(process.env.BEAMTALK ?? "../../target/debug/beamtalk");
-const folder = mkdtempSync(join(tmpdir(), "beamtalk-vscode-"));
-const lamp = join(folder, "src/Lamp.bt");
-const context = { subscriptions: [] as { dispose(): unknown }[] };
 const token = new mock.CancellationTokenSource().token;
 
-/** Waits for an event, not for a time; the limit only ends a broken run. */
-function until<T>(event: (listener: (value: T) => unknown) => { dispose(): unknown }, wanted: (value: T) => boolean): Promise<T> {
-  return new Promise((found, failed) => {
-    const limit = setTimeout(() => failed(new Error("nothing came")), 30_000);
-    const subscription = event((value) => {
-      if (!wanted(value)) return;
-      clearTimeout(limit);
-      subscription.dispose();
-      found(value);
-    });
-  });
-}
+before(start);
+after(stop);
 
-before(async () => {
-  mkdirSync(join(folder, "src"));
-  writeFileSync(join(folder, "beamtalk.toml"), '[package]\nname = "shop"\nversion = "0.1.0"\n');
-  writeFileSync(lamp, "/// Gives light.\nActor subclass: Lamp\n  state: on = false\n\n  /// Switches over.\n  toggle => self.on := self.on not\n");
-  process.env.BEAMTALK_HOME = join(folder, "home");
-  mock.state.settings["beamtalk.path"] = binary;
-  mock.workspace.workspaceFolders.push({ uri: mock.Uri.file(folder), name: "shop", index: 0 });
-  await activate(context as never);
-});
-
-after(async () => {
-  await deactivate();
-  for (const part of context.subscriptions) part.dispose();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-test("the extension starts the server and says nothing is wrong", () => {
+test("the extension starts the server and says nothing is wrong", async () => {
+  const isReady = (text: string): boolean => text.includes("No workspace runs here");
+  if (!isReady(mock.state.statusBar[0]?.tooltip ?? "")) await until(mock.state.status.event, isReady);
   assert.deepEqual(mock.state.messages, []);
   assert.equal(mock.state.statusBar[0]?.text, "$(circle-outline) Beamtalk");
 });
@@ -67,8 +37,18 @@ test("hover answers through the client", async () => {
   assert.match(JSON.stringify(hover.contents), /Gives light/);
 });
 
-test("the manifest and the code agree", async () => {
-  const { contributes } = JSON.parse((await import("node:fs")).readFileSync("package.json", "utf8"));
+test("senders above a method open the editor's own list", async () => {
+  const shown: unknown[] = [];
+  mock.commands.registerCommand("editor.action.showReferences", (...words) => shown.push(...words));
+  const uri = mock.Uri.file(lamp).toString();
+  const place = { line: 5, character: 2 };
+  await mock.commands.executeCommand("beamtalk.showReferences", uri, place, [{ uri, range: { start: place, end: place } }]);
+  assert.equal(String(shown[0]), uri);
+  assert.equal((shown[2] as unknown[]).length, 1);
+});
+
+test("the manifest and the code agree", () => {
+  const { contributes } = JSON.parse(readFileSync("package.json", "utf8"));
   const declared: string[] = contributes.commands.map((one: { command: string }) => one.command);
   for (const command of declared) assert.ok(mock.state.commands.has(command), command);
   for (const { id } of contributes.views.beamtalk) assert.ok(mock.state.trees.has(id), id);
@@ -79,4 +59,28 @@ test("the manifest and the code agree", async () => {
 test("a program is run in a terminal", async () => {
   await mock.commands.executeCommand("beamtalk.runProgram");
   assert.deepEqual(mock.state.terminal, [`${binary} run`]);
+});
+
+test("a program that is not there is said, and a right path mends it", async () => {
+  mock.state.messages.length = 0;
+  const change = async (path: string): Promise<void> => {
+    mock.state.settings["beamtalk.path"] = path;
+    await mock.commands.executeCommand("beamtalk.restartServer");
+  };
+  await change("/nowhere/beamtalk");
+  assert.match(mock.state.messages.join("\n"), /beamtalk/i);
+  assert.match(mock.state.statusBar[0]?.tooltip ?? "", /does not run/);
+  mock.state.messages.length = 0;
+  await mock.commands.executeCommand("beamtalk.flushAll");
+  assert.equal(mock.state.messages.length, 1, mock.state.messages.join("\n"));
+  const mended = until(mock.state.status.event, (text) => text.includes("No workspace runs here"));
+  await change(binary);
+  await mended;
+});
+
+/** A folder that somebody sent must not choose which program is run. */
+test("no folder can set the path of the program", () => {
+  const { contributes, capabilities } = JSON.parse(readFileSync("package.json", "utf8"));
+  assert.equal(contributes.configuration.properties["beamtalk.path"].scope, "machine");
+  assert.equal(capabilities.untrustedWorkspaces.supported, false);
 });

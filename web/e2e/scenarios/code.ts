@@ -78,6 +78,22 @@ stage.test("10 flushing writes exactly what changed", async () => {
   assert.equal(now.replace("self.on := #glowing", "self.on := self.on not"), before);
 });
 
+stage.test("10b of several changes only the selected are flushed", async () => {
+  for (const [name, text] of [["isOn", "isOn => #one"], ["broken", "broken => #two"]] as const) {
+    await openMethod(`#/class/Lamp/${name}`, name);
+    await rewrite(text);
+    await stage.page.keyboard.press("ControlOrMeta+s");
+    await pane("Changes").getByRole("option", { name: new RegExp(`Lamp>>${name}`) }).waitFor();
+  }
+  await pane("Changes").getByRole("option", { name: /Lamp>>broken/ }).click();
+  await pane("Changes").getByRole("button", { name: "Flush this" }).click();
+  await stage.page.locator(".toast").getByText("flushed 1 method across 1 file").waitFor();
+  assert.match(stage.house.read("src/Lamp.bt"), /broken => #two/);
+  assert.doesNotMatch(stage.house.read("src/Lamp.bt"), /#one/);
+  await pane("Changes").getByRole("button", { name: "Flush all" }).click();
+  await pane("Changes").getByText("The image and the files agree.").waitFor();
+});
+
 stage.test("11 a conflict is settled from three sides", async () => {
   await openMethod("#/class/Lamp/toggle", "#glowing");
   await rewrite("/// Switch it, and answer whether it is on.\ntoggle => self.on := #image");

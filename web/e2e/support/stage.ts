@@ -100,6 +100,7 @@ export class Stage {
     writeFileSync(`${folder}/frames.txt`, this.watched.frames.slice(-400).join("\n"));
     writeFileSync(`${folder}/faults.txt`, this.watched.faults.join("\n"));
     writeFileSync(`${folder}/daemon.log`, await this.house.log().catch(String));
-    await this.page.screenshot({ path: `${folder}/page.png`, timeout: 3000 });
+    const pages = this.browser.contexts().flatMap((context) => context.pages());
+    for (const [at, page] of pages.entries()) await page.screenshot({ path: `${folder}/page-${at + 1}.png`, timeout: 3000 }).catch(() => undefined);
   }
 }

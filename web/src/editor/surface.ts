@@ -69,8 +69,13 @@ async function documentation(view: EditorView, place: number): Promise<Tooltip |
   if (!isOnline.value) return null;
   const code = view.state.doc.toString();
   const answer = await client.request("hover", { code, cursor: byteOffset(code, place) }).catch(() => null);
-  const text = [answer?.signature, answer?.contents].filter((one) => one !== null && one !== undefined && one !== "").join("\n\n");
+  const text = plain(answer?.contents ?? answer?.signature ?? "");
   return text === "" ? null : { pos: place, above: true, create: () => ({ dom: card(text) }) };
+}
+
+/** Documentation without its marks for code and emphasis. */
+function plain(markdown: string): string {
+  return markdown.split("\n").filter((line) => !line.startsWith("```")).map((line) => line.replace(/^\*([^*]+)\*$/, "$1")).join("\n").replaceAll(/\n{3,}/g, "\n\n").trim();
 }
 
 const setCard = StateEffect.define<Tooltip | null>();
@@ -83,6 +88,22 @@ const cardField = StateField.define<Tooltip | null>({
   },
   provide: (field) => showTooltip.from(field),
 });
+
+/** To the pane around it; Tab then goes on behind the text instead of back into it. */
+function leave(view: EditorView): void {
+  const pane = view.dom.closest<HTMLElement>(".pane");
+  pane?.focus();
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key !== "Tab" || event.target !== pane) return;
+    const stops = [...document.querySelectorAll<HTMLElement>("a[href], button, input, select, textarea, [tabindex='0'], [contenteditable=true]")]
+      .filter((one) => one.tabIndex >= 0 && one.getClientRects().length > 0 && !one.hasAttribute("disabled") && (one === view.contentDOM || !view.dom.contains(one)));
+    const next = stops[(stops.indexOf(view.contentDOM) + (event.shiftKey ? -1 : 1) + stops.length) % stops.length];
+    event.preventDefault();
+    next?.focus();
+  };
+  pane?.addEventListener("keydown", onKey);
+  pane?.addEventListener("focusout", () => pane.removeEventListener("keydown", onKey), { once: true });
+}
 
 function word(state: EditorState): string {
   const { head } = state.selection.main;
@@ -186,7 +207,7 @@ export function surface(options: SurfaceOptions): EditorView {
       options.mode === undefined ? [] : checks(options.mode),
       keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter((one) => one.key !== "Mod-i" && one.key !== "Mod-Enter" && one.key !== "Escape"), ...searchKeymap.filter((one) => one.key !== "Mod-d"), ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
       // Whatever else Escape closes comes first; then it leaves the text for its pane.
-      Prec.lowest(keymap.of([{ key: "Escape", run: (view) => { view.dom.closest<HTMLElement>(".pane")?.focus(); return true; } }])),
+      Prec.lowest(keymap.of([{ key: "Escape", run: (view) => { leave(view); return true; } }])),
       beamtalk, colours, look,
       wrapping.of(settings.value.wrap ? EditorView.lineWrapping : []),
       EditorState.readOnly.of(readOnly),

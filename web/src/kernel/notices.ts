@@ -8,7 +8,7 @@ let next = 1;
 
 export function toast(text: string): void {
   const id = next++;
-  toasts.value = [...toasts.value.slice(-2), { id, text }];
+  toasts.value = [{ id, text }];
   setTimeout(() => {
     toasts.value = toasts.value.filter((one) => one.id !== id);
   }, 4000);

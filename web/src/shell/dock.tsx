@@ -112,6 +112,8 @@ function edgeAt(event: DragEvent, box: DOMRect): Edge {
 function GroupView({ group }: { group: Group }): JSX.Element {
   const [hasMenu, setMenu] = useState(false);
   const [edge, setEdge] = useState<Edge | null>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => bar.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [group.active]);
   const onTabKey = (event: KeyboardEvent): void => {
     const at = group.tabs.indexOf(group.active);
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -138,7 +140,7 @@ function GroupView({ group }: { group: Group }): JSX.Element {
         setEdge(null);
       }}
     >
-      <div class="tabs" role="tablist" aria-label="Panes" onKeyDown={onTabKey}>
+      <div ref={bar} class="tabs" role="tablist" aria-label="Panes" onKeyDown={onTabKey}>
         {group.tabs.map((tab) => (
           <button
             key={tab} id={`tab-${tab}`} class="tab" role="tab" draggable

@@ -31,6 +31,89 @@ export type ActorsEvent = { "event": "spawned", "data": { pid: string, class: st
  */
 reason: string, } } | { "event": "dropped", "data": { count: number, } };
 
+export type Approval = { id: string, 
+/**
+ * Who asks: `owner`, `token:NAME`, `session:ID`.
+ */
+who: string, tool: string, summary: string, text: string, 
+/**
+ * Over everything that is shown.
+ */
+sha256: string, 
+/**
+ * Unix seconds.
+ */
+asked: number, expires: number, 
+/**
+ * Whether `always` is possible.
+ */
+may_be_rule: boolean, effect?: string, diff?: string, };
+
+/**
+ * Answer for a person.
+ */
+export type ApprovalAnswer = { 
+/**
+ * The call that waits, or a rule.
+ */
+for: string, 
+/**
+ * `approve`, `always`, `reject`, `text`, or `forget` for a rule.
+ */
+answer: string, 
+/**
+ * A reason, or the answer to a question.
+ */
+text?: string, 
+/**
+ * Of what was shown; without it nothing is approved.
+ */
+sha256?: string, };
+
+/**
+ * Hold a call until a person answers. The answer comes when they have, or when their time is over.
+ */
+export type ApprovalAsk = { tool: string, summary: string, 
+/**
+ * The arguments as text.
+ */
+text: string, 
+/**
+ * What it would do, as JSON.
+ */
+effect?: string, diff?: string, 
+/**
+ * How long they may take.
+ */
+timeout_s?: number, 
+/**
+ * Whether the very same call may be approved always.
+ */
+may_be_rule?: boolean, };
+
+export type ApprovalAskAnswer = { 
+/**
+ * Its name.
+ */
+approval: string, 
+/**
+ * `approve`, `reject`, `no answer`, or the answer to a question.
+ */
+answer: string, text?: string, };
+
+export type ApprovalRule = { id: string, tool: string, text: string, };
+
+/**
+ * The calls that wait for a person: all for the owner at a terminal or page, one's own otherwise.
+ */
+export type Approvals = { 
+/**
+ * Rules of `approve always` instead.
+ */
+rules?: boolean, };
+
+export type ApprovalsAnswer = { approvals: Array<Approval>, rules: Array<ApprovalRule>, };
+
 export type AuditState = { ok: boolean, 
 /**
  * The number of the last record; 0 before the first.
@@ -40,6 +123,13 @@ seq: number,
  * Records that could not be written and are not yet confessed in the trail.
  */
 lost: number, text: boolean, required: boolean, error?: string, };
+
+/**
+ * One's own calls through MCP in the last day, counted by tool and outcome.
+ */
+export type AuditSummary = Record<symbol, never>;
+
+export type AuditSummaryAnswer = { counts: Array<ToolCount>, };
 
 /**
  * Records of the audit trail, the newest last.
@@ -652,7 +742,11 @@ confirm_destructive?: boolean,
 /**
  * The image's version of everything that is in conflict in this file.
  */
-force_file?: string, };
+force_file?: string, 
+/**
+ * Only these changes; one that was replaced meanwhile is not written.
+ */
+seqs?: Array<number>, };
 
 export type FlushAnswer = { 
 /**
@@ -868,6 +962,43 @@ export type Interrupt = {
  */
 for?: string, handle?: string, };
 
+export type JobAnswer = { 
+/**
+ * `tk_` and 22 letters that say nothing.
+ */
+job: string, 
+/**
+ * `working`, `completed`, `failed` or `cancelled`.
+ */
+state: string, 
+/**
+ * ISO 8601.
+ */
+created: string, updated: string, 
+/**
+ * How long it is kept, from its beginning.
+ */
+ttl_ms: number, message?: string, 
+/**
+ * The result of the call as JSON, or why it was lost.
+ */
+result?: string, };
+
+/**
+ * Stop one's own work.
+ */
+export type JobCancel = { job: string, };
+
+/**
+ * How far one's own work is; with `wait_ms` not before it has ended, or so much time has passed.
+ */
+export type JobGet = { job: string, wait_ms?: number, };
+
+/**
+ * Start work that goes on without its client: a call of a tool, as the MCP server orders it.
+ */
+export type JobStart = { order: string, };
+
 export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in string]: JsonValue } | null;
 
 /**
@@ -1033,7 +1164,19 @@ count?: number,
 /**
  * The `traceparent` of the call.
  */
-trace?: string, };
+trace?: string, 
+/**
+ * `stdio`, `http` or `door`.
+ */
+way?: string, 
+/**
+ * The name of the person's answer to it.
+ */
+approval?: string, 
+/**
+ * The task it was the work of.
+ */
+task?: string, };
 
 export type MethodPlace = { selector: string, side: Side, line: number | null, };
 
@@ -1455,6 +1598,12 @@ export type TestResults = { total: number, passed: number, failed: number, skipp
  */
 export type TextForm = "script";
 
+export type ToolCount = { tool: string, outcome: string, count: number, 
+/**
+ * Why it was refused.
+ */
+error_kind?: string, };
+
 export type TopActor = { pid: string, class: string, name: string | null, queue_len: number, memory: number, reductions: number, 
 /**
  * What it works on; `null` when it waits.
@@ -1587,7 +1736,7 @@ export type WantedKind = "instance" | "class" | "new-class" | "remove-method" | 
  */
 export type Warning = Diagnostic | { severity: Severity, message: string, };
 
-export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string, } } | { "event": "node_started", "data": { reinstalled: number, failed: Array<NotInstalled>, waiting: number, } } | { "event": "flush_completed", "data": { files: Array<FlushedFile>, } } | { "event": "logged", "data": { entry: Entry, } } | { "event": "disk_changed", "data": { files: Array<string>, } } | { "event": "changes_waiting", "data": { count: number, } } | { "event": "stopping", "data": { reason: string, } } | { "event": "rotated", "data": Record<symbol, never> } | { "event": "dropped", "data": { count: number, } };
+export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string, } } | { "event": "node_started", "data": { reinstalled: number, failed: Array<NotInstalled>, waiting: number, } } | { "event": "flush_completed", "data": { files: Array<FlushedFile>, } } | { "event": "logged", "data": { entry: Entry, } } | { "event": "disk_changed", "data": { files: Array<string>, } } | { "event": "changes_waiting", "data": { count: number, } } | { "event": "approvals_waiting", "data": { count: number, } } | { "event": "stopping", "data": { reason: string, } } | { "event": "rotated", "data": Record<symbol, never> } | { "event": "dropped", "data": { count: number, } };
 
 /**
  * An event as it is sent.
@@ -1630,6 +1779,13 @@ export type Operations = {
   "handle-list": { request: HandleList, answer: HandleListAnswer },
   "question-keep": { request: QuestionKeep, answer: QuestionKeepAnswer },
   "question-take": { request: QuestionTake, answer: QuestionTakeAnswer },
+  "job-start": { request: JobStart, answer: JobAnswer },
+  "job-get": { request: JobGet, answer: JobAnswer },
+  "job-cancel": { request: JobCancel, answer: Nothing },
+  "approval-ask": { request: ApprovalAsk, answer: ApprovalAskAnswer },
+  "approvals": { request: Approvals, answer: ApprovalsAnswer },
+  "approval-answer": { request: ApprovalAnswer, answer: Nothing },
+  "audit-summary": { request: AuditSummary, answer: AuditSummaryAnswer },
   "replay": { request: Replay, answer: ReplayAnswer },
   "desk-read": { request: DeskRead, answer: DeskReadAnswer },
   "desk-write": { request: DeskWrite, answer: DeskWriteAnswer },

@@ -251,6 +251,25 @@ pub(crate) enum LoopRight {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct ApprovalKeys {
+    pattern: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsageKeys {
+    pattern: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ConversationKeys {
+    pattern: Option<String>,
+    file: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct BackendFile {
     name: Option<String>,
     #[serde(default)]
@@ -297,6 +316,10 @@ struct BackendFile {
     #[serde(default)]
     advanced: Advanced,
     best_effort: Option<bool>,
+    approval: Option<ApprovalKeys>,
+    usage: Option<UsageKeys>,
+    #[serde(default)]
+    conversation: ConversationKeys,
 }
 
 /// An answer to a question a program asks at startup.
@@ -348,6 +371,13 @@ pub struct Backend {
     pub(crate) sandbox: String,
     pub(crate) layer: Layer,
     pub(crate) best_effort: Option<bool>,
+    /// How a question of the program looks.
+    pub(crate) approval: Option<Regex>,
+    /// How the program reports what a turn used.
+    pub(crate) usage: Option<Regex>,
+    /// How the program tells the id of its conversation, and the file it writes it to.
+    pub(crate) conversation: Option<Regex>,
+    pub(crate) conversation_file: Option<String>,
 }
 
 pub(super) fn is_backend_name(name: &str) -> bool {
@@ -389,6 +419,15 @@ impl Backend {
         if file.idle.mode == IdleMode::Regex && idle_regex.is_none() {
             return Err(fail("idle.regex: needed for mode: regex".to_owned()));
         }
+        let approval = match &file.approval {
+            Some(keys) => Some(regex("approval.pattern", &keys.pattern)?),
+            None => None,
+        };
+        let usage = match &file.usage {
+            Some(keys) => Some(regex("usage.pattern", &keys.pattern)?),
+            None => None,
+        };
+        let conversation = optional("conversation.pattern", &file.conversation.pattern)?;
         let slash = match file.prompt.slash {
             SlashKey::Absent => Slash::Pass,
             SlashKey::Word(word) if word == "pass" => Slash::Pass,
@@ -455,6 +494,10 @@ impl Backend {
                 advanced: file.advanced,
             },
             best_effort: file.best_effort,
+            approval,
+            usage,
+            conversation,
+            conversation_file: file.conversation.file,
         })
     }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Hub;
 use crate::access::{Acl, DEFAULT_ACL};
-use crate::config::Access;
+use crate::config::{Access, Backend};
 use crate::error::refusal;
 use crate::mail::{Draft, USER};
 use crate::output::Output;
@@ -19,6 +19,7 @@ use crate::session::record::Record;
 use crate::session::shared::SessionShared;
 use crate::session::task::{Start, Task};
 use crate::text::check_directory;
+use crate::worktree::Worktree;
 use crate::{files, places};
 
 pub(crate) const NEW_USAGE: &str = "usage: new <backend> [<cwd>] [sandbox=<profile>] [model=<model>] [level=<level>] \
@@ -35,6 +36,9 @@ struct NewArguments {
     alias: Option<String>,
     role: Option<String>,
     context: Option<String>,
+    /// An empty name is for one of our own making.
+    worktree: Option<String>,
+    base: Option<String>,
 }
 
 impl NewArguments {
@@ -52,6 +56,9 @@ impl NewArguments {
                 Some(("alias", value)) => (&mut arguments.alias, value),
                 Some(("role", value)) => (&mut arguments.role, value),
                 Some(("context", value)) => (&mut arguments.context, value),
+                Some(("worktree", value)) => (&mut arguments.worktree, value),
+                Some(("base", value)) => (&mut arguments.base, value),
+                None if word == "worktree" => (&mut arguments.worktree, ""),
                 _ if arguments.cwd.is_none() => (&mut arguments.cwd, word.as_str()),
                 _ => return Err(refusal(format!("unexpected argument: {word}"))),
             };
@@ -64,7 +71,7 @@ impl NewArguments {
 impl Hub {
     /// Create a session from the words after `new`; its id.
     /// `maker` is the session that asks, which gets no more than it has.
-    pub(crate) fn create(
+    pub(crate) async fn create(
         self: &Arc<Self>,
         words: &[String],
         maker: Option<&SessionShared>,
@@ -111,7 +118,50 @@ impl Hub {
             Some(maker) => maker.with_record(|record| record.sandbox.clone()),
             None => backend.sandbox.clone(),
         });
-        record.place = Some(place);
+        record.place = Some(place.clone());
+        if let Some(branch) = &arguments.worktree {
+            // A session would have git run where it may write.
+            if maker.is_some() {
+                return Err(Refusal::PERMISSION_DENIED);
+            }
+            let root = self.places.state.join("worktrees").join(&id);
+            let branch = Some(branch.as_str()).filter(|branch| !branch.is_empty());
+            let name = alias.as_deref().unwrap_or(&id);
+            let made = Worktree::create(&place, &root, &id, name, branch, arguments.base.as_deref()).await?;
+            let path = made.path();
+            record.cwd = path.display().to_string();
+            record.place = Some(std::fs::canonicalize(&path).unwrap_or(path));
+            record.worktree = Some(made);
+        } else if arguments.base.is_some() {
+            return Err(refusal("unexpected argument: base without worktree"));
+        }
+        let made = record.worktree.clone();
+        let outcome = self.add_session(record, backend, arguments.role, arguments.context, maker);
+        if let (Err(_), Some(made)) = (&outcome, &made) {
+            drop(made.remove().await);
+        }
+        outcome
+    }
+
+    /// Everything was checked: the record becomes a session.
+    fn add_session(
+        self: &Arc<Self>,
+        mut record: Record,
+        backend: Backend,
+        role: Option<String>,
+        context: Option<String>,
+        maker: Option<&SessionShared>,
+    ) -> Result<String, Refusal> {
+        let config = self.config();
+        let broken = |error: std::io::Error| {
+            tracing::error!(%error, "session cannot be created");
+            Refusal::INTERNAL
+        };
+        let (id, alias, cwd) = (record.id.clone(), record.alias.clone(), record.cwd.clone());
+        // Time may have passed since it was checked.
+        if let Some(alias) = &alias {
+            self.check_alias(alias, None)?;
+        }
         if let Some(maker) = maker {
             self.check_maker(&maker.record(), &record)?;
             record.parent = Some(maker.id.clone());
@@ -129,7 +179,7 @@ impl Hub {
             files::replace(&shared.0.directory.join("acl"), text.as_bytes()).map_err(broken)?;
             shared.0.change_texts(|texts| texts.acl = acl);
         }
-        if let Some(context) = &arguments.context {
+        if let Some(context) = &context {
             files::replace(&shared.0.directory.join("context"), context.as_bytes()).map_err(broken)?;
             shared.0.change_texts(|texts| texts.context.clone_from(context));
         }
@@ -138,7 +188,7 @@ impl Hub {
         self.add(&shared.0);
         let data = json!({"backend": backend.name, "cwd": cwd, "alias": alias});
         self.events.emit(&id, "SessionCreated", data);
-        if let Some(role) = &arguments.role {
+        if let Some(role) = &role {
             self.give_role(&shared.0, role)?;
         }
         Task::spawn(Arc::clone(self), shared.0, backend, shared.1, Start::New);
@@ -197,6 +247,29 @@ impl Hub {
         let output = Output::open(directory.join("output"), config.output.max_bytes)?;
         let chat = Chat::open(directory.join("chat.log"), config.limits.chat_bytes);
         SessionShared::new(directory, record, output, chat)
+    }
+
+    /// Remove the copies that ended sessions left without changes; a line for each copy.
+    pub(crate) async fn prune_worktrees(&self) -> String {
+        let base = self.places.state.join("worktrees");
+        let mut lines = String::new();
+        for id in files::names(&base) {
+            if self.session(&id).is_ok() {
+                continue;
+            }
+            let Some(worktree) = Worktree::read(&base.join(&id)) else {
+                continue;
+            };
+            let path = worktree.path().display().to_string();
+            let is_clean = worktree.is_clean(&id, &id).await.unwrap_or(false);
+            let word = if is_clean && worktree.remove().await.is_ok() {
+                "removed"
+            } else {
+                "kept"
+            };
+            lines.push_str(&format!("{word} {path}\n"));
+        }
+        lines
     }
 
     /// Store a role and mail its text to the session.

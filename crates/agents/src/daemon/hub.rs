@@ -351,7 +351,10 @@ impl Hub {
         self.events.sync();
         for session in self.sessions() {
             let (processes, state) = session.with_record(|record| (record.processes(), record.state()));
-            let should_live = matches!(state, State::Starting | State::Idle | State::Running);
+            let should_live = matches!(
+                state,
+                State::Starting | State::Idle | State::Running | State::Waiting
+            );
             if should_live && processes.iter().any(|process| !is_alive(*process)) {
                 session.tell(Command::Tick);
             }

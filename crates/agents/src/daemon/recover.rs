@@ -21,11 +21,14 @@ const DAY: u64 = 24 * 3600;
 const KEEP_DIRECTORY: u64 = DAY;
 const KEEP_RECORD: u64 = 7 * DAY;
 
-/// Adopt every session not known yet; the ids adopted.
-pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
+/// Adopt every session not known yet; the ids adopted. Without a tmux server the machine was started anew: what ran is
+/// started again, unless it is to rest.
+pub(crate) async fn recover(hub: &Arc<Hub>, resumes: bool) -> Vec<String> {
     let mut windows: BTreeMap<String, Window> = BTreeMap::new();
+    let mut has_server = false;
     // The server may live on with old settings; without one this fails and there is nothing to adopt.
     if let Ok(found) = hub.tmux.windows().await {
+        has_server = true;
         if let Err(error) = hub.tmux.prepare().await {
             tracing::warn!(%error, "tmux cannot be prepared");
         }
@@ -48,13 +51,19 @@ pub(crate) async fn recover(hub: &Arc<Hub>) -> Vec<String> {
             }
             continue;
         };
-        if adopt(hub, record, window) {
+        let start = match window {
+            None if !has_server && is_alive(&record) && resumes => Start::Resume,
+            None if !has_server && is_alive(&record) => Start::Rest,
+            window => Start::Adopt(window.map(Box::new)),
+        };
+        if adopt(hub, record, start) {
             adopted.push(id);
         }
     }
     for (id, window) in windows {
         let known = hub.session(&id).is_ok() || !is_id(&id) || window.dead;
-        if !known && adopt(hub, record_of(&window), Some(window)) {
+        let record = record_of(&window);
+        if !known && adopt(hub, record, Start::Adopt(Some(Box::new(window)))) {
             adopted.push(id);
         }
     }
@@ -98,7 +107,15 @@ fn record_of(window: &Window) -> Record {
     record
 }
 
-fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
+/// Whether a session was not at rest when it was last heard of.
+fn is_alive(record: &Record) -> bool {
+    matches!(
+        record.state(),
+        State::Starting | State::Idle | State::Running | State::Waiting
+    )
+}
+
+fn adopt(hub: &Arc<Hub>, record: Record, start: Start) -> bool {
     let id = record.id.clone();
     let config = hub.config();
     let backend = match config.backend(&record.backend) {
@@ -125,13 +142,7 @@ fn adopt(hub: &Arc<Hub>, record: Record, window: Option<Window>) -> bool {
                 tracing::error!(%error, session = %id, "the session cannot come in");
             }
             hub.add(&shared);
-            Task::spawn(
-                Arc::clone(hub),
-                shared,
-                backend,
-                queue,
-                Start::Adopt(window.map(Box::new)),
-            );
+            Task::spawn(Arc::clone(hub), shared, backend, queue, start);
             true
         }
         Err(error) => {

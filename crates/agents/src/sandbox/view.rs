@@ -145,7 +145,7 @@ pub(crate) fn view(launch: &Launch, terminal: Option<&Path>) -> Result<View, Str
                 launch.place.display()
             ));
         }
-        let claim = if path == launch.tmp {
+        let claim = if path == launch.tmp || launch.worktree.as_ref() == Some(&path) {
             Claim::Own
         } else if in_place || !launch.stores.iter().any(|store| path.starts_with(store)) {
             Claim::Place
@@ -192,7 +192,8 @@ pub(crate) fn exposed(launch: &Launch) -> Option<String> {
             place.path.starts_with(&real)
                 || (real.starts_with(&place.path)
                     && !(named && place.unless_named)
-                    && Path::new(path) != launch.tmp)
+                    && Path::new(path) != launch.tmp
+                    && launch.worktree.as_deref() != Some(Path::new(path)))
         };
         hidden.iter().any(shows).then(|| path.clone())
     })

@@ -8,12 +8,15 @@ pub enum State {
     Starting,
     Idle,
     Running,
+    /// In a turn, showing a question of its program.
+    Waiting,
     Stopped,
     Error,
     Exited,
 }
 
 impl State {
+    /// Those that may be named in a write.
     pub const ALL: [State; 6] = [
         State::Idle,
         State::Running,
@@ -28,6 +31,7 @@ impl State {
             State::Starting => "starting",
             State::Idle => "idle",
             State::Running => "running",
+            State::Waiting => "waiting",
             State::Stopped => "stopped",
             State::Error => "error",
             State::Exited => "exited",
@@ -35,7 +39,10 @@ impl State {
     }
 
     pub fn parse(word: &str) -> Option<State> {
-        State::ALL.into_iter().find(|state| state.word() == word)
+        State::ALL
+            .into_iter()
+            .chain([State::Waiting])
+            .find(|state| state.word() == word)
     }
 }
 
@@ -55,6 +62,8 @@ pub(crate) struct Rules {
     pub(crate) max_crashes: u32,
     pub(crate) window_ms: u64,
     pub(crate) continues: bool,
+    /// The program asks questions that are to be seen.
+    pub(crate) asks: bool,
 }
 
 impl Rules {
@@ -73,6 +82,7 @@ impl Rules {
             max_crashes: backend.restart.max,
             window_ms: backend.restart.window_ms,
             continues: backend.restart.continues,
+            asks: backend.approval.is_some(),
         }
     }
 }
@@ -118,6 +128,11 @@ pub(crate) enum Event {
     ScreenMatches {
         now: u64,
     },
+    /// The screen shows a question of the program, or none.
+    Question {
+        now: u64,
+        asked: bool,
+    },
     ErrorLine {
         line: String,
     },
@@ -155,6 +170,10 @@ pub(crate) enum Event {
     },
     /// `refresh` found a living process.
     FoundAlive {
+        now: u64,
+    },
+    /// The machine was started anew: what was alive is started again.
+    Rebooted {
         now: u64,
     },
     /// A new daemon took the session over.
@@ -244,7 +263,7 @@ impl Core {
         match self.state {
             State::Idle => None,
             State::Starting => Some("session still starting".to_owned()),
-            State::Running => Some("session busy".to_owned()),
+            State::Running | State::Waiting => Some("session busy".to_owned()),
             State::Stopped => Some("session stopped (use restart)".to_owned()),
             State::Error => Some(format!(
                 "session failed: {}",
@@ -284,6 +303,14 @@ impl Core {
                 State::Starting if self.rules.ready == Ready::Regex => self.become_idle(now, None),
                 State::Running if self.rules.idle == IdleMode::Regex && self.bytes > 0 => {
                     self.become_idle(now, Some("idle"))
+                }
+                _ => vec![],
+            },
+            Event::Question { now, asked } => match (self.state, asked) {
+                (State::Running, true) => self.change(State::Waiting),
+                (State::Waiting, false) => {
+                    self.last_output = Some(now);
+                    self.change(State::Running)
                 }
                 _ => vec![],
             },
@@ -331,12 +358,23 @@ impl Core {
                 State::Error if self.restart_at.is_some() => vec![],
                 _ => {
                     self.last_error = Some("window lost".to_owned());
-                    self.interrupted = self.state == State::Running;
+                    self.interrupted = self.is_in_turn();
                     let mut effects = self.leave_for(State::Error, "crash");
                     effects.extend(self.plan_restart(now));
                     effects
                 }
             },
+            Event::Rebooted { now }
+                if self.is_in_turn() || matches!(self.state, State::Starting | State::Idle) =>
+            {
+                self.last_error = None;
+                self.interrupted = false;
+                self.restart_at = None;
+                let mut effects = self.leave_for(State::Starting, "reboot");
+                self.begin_phase(now);
+                effects.extend([Effect::ContextDue, Effect::Relaunch { attempt: 0 }]);
+                effects
+            }
             Event::FoundAlive { now } if self.state == State::Error => {
                 self.last_error = None;
                 self.restart_at = None;
@@ -387,6 +425,10 @@ impl Core {
             .min()
     }
 
+    fn is_in_turn(&self) -> bool {
+        matches!(self.state, State::Running | State::Waiting)
+    }
+
     fn idle_quiet(&self) -> Option<u64> {
         match self.rules.idle {
             IdleMode::Quiet => Some(self.rules.idle_quiet_ms),
@@ -398,7 +440,8 @@ impl Core {
     fn watches_screen(&self) -> bool {
         match self.state {
             State::Starting => self.rules.ready == Ready::Regex,
-            State::Running => self.rules.idle == IdleMode::Regex,
+            State::Running => self.rules.idle == IdleMode::Regex || self.rules.asks,
+            State::Waiting => true,
             _ => false,
         }
     }
@@ -457,6 +500,9 @@ impl Core {
             (State::Starting, State::Idle) => self.become_idle(now, None),
             (State::Idle, State::Running) => self.begin_turn(now),
             (State::Running, State::Idle) => self.become_idle(now, Some("idle")),
+            // A program that asks does not know that it is asked about.
+            (State::Waiting, State::Idle) if control => self.become_idle(now, Some("idle")),
+            (State::Waiting, State::Running) if control => self.change(State::Running),
             (State::Error, State::Idle) if control => {
                 self.restart_at = None;
                 self.last_error = None;
@@ -508,7 +554,7 @@ impl Core {
 
     /// Change state; a turn under way ends by it.
     fn leave_for(&mut self, new: State, reason: &'static str) -> Vec<Effect> {
-        let in_turn = self.state == State::Running;
+        let in_turn = self.is_in_turn();
         let mut effects = Vec::new();
         if in_turn {
             effects.push(Effect::FinishTurn);
@@ -531,7 +577,7 @@ impl Core {
 
     fn ended(&mut self, now: u64, ending: Ending) -> Vec<Effect> {
         match self.state {
-            State::Idle | State::Running if ending.is_clean() => {
+            State::Idle | State::Running | State::Waiting if ending.is_clean() => {
                 let effects = self.leave_for(State::Stopped, "exit");
                 if self.rules.policy == RestartPolicy::Always {
                     self.restart_at = Some(now + self.rules.delay_ms);
@@ -546,9 +592,9 @@ impl Core {
                 }
                 effects
             }
-            State::Starting | State::Idle | State::Running => {
+            State::Starting | State::Idle | State::Running | State::Waiting => {
                 self.crashes += 1;
-                self.interrupted |= self.state == State::Running;
+                self.interrupted |= self.is_in_turn();
                 self.last_error = Some(ending.describe());
                 let mut effects = self.leave_for(State::Error, "crash");
                 effects.push(Effect::Crashed {

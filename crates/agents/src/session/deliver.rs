@@ -9,6 +9,7 @@ use serde_json::json;
 use super::chat::Speaker;
 use super::core::Event;
 use super::task::Task;
+use super::usage::Budget;
 use crate::config::{ContextRule, KeyStep, Slash};
 use crate::error::refusal;
 use crate::text::safe_prompt;
@@ -24,16 +25,8 @@ impl Task {
         if let Some(text) = self.core.prompt_refusal() {
             return Err(refusal(text));
         }
-        if bytes.len()
-            > self
-                .backend
-                .prompt_bytes
-                .min(self.hub.config().limits.prompt_bytes)
-        {
-            return Err(refusal("prompt too large"));
-        }
-        let prompt = safe_prompt(bytes)?;
-        self.check_slash(&prompt)?;
+        let prompt = self.check_prompt(bytes)?;
+        self.check_budget()?;
         let Some(window) = self.shared.with_record(|record| record.window.clone()) else {
             return Err(refusal("delivery failed: no window"));
         };
@@ -56,6 +49,60 @@ impl Task {
         }
         self.shared.context_due.store(false, Ordering::Relaxed);
         Ok(turn)
+    }
+
+    /// What a prompt will be typed as, if it can be.
+    pub(super) fn check_prompt(&self, bytes: &[u8]) -> Result<String, Refusal> {
+        let limit = self.hub.config().limits.prompt_bytes;
+        if bytes.len() > self.backend.prompt_bytes.min(limit) {
+            return Err(refusal("prompt too large"));
+        }
+        let prompt = safe_prompt(bytes)?;
+        self.check_slash(&prompt)?;
+        Ok(prompt)
+    }
+
+    /// A session that has used what it was given gets no more prompts; the first refusal is told.
+    fn check_budget(&mut self) -> Result<(), Refusal> {
+        let (budget, is_reached) = self.shared.with_texts(|texts| {
+            let budget = Budget::parse(&texts.budget).unwrap_or_default();
+            (texts.budget.clone(), budget.is_reached(&texts.usage))
+        });
+        if !is_reached {
+            self.budget_told = None;
+            return Ok(());
+        }
+        if self.budget_told.as_ref() != Some(&budget) {
+            let data = json!({"budget": budget.trim()});
+            self.hub.events.emit(&self.shared.id, "BudgetReached", data);
+            self.budget_told = Some(budget);
+        }
+        Err(refusal("budget reached"))
+    }
+
+    /// Deliver what waits, one turn each.
+    pub(super) async fn serve_queue(&mut self) {
+        while self.core.prompt_refusal().is_none() && !self.shared.prompts.is_empty() {
+            if self.has_ended() || self.check_budget().is_err() {
+                return;
+            }
+            let Some(queued) = self.shared.prompts.begin() else {
+                return;
+            };
+            self.shared.touch();
+            match self.deliver(queued.text.as_bytes(), &queued.author).await {
+                Ok(_) => drop(self.shared.prompts.remove(&queued.id)),
+                // Some of it may have been typed: nobody knows, and it is not typed again.
+                Err(refused) if refused.text.starts_with("delivery failed") => {
+                    tracing::warn!(session = %self.shared.id, reason = %refused, "a queued prompt may be lost");
+                }
+                Err(refused) => {
+                    tracing::info!(session = %self.shared.id, reason = %refused, "a queued prompt waits on");
+                    self.shared.prompts.give_back(&queued.id);
+                    return;
+                }
+            }
+        }
     }
 
     async fn type_in(&self, window: &str, text: &str) -> Result<(), TmuxError> {

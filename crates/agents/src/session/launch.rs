@@ -11,6 +11,7 @@ use crate::config::{Access, Config, Templates};
 use crate::error::refusal;
 use crate::places::{Places, own_program};
 use crate::sandbox::{Kernel, hidden, view};
+use crate::worktree::Worktree;
 
 /// The next launch of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub(crate) struct Launch {
     pub(crate) door: PathBuf,
     pub(crate) directory: PathBuf,
     pub(crate) tmp: PathBuf,
+    /// Where a session with a copy of a repository works.
+    #[serde(default)]
+    pub(crate) worktree: Option<PathBuf>,
     /// How many files a program may have open, if the daemon may have more.
     pub(crate) open_files: Option<u64>,
 }
@@ -75,7 +79,15 @@ pub(crate) fn plan(
     if record.model.is_some() {
         words.extend(&backend.model_args);
     }
-    if resume {
+    if let Some(conversation) = &record.conversation {
+        templates.set("CONVERSATION", conversation.clone());
+    }
+    // Without a conversation to go on with it begins anew.
+    let names_one = backend
+        .resume_args
+        .iter()
+        .any(|word| word.contains("{CONVERSATION}"));
+    if resume && (record.conversation.is_some() || !names_one) {
         words.extend(&backend.resume_args);
     }
     let argv = words
@@ -140,6 +152,10 @@ pub(crate) fn plan(
     if wanted.add_exec {
         add(program.display().to_string(), Access::Rox);
     }
+    // Its copy borrows objects of the owner's repository.
+    if let Some(worktree) = &record.worktree {
+        add(worktree.objects.display().to_string(), Access::Ro);
+    }
     // Hooks and helpers of the session are this executable.
     if let Ok(own) = own_program() {
         add(own.display().to_string(), Access::Rox);
@@ -176,6 +192,7 @@ pub(crate) fn plan(
         door: places.door(&record.id),
         directory: places.session(&record.id),
         tmp,
+        worktree: record.worktree.as_ref().map(Worktree::path),
         paths,
         open_files: None,
     };

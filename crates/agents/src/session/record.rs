@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::core::State;
+use crate::worktree::Worktree;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SandboxReport {
@@ -86,6 +87,12 @@ pub(crate) struct Record {
     /// The session that made this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<String>,
+    /// What its program calls the conversation, to go on with it later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) conversation: Option<String>,
+    /// The copy of a repository it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worktree: Option<Worktree>,
     #[serde(flatten)]
     pub(crate) unknown: Map<String, Value>,
 }
@@ -120,6 +127,8 @@ impl Record {
             pane: None,
             server: None,
             parent: None,
+            conversation: None,
+            worktree: None,
             unknown: Map::new(),
         }
     }

@@ -10,10 +10,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::chat::Chat;
 use super::core::State;
+use super::prompt_queue::PromptQueue;
 use super::record::{OutputExtent, Record};
+use super::usage::Usage;
 use crate::access::{Acl, DEFAULT_ACL};
 use crate::error::refusal;
 use crate::output::Output;
+use crate::worktree::Worktree;
 
 /// What waiting readers look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +76,21 @@ pub(crate) enum Command {
     MailSent,
     /// Make tmux and the record agree with changed names.
     Save,
+    /// Whether a prompt could be delivered, whatever the state.
+    CheckPrompt {
+        text: Vec<u8>,
+        done: Done<String>,
+    },
+    /// A prompt waits.
+    Queued,
 }
 
 pub(crate) struct Texts {
     pub(crate) out: String,
     pub(crate) context: String,
     pub(crate) acl: Acl,
+    pub(crate) budget: String,
+    pub(crate) usage: Usage,
 }
 
 pub(crate) struct SessionShared {
@@ -88,6 +100,9 @@ pub(crate) struct SessionShared {
     texts: Mutex<Texts>,
     pub(crate) output: Output,
     pub(crate) chat: Chat,
+    pub(crate) prompts: PromptQueue,
+    /// Git works on a copy once at a time.
+    pub(crate) git: tokio::sync::Mutex<()>,
     pub(crate) status: watch::Sender<Status>,
     pub(crate) queue: mpsc::UnboundedSender<Command>,
     operating: AtomicBool,
@@ -124,7 +139,11 @@ impl SessionShared {
                 out: text("out"),
                 context: text("context"),
                 acl,
+                budget: text("budget"),
+                usage: Usage::read(&directory),
             }),
+            git: tokio::sync::Mutex::default(),
+            prompts: PromptQueue::open(&directory.join("queue")),
             directory,
             record: Mutex::new(record),
             output,
@@ -209,6 +228,15 @@ impl SessionShared {
     pub(crate) fn tell(&self, command: Command) {
         // A session that is gone has nothing more to hear.
         drop(self.queue.send(command));
+    }
+
+    /// The copy of a repository the session works in, and the name its work is done under.
+    pub(crate) fn worktree(&self) -> Result<(Worktree, String), Refusal> {
+        let found = self.with_record(|record| {
+            let name = record.alias.clone().unwrap_or_else(|| record.id.clone());
+            record.worktree.clone().map(|worktree| (worktree, name))
+        });
+        found.ok_or_else(|| refusal("not found: the session has no worktree"))
     }
 
     /// Do an operation unless another one is under way.

@@ -24,6 +24,10 @@ pub(crate) enum Start {
     New,
     /// Take over what a former daemon left; `None` if there is no window any more.
     Adopt(Option<Box<Window>>),
+    /// There is no tmux server any more: the machine was started anew.
+    Resume,
+    /// The same, and it is to stay stopped.
+    Rest,
 }
 
 /// A turn under way.
@@ -44,6 +48,8 @@ pub(crate) struct Task {
     pub(super) dialogs_done: Vec<usize>,
     /// The message this turn answers.
     pub(super) answering: Option<Message>,
+    /// The budget whose end was told.
+    pub(super) budget_told: Option<String>,
     nudged: Vec<String>,
     mail_at: Option<u64>,
     pub(super) idle_at: Option<u64>,
@@ -62,7 +68,9 @@ impl Task {
         core.crashes = record.crashes;
         core.last_error.clone_from(&record.last_error);
         let offset = shared.output.extent().end;
-        let turn = record.turn_start.filter(|_| record.state() == State::Running);
+        let turn = record
+            .turn_start
+            .filter(|_| matches!(record.state(), State::Running | State::Waiting));
         let turn = turn.map(|offset| Turn {
             offset,
             began: hub.now(),
@@ -78,6 +86,7 @@ impl Task {
             turn,
             dialogs_done: Vec::new(),
             answering: None,
+            budget_told: None,
             nudged: Vec::new(),
             mail_at: None,
             idle_at: None,
@@ -89,8 +98,18 @@ impl Task {
         match start {
             Start::New => self.launch(false).await,
             Start::Adopt(window) => self.adopt(window).await,
+            Start::Resume => {
+                self.forget_window();
+                let now = self.hub.now();
+                self.feed_quietly(Event::Rebooted { now }).await;
+            }
+            Start::Rest => {
+                self.forget_window();
+                self.feed_quietly(Event::Stopped).await;
+            }
         }
         self.idle_at.get_or_insert(self.hub.now());
+        self.serve_queue().await;
         self.plan_mail();
         while self.core.state != State::Exited {
             let wake = [self.core.deadline(), self.mail_at].into_iter().flatten().min();
@@ -154,7 +173,14 @@ impl Task {
                 self.feed_quietly(Event::MailSent { now }).await;
             }
             Command::Save => self.save_options().await,
+            Command::CheckPrompt { text, done } => {
+                let outcome = self.check_prompt(&text);
+                drop(done.send(outcome));
+            }
+            // Served below.
+            Command::Queued => {}
         }
+        self.serve_queue().await;
         self.plan_mail();
     }
 
@@ -162,6 +188,7 @@ impl Task {
         let now = self.hub.now();
         let busy_children = self.backend.busy_children && self.has_children();
         self.feed_quietly(Event::Tick { now, busy_children }).await;
+        self.serve_queue().await;
         if self.mail_at.is_some_and(|at| now >= at) && self.core.state == State::Idle {
             self.mail_at = None;
             self.tell_of_mail().await;
@@ -185,6 +212,7 @@ impl Task {
             }
             Operation::Kill => {
                 self.destroy().await;
+                self.leave_worktree().await;
                 self.feed(Event::Killed).await
             }
             Operation::Clear => self.send_sequence("clear", &self.backend.clear.clone()).await,
@@ -193,14 +221,31 @@ impl Task {
         }
     }
 
+    /// A copy without changes goes with its session.
+    async fn leave_worktree(&self) {
+        let Ok((worktree, author)) = self.shared.worktree() else {
+            return;
+        };
+        let _alone = self.shared.git.lock().await;
+        if worktree.is_clean(&author, &self.shared.id).await.unwrap_or(false)
+            && let Err(refused) = worktree.remove().await
+        {
+            tracing::warn!(session = %self.shared.id, reason = %refused, "the worktree cannot be removed");
+        }
+    }
+
+    fn forget_window(&self) {
+        self.shared.change_record(|record| {
+            record.window = None;
+            record.forget_processes();
+        });
+    }
+
     /// Take over what is there.
     async fn adopt(&mut self, window: Option<Box<Window>>) {
         let now = self.hub.now();
         let Some(window) = window else {
-            self.shared.change_record(|record| {
-                record.window = None;
-                record.forget_processes();
-            });
+            self.forget_window();
             self.feed_quietly(Event::WindowLost { now }).await;
             return;
         };
@@ -293,7 +338,7 @@ impl Task {
         }
     }
 
-    async fn screen(&self) -> Result<String, Refusal> {
+    pub(super) async fn screen(&self) -> Result<String, Refusal> {
         let window = self.shared.with_record(|record| record.window.clone());
         let Some(window) = window else {
             return Ok(String::new());

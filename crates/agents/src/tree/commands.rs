@@ -9,12 +9,12 @@ use super::place::Place;
 use crate::access::{Level, Right, Who};
 use crate::daemon::{NEW_USAGE, recover_sessions};
 use crate::error::refusal;
-use crate::mail::USER;
-use crate::session::shared::{Command, Operation};
+use crate::mail::{Draft, USER};
+use crate::session::shared::{Command, Operation, SessionShared};
 use crate::text::split_words;
 
-const SESSION_USAGE: &str =
-    "usage: stop | restart | kill | interrupt | refresh | clear | compact | resume | complete <msg-id>";
+const SESSION_USAGE: &str = "usage: stop | restart | kill | interrupt | refresh | clear | compact | resume | complete <msg-id> \
+     | unqueue <id> | clear-queue | ask <text> | merge | discard <branch>";
 const USER_USAGE: &str = "usage: complete <msg-id> | delete <msg-id>";
 const TOKEN_USAGE: &str =
     "usage: mint <name> <read|control|session> [<id>] [ttl=<seconds>] | revoke <name> | list";
@@ -78,19 +78,20 @@ impl TreeNode {
                     Level::Session(id) => Some(self.hub.session(id)?),
                     Level::Control | Level::Read => None,
                 };
-                Ok(format!("{}\n", self.hub.create(&rest, maker.as_deref())?))
+                Ok(format!("{}\n", self.hub.create(&rest, maker.as_deref()).await?))
             }
             ["recover"] if control => {
-                let adopted = recover_sessions(&self.hub).await;
+                let adopted = recover_sessions(&self.hub, true).await;
                 Ok(adopted.iter().map(|id| format!("{id}\n")).collect())
             }
+            ["prune"] if control => Ok(self.hub.prune_worktrees().await),
             ["reload"] if control => {
                 let outcome = self.hub.try_reload();
                 outcome
                     .map(|()| String::new())
                     .map_err(|error| refusal(format!("invalid configuration: {error}")))
             }
-            ["new", ..] | ["recover" | "reload"] => Err(Refusal::PERMISSION_DENIED),
+            ["new", ..] | ["recover" | "reload" | "prune"] => Err(Refusal::PERMISSION_DENIED),
             _ => Err(refusal(NEW_USAGE)),
         }
     }
@@ -133,11 +134,28 @@ impl TreeNode {
             self.hub.touch();
             return Ok(String::new());
         }
+        // A question to the person, from the session itself or on its behalf.
+        if let ["ask", text @ ..] = words {
+            self.check_mailbox(id, true)?;
+            let body = text.join(" ");
+            if body.trim().is_empty() {
+                return Err(refusal(SESSION_USAGE));
+            }
+            let draft = Draft {
+                to: USER.to_owned(),
+                kind: "QUERY_REQUEST".to_owned(),
+                subject: "question".to_owned(),
+                body,
+                metadata: serde_json::Map::new(),
+            };
+            let message = self.hub.post(id, USER, draft)?;
+            self.hub.touch();
+            return Ok(format!("{}\n", message.id));
+        }
         self.check_right(&session, Right::Control)?;
         let operation = match words {
             ["stop"] => Operation::Stop,
             ["restart"] => Operation::Restart,
-            ["kill"] => Operation::Kill,
             ["clear"] => Operation::Clear,
             ["compact"] => Operation::Compact,
             ["resume"] => Operation::Resume,
@@ -149,9 +167,53 @@ impl TreeNode {
                 session.ask(|done| Command::Refresh { done }).await?;
                 return Ok(String::new());
             }
-            [] | ["complete"] => return Err(refusal(SESSION_USAGE)),
+            ["merge"] => {
+                let (worktree, author) = session.worktree()?;
+                let _alone = session.git.lock().await;
+                worktree.merge(&author, id).await?;
+                return Ok(String::new());
+            }
+            ["discard", branch] => {
+                let (worktree, _) = session.worktree()?;
+                if worktree.branch != *branch {
+                    return Err(refusal(format!(
+                        "invalid branch: {branch} is not that of the session"
+                    )));
+                }
+                session.operate(Operation::Stop).await?;
+                let _alone = session.git.lock().await;
+                worktree.remove().await?;
+                session.change_record(|record| record.worktree = None);
+                session.save().map_err(|_| Refusal::INTERNAL)?;
+                return Ok(String::new());
+            }
+            ["kill"] => {
+                session.operate(Operation::Kill).await?;
+                return Ok(kept_worktree(&session));
+            }
+            ["unqueue", id] => {
+                session.prompts.remove(id)?;
+                session.touch();
+                return Ok(String::new());
+            }
+            ["clear-queue"] => {
+                session.prompts.clear()?;
+                session.touch();
+                return Ok(String::new());
+            }
+            [] | ["complete" | "unqueue" | "discard"] => return Err(refusal(SESSION_USAGE)),
             _ => return Err(refusal("unknown command")),
         };
         session.operate(operation).await.map(|()| String::new())
+    }
+}
+
+/// A copy with changes outlives its session; whoever killed it is told where it is.
+fn kept_worktree(session: &SessionShared) -> String {
+    match session.worktree() {
+        Ok((worktree, _)) if worktree.path().exists() => {
+            format!("worktree kept: {}\n", worktree.path().display())
+        }
+        _ => String::new(),
     }
 }

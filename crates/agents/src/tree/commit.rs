@@ -14,8 +14,10 @@ use crate::error::refusal;
 use crate::files;
 use crate::mail::{Draft, USER};
 use crate::session::chat::Speaker;
+use crate::session::conversation::is_plain;
 use crate::session::core::State;
 use crate::session::shared::{Command, SessionShared};
+use crate::session::usage::Budget;
 
 pub(super) fn invalid_state(word: &str) -> Refusal {
     let all: Vec<&str> = State::ALL.iter().map(|state| state.word()).collect();
@@ -91,6 +93,9 @@ impl TreeNode {
                     "context" => self.set_context(&session, &bytes),
                     "role" => self.set_role(&session, &bytes),
                     "acl" => self.set_acl(&session, &bytes),
+                    "queue" => self.queue(&session, bytes).await,
+                    "conversation" => set_conversation(&session, &bytes),
+                    "budget" => set_budget(&session, &bytes),
                     _ => Err(Refusal::PERMISSION_DENIED),
                 }
             }
@@ -109,6 +114,19 @@ impl TreeNode {
             Level::Read | Level::Control => USER.to_owned(),
         };
         session.ask(|done| Command::Prompt { text, from, done }).await
+    }
+
+    /// Queue a prompt: what could not be typed is refused now and not later.
+    async fn queue(&self, session: &SessionShared, text: Vec<u8>) -> Result<(), Refusal> {
+        let author = match &self.caller.level {
+            Level::Session(id) => id.clone(),
+            Level::Read | Level::Control => USER.to_owned(),
+        };
+        let prompt = session.ask(|done| Command::CheckPrompt { text, done }).await?;
+        session.prompts.add(&prompt, &author)?;
+        session.touch();
+        session.tell(Command::Queued);
+        Ok(())
     }
 
     fn send_mail(&self, from: &str, bytes: &[u8]) -> Result<(), Refusal> {
@@ -192,6 +210,26 @@ impl TreeNode {
         session.change_texts(|texts| texts.acl = acl);
         Ok(())
     }
+}
+
+fn set_conversation(session: &SessionShared, bytes: &[u8]) -> Result<(), Refusal> {
+    let text = text_of(bytes, "conversation")?;
+    let id = text.trim();
+    if !id.is_empty() && !is_plain(id) {
+        return Err(refusal("invalid conversation: must match [A-Za-z0-9_.-]{1,128}"));
+    }
+    session.change_record(|record| record.conversation = (!id.is_empty()).then(|| id.to_owned()));
+    stored(session.save())
+}
+
+fn set_budget(session: &SessionShared, bytes: &[u8]) -> Result<(), Refusal> {
+    let text = text_of(bytes, "budget")?;
+    Budget::parse(&text).ok_or_else(|| refusal("invalid budget: cost=N, tokens=N or turns=N"))?;
+    stored(files::replace(&session.directory.join("budget"), text.as_bytes()))?;
+    session.change_texts(|texts| texts.budget = text);
+    // What waits may go on.
+    session.tell(Command::Queued);
+    Ok(())
 }
 
 fn set_out(session: &SessionShared, bytes: &[u8]) -> Result<(), Refusal> {

@@ -56,7 +56,9 @@ impl TreeNode {
             Place::File(id, "screen") => {
                 Ok(self.hub.session(id)?.screen_length.load(Ordering::Relaxed).into())
             }
-            Place::File(_, "in" | "mail") | Place::UserFile("mail") | Place::Absent(_) => Ok(0),
+            Place::File(_, "in" | "mail" | "worktree" | "diff" | "diff.stat")
+            | Place::UserFile("mail")
+            | Place::Absent(_) => Ok(0),
             Place::Top("audit") => {
                 Ok(std::fs::metadata(self.hub.places.state.join("audit.jsonl")).map_or(0, |meta| meta.len()))
             }
@@ -161,6 +163,9 @@ fn session_content(session: &SessionShared, name: &str, record: impl FnOnce() ->
             .with_texts(|texts| texts.acl.text().to_owned())
             .into_bytes(),
         "log" => session.chat.text(),
+        "queue" => session.prompts.lines().into_bytes(),
+        "usage" => line(Some(&session.with_texts(|texts| texts.usage.to_json()))),
+        "budget" => session.with_texts(|texts| texts.budget.clone()).into_bytes(),
         "info" => line(Some(&record().to_json())),
         _ => session.with_record(|record| match name {
             "state" => line(Some(&record.state)),
@@ -173,6 +178,7 @@ fn session_content(session: &SessionShared, name: &str, record: impl FnOnce() ->
             "tmux" => line(Some(&record.tmux)),
             "alias" => line(Some(record.alias.as_deref().unwrap_or(&record.id))),
             "role" => line(record.role.as_deref()),
+            "conversation" => line(record.conversation.as_deref()),
             _ => Vec::new(),
         }),
     }

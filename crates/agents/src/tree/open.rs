@@ -62,6 +62,15 @@ impl TreeNode {
                         segment: None,
                     }));
                 }
+                "worktree" | "diff" | "diff.stat" => {
+                    let (worktree, author) = session.worktree()?;
+                    let _alone = session.git.lock().await;
+                    let text = match *name {
+                        "worktree" => format!("{}\n", worktree.describe(&author, id).await?),
+                        name => worktree.diff(&author, id, name == "diff.stat").await?,
+                    };
+                    return Ok(Box::new(ValueFile(Arc::new(text.into_bytes()))));
+                }
                 "screen" => {
                     let text = session.ask(|done| Command::Screen { done }).await?;
                     session.screen_length.store(text.len() as u32, Ordering::Relaxed);
@@ -77,7 +86,7 @@ impl TreeNode {
         let content = self.content()?;
         let limits = self.hub.config().limits.clone();
         let (per_request, limit) = match &self.place {
-            Place::File(_, "in") => (true, limits.prompt_bytes),
+            Place::File(_, "in" | "queue") => (true, limits.prompt_bytes),
             Place::File(_, "mail") | Place::UserFile(_) => (true, limits.message_bytes),
             Place::File(_, "context") => (false, limits.context_bytes),
             _ => (false, limits.document_bytes),

@@ -70,9 +70,13 @@ const SESSION_FILES: &[Row] = &[
     ("acl", 0o600, Kind::Document),
     ("alias", 0o600, Kind::Document),
     ("backend", 0o400, Kind::Value),
+    ("budget", 0o600, Kind::Document),
     ("context", 0o600, Kind::Document),
+    ("conversation", 0o600, Kind::Document),
     ("ctl", 0o600, Kind::Ctl),
     ("cwd", 0o400, Kind::Value),
+    ("diff", 0o400, Kind::Value),
+    ("diff.stat", 0o400, Kind::Value),
     ("in", 0o200, Kind::Document),
     ("info", 0o400, Kind::Value),
     ("level", 0o400, Kind::Value),
@@ -85,12 +89,15 @@ const SESSION_FILES: &[Row] = &[
     ("output.follow", 0o600, Kind::Stream),
     ("pid", 0o400, Kind::Value),
     ("prompt", 0o600, Kind::Rpc),
+    ("queue", 0o600, Kind::Document),
     ("role", 0o600, Kind::Document),
     ("sandbox", 0o400, Kind::Value),
     ("screen", 0o400, Kind::Value),
     ("state", 0o600, Kind::Document),
     ("tmux", 0o400, Kind::Value),
+    ("usage", 0o400, Kind::Value),
     ("wait", 0o600, Kind::Rpc),
+    ("worktree", 0o400, Kind::Value),
 ];
 
 /// Chapter 9 at the root: name and whether it is a directory.
@@ -367,6 +374,7 @@ impl TreeNode {
         };
         match name {
             "in" | "prompt" => self.check_right(session, Right::Prompt),
+            "queue" if request.write => self.check_right(session, Right::Prompt),
             "mail" => {
                 if own || self.caller.level == Level::Control {
                     Ok(())
@@ -377,8 +385,8 @@ impl TreeNode {
             "ctl" => control(true),
             _ => {
                 let changes = match name {
-                    "state" | "out" if request.write => Some(true),
-                    "alias" | "context" | "role" | "acl" if request.write => Some(false),
+                    "state" | "out" | "conversation" if request.write => Some(true),
+                    "alias" | "context" | "role" | "acl" | "budget" if request.write => Some(false),
                     // First-line commands and requests to wait change nothing.
                     _ => None,
                 };
@@ -386,7 +394,14 @@ impl TreeNode {
                 // whoever may change the list.
                 let says = matches!(
                     name,
-                    "out" | "output" | "output.follow" | "log" | "log.follow" | "screen"
+                    "out"
+                        | "output"
+                        | "output.follow"
+                        | "log"
+                        | "log.follow"
+                        | "screen"
+                        | "diff"
+                        | "diff.stat"
                 );
                 let known = !says && (own || self.caller.level == Level::Control);
                 if (request.read || changes.is_none()) && !known {

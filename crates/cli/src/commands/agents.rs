@@ -80,6 +80,9 @@ struct ServeArguments {
     /// How connections prove who they are.
     #[arg(long, value_name = "MODE")]
     auth: Option<Auth>,
+    /// Leave sessions that ran before a reboot stopped.
+    #[arg(long)]
+    no_resume: bool,
     /// Started by `start`: log to a file.
     #[arg(long, hide = true)]
     background: bool,
@@ -104,6 +107,12 @@ struct NewArguments {
     /// Text put before prompts; `@FILE` reads it from a file.
     #[arg(long, value_name = "T")]
     context: Option<String>,
+    /// Work in a copy of the repository, on a branch of its own.
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    worktree: Option<String>,
+    /// Where the branch begins; the current branch without it (with --worktree).
+    #[arg(long, value_name = "REF", requires = "worktree")]
+    base: Option<String>,
     /// Wait until the session is ready.
     #[arg(long)]
     wait: bool,
@@ -151,9 +160,9 @@ enum Command {
         /// Wait for the end of the turn and print its output.
         #[arg(long)]
         wait: bool,
-        /// First wait until the session is idle.
+        /// Refuse when the session is busy, instead of queueing the prompt.
         #[arg(long)]
-        queue: bool,
+        now: bool,
     },
     /// Print the captured output.
     Output {
@@ -203,6 +212,8 @@ enum Command {
     Acl { id: String, file: Option<String> },
     /// Stop if needed and start again.
     Restart { id: String },
+    /// Remove the copies of repositories that ended sessions left without changes, and list the others.
+    Prune,
     /// Destroy sessions.
     Kill {
         #[arg(required = true)]
@@ -377,12 +388,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         } => sessions::spawn(&client, &backend, &role, directory, no_start),
         Command::List => sessions::list(&client),
         Command::Show { id } => sessions::show(&client, &id),
-        Command::Prompt {
-            id,
-            text,
-            wait,
-            queue,
-        } => sessions::prompt(&client, &id, text, wait, queue),
+        Command::Prompt { id, text, wait, now } => sessions::prompt(&client, &id, text, wait, now),
         Command::Output {
             id,
             follow,
@@ -398,6 +404,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Role { id, name } => sessions::write_file(&client, &id, "role", &name),
         Command::Acl { id, file } => sessions::acl(&client, &id, file),
         Command::Restart { id } => sessions::ctl(&client, &id, "restart"),
+        Command::Prune => sessions::prune(&client),
         Command::Kill { ids } => sessions::kill(&client, &ids),
         Command::Interrupt { id } => sessions::ctl(&client, &id, "interrupt"),
         Command::Ctl { id, words } => sessions::ctl(&client, &id, &words.join(" ")),

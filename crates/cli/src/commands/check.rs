@@ -1,5 +1,6 @@
 //! `beamtalk check`: all diagnostics, no output files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use beamtalk_compiler::{ClassTable, Origin};
@@ -8,6 +9,7 @@ use beamtalk_project::findings::severity::Warnings;
 use beamtalk_project::findings::{self, Counts};
 use beamtalk_project::lock::Locking;
 use beamtalk_project::source::{self, Parsed, Text};
+use beamtalk_project::specs::Specs;
 use beamtalk_project::{Project, files};
 
 use super::build::{package, policy};
@@ -24,6 +26,9 @@ pub(crate) struct Arguments {
     /// Warnings and hints fail the check.
     #[arg(long)]
     warnings_as_errors: bool,
+    /// Say after the findings what each code means, with a wrong and a right example.
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     lock: LockArguments,
 }
@@ -44,12 +49,28 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     for file in &findings {
         findings::report(terminal, file, &policy, &mut counts)?;
     }
+    if arguments.explain && !terminal.is_json() {
+        explain(terminal, &findings)?;
+    }
     summarise(terminal, &counts, findings.len())?;
     if counts.errors > 0 {
         return Err(beamtalk_project::build::compile_failed(&counts).into());
     }
     terminal.status(format_args!("Checked {} files", findings.len()));
     Ok(Exit::Success)
+}
+
+/// The page of each code that was found.
+fn explain(terminal: &mut Terminal, files: &[findings::FileFindings]) -> anyhow::Result<()> {
+    let found: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|file| &file.findings)
+        .map(|it| it.code.as_str())
+        .collect();
+    for (code, about) in super::docs::codes().filter(|(code, _)| found.contains(code)) {
+        terminal.print(super::docs::code_page(code, about))?;
+    }
+    Ok(())
 }
 
 /// What was found, by category and severity.
@@ -109,5 +130,6 @@ pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
         let below = std::fs::canonicalize(path)?;
         files.retain(|file| file.path.starts_with(&below));
     }
+    table.set_specs(Specs::of_package(package).table(files.iter()));
     Ok(Sources { table, files })
 }

@@ -36,6 +36,7 @@ macro_rules! pages {
 pages! {
     "tour" "tour.md" "ten minutes through the language";
     "language" "language.md" "messages, literals, classes, control flow";
+    "types" "types.md" "types, narrowing, protocols, what the checker says";
     "values" "values.md" "data, constructors, look-ups and Result";
     "actors" "actors.md" "processes with state";
     "supervisors" "supervisors.md" "what happens when processes end";
@@ -48,6 +49,7 @@ pages! {
     "repl" "repl.md" "the terminal session";
     "workspace" "workspace.md" "the live image: life, commands, files";
     "live-edit" "live-edit.md" "changing code while it runs, flush, conflicts";
+    "browser" "browser.md" "the workspace in a browser: panes, keys, links";
     "mcp" "mcp.md" "AI clients in the workspace: setting up, tools, what is guarded";
     "editors" "editors.md" "Neovim, Helix, Zed, Emacs and VS Code: blocks to paste";
     "loop" "loop.md" "watch files, supervise processes, run workflows";
@@ -150,6 +152,10 @@ pub(crate) fn pages() -> impl Iterator<Item = (&'static str, &'static str, &'sta
 const TOOL_CODES: &[(&str, &str)] = &[
     ("E0303", "A dependency exports the name of a standard class."),
     ("E0901", "A source file is not UTF-8 text."),
+    (
+        "W0902",
+        "A source file is so long that the language server does not look at it.",
+    ),
 ];
 
 /// Every code with one line about it.
@@ -161,7 +167,7 @@ pub(crate) fn codes() -> impl Iterator<Item = (&'static str, &'static str)> {
         .copied()
 }
 
-fn code_page(code: &str, about: &str) -> String {
+pub(crate) fn code_page(code: &str, about: &str) -> String {
     let severity = match code.chars().next() {
         Some('E') => "error",
         Some('W') => "warning",
@@ -172,7 +178,16 @@ fn code_page(code: &str, about: &str) -> String {
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     let about = format!("{first}{}", letters.as_str());
     let about = about.trim_end_matches('.');
-    format!("# {code} ({severity})\n\n{about}.\n")
+    let mut page = format!("# {code} ({severity})\n\n{about}.\n");
+    if let Some(example) = beamtalk_compiler::codes::examples().find(|example| example.code == code) {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            page,
+            "\n## Wrong\n\n```beamtalk\n{}\n```\n\n## Right\n\n```beamtalk\n{}\n```\n",
+            example.wrong, example.right
+        );
+    }
+    page
 }
 
 fn class_page(unit: &Unit, text: &str) -> String {

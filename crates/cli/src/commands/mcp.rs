@@ -1,6 +1,7 @@
 //! `beamtalk mcp`: the workspace for an AI client, over standard input and output.
 
 mod check;
+mod check_http;
 mod clients;
 mod docs;
 mod host;
@@ -8,6 +9,7 @@ mod paths;
 mod rules;
 mod serve;
 mod service;
+mod tree;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -83,7 +85,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         return list(terminal, &rules);
     }
     if arguments.check {
-        return check::run(terminal, arguments, &rules);
+        return check::run(terminal, arguments, &rules, &place);
     }
     for notice in &rules.notices {
         terminal.error(notice);

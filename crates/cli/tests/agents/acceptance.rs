@@ -118,13 +118,10 @@ fn examples_4_to_12_turns_files_paths_aliases_context_states() {
         "echo: a $(id) `id`\necho: ; C-c Enter[201~!\n",
     );
     world.check(
-        "beamtalk agents prompt demo '!sleep 2'; beamtalk agents prompt demo 'now'",
+        "beamtalk agents prompt demo '!sleep 2'; beamtalk agents prompt demo 'now' --now",
         "beamtalk agents: session busy\n[1]\n",
     );
-    world.check(
-        "beamtalk agents prompt demo 'later' --queue --wait",
-        "echo: later\n",
-    );
+    world.check("beamtalk agents prompt demo 'later' --wait", "echo: later\n");
 
     world.check(
         "beamtalk 9p write agent/demo/state starting",

@@ -315,7 +315,7 @@ fn check(world: &World, run: &Run) {
     for id in &run.ids {
         world.until(&format!("test \"$(beamtalk agents state {id})\" = idle"));
         world.until(&format!(
-            "beamtalk agents prompt {id} 'still here' --wait --queue --timeout 20 | tail -1 | grep -qx 'echo: still here'"
+            "beamtalk agents prompt {id} 'still here' --wait --timeout 20 | tail -1 | grep -qx 'echo: still here'"
         ));
     }
     assert_eq!(

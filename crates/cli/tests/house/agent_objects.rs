@@ -7,7 +7,7 @@ fn agents_are_objects() {
     let house = House::with_agents();
     house.check(
         r#"Agents isRunning
-           a := (Agents new: "echo" in: "/tmp" options: #{#alias => "demo"}) unwrap. a class
+           a := (Agents new: "echo" in: "/usr" options: #{#alias => "demo"}) unwrap. a class
            a state
            (a prompt: "good morning") unwrap
            a lastAnswer
@@ -22,8 +22,8 @@ fn agents_are_objects() {
            ((Agents at: a id) unwrap) =:= a
            (Agents at: "nobody") error kind
            (Agents new: "echo" in: "/no/such") error kind
-           (Agents new: "nonsense" in: "/tmp") error kind
-           (Agents new: "echo" in: "/tmp" options: #{#nonsense => "x"}) error kind
+           (Agents new: "nonsense" in: "/usr") error kind
+           (Agents new: "echo" in: "/usr" options: #{#nonsense => "x"}) error kind
            (Agents backends) includes: "shell"
            (a prompt: "!sleep 60" timeout: 300) error kind
            (a send: "more") error kind
@@ -49,7 +49,7 @@ fn agents_are_objects() {
             "be brief"
             true
             Integer
-            "/tmp"
+            "/usr"
             "echo"
             true
             #agent_not_found
@@ -77,7 +77,7 @@ fn agents_are_objects() {
 fn what_agents_write_is_only_text() {
     let house = House::with_agents();
     house.check(
-        r#"a := (Agents new: "shell" in: "/tmp") unwrap. a class
+        r#"a := (Agents new: "shell" in: "/usr") unwrap. a class
            (a prompt: "printf '\\033]0;title\\007\\033[31mred\\033[0m\\377\\001end\\n'") unwrap
            ((a prompt: "seq 1 200000") unwrap trim lines) last
            (a prompt: "kill -9 $$") error kind
@@ -105,7 +105,7 @@ fn changes_are_announced() {
            SystemAnnouncer current when: AgentTurnEnded do: [:e | told at: e turn put: e output]. 6
            SystemAnnouncer current when: AgentMailReceived do: [:e | told at: #mail put: e messageId]. 7
            await := [:key | [(told at: key ifAbsent: [nil]) isNil] whileTrue: [Timer sleep: 5]. told at: key]. 8
-           a := (Agents new: "echo" in: "/tmp") unwrap. (await value: #created) =:= a id
+           a := (Agents new: "echo" in: "/usr") unwrap. (await value: #created) =:= a id
            (a prompt: "x") isOk
            await value: 1
            await value: #running
@@ -145,7 +145,7 @@ fn neither_daemon_needs_the_other() {
         .check("beamtalk agents start", "anvilsrv started successfully\n");
     house.check(
         r#"Agents isRunning
-           a := (Agents new: "echo" in: "/tmp" options: #{#alias => "kept"}) unwrap. a state"#,
+           a := (Agents new: "echo" in: "/usr" options: #{#alias => "kept"}) unwrap. a state"#,
         "true\n#idle",
     );
     // The daemon comes and goes; the link is made anew.

@@ -38,6 +38,20 @@ impl Checker<'_> {
             self.native(class);
         }
         self.class_annotations(class);
+        self.handle_scope(class);
+    }
+
+    /// Only Object classes wrap handles.
+    fn handle_scope(&mut self, class: &ast::Class) {
+        if let Some(scope) = &class.handle_scope
+            && self.table.kind(&class.name.text) != Kind::Object
+        {
+            let message = eco_format!(
+                "'handleScope:' belongs to Object classes; `{}` is none",
+                class.name.text
+            );
+            self.error(codes::HANDLE_SCOPE, scope.span, message);
+        }
     }
 
     fn class_name(&mut self, class: &ast::Class) {

@@ -103,50 +103,6 @@ pub(super) fn find<'a>(
     None
 }
 
-/// What the variable holds that an assignment at this place declares.
-pub(super) fn declared<'a>(unit: &'a Unit, place: Span, classes: &'a Classes<'a>) -> Option<Known> {
-    let found = find(unit, place.start as usize, classes, &[])?;
-    let Site::Variable(name) = &found.site else {
-        return None;
-    };
-    if let Some(known) = found.scope.local(name) {
-        return Some(known);
-    }
-    let mut assigned = None;
-    each_statement(unit, &mut |statement| {
-        if let ExpressionKind::Assign {
-            target: Target::Variable(target),
-            ..
-        } = &statement.expression.kind
-            && target.span == place
-        {
-            assigned = Some(&statement.expression);
-        }
-    });
-    classes.infer(assigned?, &found.scope)
-}
-
-fn each_statement<'a>(unit: &'a Unit, visit: &mut dyn FnMut(&'a Statement)) {
-    let mut body = |statements: &'a [Statement]| {
-        for statement in statements {
-            visit(statement);
-            walk::all(&statement.expression, &mut |node| {
-                if let ExpressionKind::Block(block) = &node.kind {
-                    block.body.iter().for_each(&mut *visit);
-                }
-            });
-        }
-    };
-    for item in &unit.items {
-        match item {
-            Item::Class(class) => class.methods.iter().for_each(|method| body(&method.body)),
-            Item::Extension(extension) => body(&extension.method.body),
-            Item::Statement(statement) => body(std::slice::from_ref(statement)),
-            Item::Protocol(_) | Item::TypeAlias(_) => {}
-        }
-    }
-}
-
 struct Search<'a> {
     offset: u32,
     classes: &'a Classes<'a>,

@@ -8,9 +8,10 @@ use beamtalk_syntax::parse_file;
 use ecow::{EcoString, eco_format};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Binding;
 use crate::class::{generated_selectors, setter_selector};
 use crate::table::{ClassEntry, ClassTable, Origin};
-use crate::types;
+use crate::types::{self, Form, Type, Types};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Side {
@@ -89,6 +90,8 @@ pub(super) struct SlotText {
 pub(super) struct Classes<'a> {
     pub(super) table: &'a ClassTable,
     parsed: RefCell<FxHashMap<EcoString, Option<Rc<ast::Class>>>>,
+    /// The types of the expressions of the text that is looked at.
+    types: RefCell<Types>,
     /// Members that were asked for.
     found: RefCell<FxHashMap<(EcoString, Side, EcoString), Option<Member>>>,
 }
@@ -98,8 +101,42 @@ impl<'a> Classes<'a> {
         Self {
             table,
             parsed: RefCell::default(),
+            types: RefCell::default(),
             found: RefCell::default(),
         }
+    }
+
+    /// Looks at the types of a text, in which these variables have values.
+    pub(super) fn learn(&self, unit: &ast::Unit, bindings: &[Binding]) {
+        let bindings: Vec<(EcoString, Type)> = bindings
+            .iter()
+            .filter_map(|binding| {
+                let known = Known::from_text(binding.class.as_deref()?);
+                let of = match known.side {
+                    Side::Instance => Type::class(known.class),
+                    Side::Class => Type::class_of(known.class),
+                };
+                Some((binding.name.clone(), of))
+            })
+            .collect();
+        *self.types.borrow_mut() = types::of_unit(unit, None, self.table, &bindings);
+    }
+
+    /// The class that the inferred type of an expression has; for everyone who wants to send it something, nil is none.
+    pub(super) fn inferred(&self, node: &ast::Expression) -> Option<Known> {
+        let types = self.types.borrow();
+        let of = types.of_span(node.span)?;
+        let mut classes = of
+            .members()
+            .iter()
+            .filter(|member| !member.is_nil())
+            .map(|member| match member.form() {
+                Form::ClassOf(name) => Some(Known::class(name.clone())),
+                _ => member.class_name().map(Known::instance),
+            });
+        let first = classes.next()??;
+        let known = self.table.class(&first.class).is_some();
+        (known && classes.all(|other| other.as_ref() == Some(&first))).then_some(first)
     }
 
     /// The declaration of a class; none for a class that only the image knows.

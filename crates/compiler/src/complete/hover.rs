@@ -23,6 +23,7 @@ pub struct Hover {
 pub fn hover(table: &ClassTable, bindings: &[Binding], code: &str, cursor: usize) -> Option<Hover> {
     let unit = parse_input(code).unit;
     let classes = Classes::new(table);
+    classes.learn(&unit, bindings);
     let found = cursor::find(&unit, char_boundary(code, cursor), &classes, bindings)?;
     let Found { site, scope, .. } = &found;
     match site {

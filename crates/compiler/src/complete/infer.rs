@@ -8,7 +8,11 @@ use super::describe::{Classes, Known, Result, Side};
 use crate::types::MAX_ALIASES;
 
 impl Classes<'_> {
+    /// What types say; where they are silent, what can be read off the text.
     pub(super) fn infer(&self, node: &Expression, scope: &Scope) -> Option<Known> {
+        if let Some(known) = self.inferred(node) {
+            return Some(known);
+        }
         let class = match &node.kind {
             ExpressionKind::Integer(_) => "Integer",
             ExpressionKind::Float(_) => "Float",

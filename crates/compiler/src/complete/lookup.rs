@@ -2,7 +2,6 @@
 //! looks like. One lookup may be asked many times; what it has read of other texts is kept.
 
 use beamtalk_syntax::ast::Unit;
-use beamtalk_syntax::span::Span;
 use ecow::EcoString;
 
 use super::cursor::{self, Site};
@@ -69,20 +68,6 @@ impl<'a> Lookup<'a> {
             Site::Message { receiver, .. } => self.classes.infer(receiver, &found.scope).map(Receiver::from),
             Site::Variable(_) | Site::Field(_) | Site::Class(_) | Site::Type(_) => None,
         }
-    }
-
-    /// What the variable at the offset holds.
-    pub fn variable(&self, unit: &Unit, offset: u32) -> Option<Receiver> {
-        let found = cursor::find(unit, offset as usize, &self.classes, &[])?;
-        match &found.site {
-            Site::Variable(name) => found.scope.local(name).map(Receiver::from),
-            Site::Message { .. } | Site::Field(_) | Site::Class(_) | Site::Type(_) => None,
-        }
-    }
-
-    /// What the variable holds that is declared at a place.
-    pub fn declared_variable(&self, unit: &Unit, declared: Span) -> Option<Receiver> {
-        cursor::declared(unit, declared, &self.classes).map(Receiver::from)
     }
 
     /// The method that a receiver answers a message with.

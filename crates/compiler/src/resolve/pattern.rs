@@ -23,10 +23,9 @@ impl Resolver<'_> {
         &mut self,
         value: &ast::Expression,
         arms: &[ast::Arm],
-        is_exhaustive: bool,
         span: Span,
     ) -> NodeKind {
-        self.check_exhaustiveness(value, arms, is_exhaustive, span);
+        self.check_result_arms(arms, span);
         let value = Box::new(self.expression(value));
         let arms = arms.iter().map(|arm| self.arm(arm)).collect();
         NodeKind::Match { value, arms }

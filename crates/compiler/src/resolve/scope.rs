@@ -3,7 +3,6 @@
 //! A scope is a method, an inlined block or a closure; an *activation* is a method or a closure, the unit in
 //! which Erlang variables can be rebound. A variable used by another activation than its own is captured.
 
-use beamtalk_syntax::ast;
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
 
@@ -22,24 +21,6 @@ struct Entry {
     is_session: bool,
     is_temporary: bool,
     is_character: bool,
-    declared: Declared,
-}
-
-/// What the text says about a variable's type.
-#[derive(Clone, Debug, Default)]
-pub(super) enum Declared {
-    /// Nothing; its assignments may say more.
-    #[default]
-    Nothing,
-    /// A parameter without annotation: anything.
-    Dynamic,
-    Type(ast::Type),
-}
-
-impl Declared {
-    pub(super) fn parameter(annotation: Option<&ast::Type>) -> Self {
-        annotation.map_or(Self::Dynamic, |annotation| Self::Type(annotation.clone()))
-    }
 }
 
 #[derive(Default)]
@@ -172,7 +153,6 @@ impl Scopes {
             is_session: false,
             is_temporary: false,
             is_character: false,
-            declared: Declared::Nothing,
         });
         self.stack
             .last_mut()
@@ -257,7 +237,6 @@ impl Scopes {
             is_session: true,
             is_temporary: false,
             is_character: false,
-            declared: Declared::Nothing,
         });
         self.stack
             .first_mut()
@@ -309,17 +288,6 @@ impl Scopes {
     pub(super) fn note_character(&mut self, variable: VariableId, is_character: bool) {
         let entry = self.entry_mut(variable);
         entry.is_character = is_character && (entry.assignments <= 1 || entry.is_character);
-    }
-
-    pub(super) fn set_declared(&mut self, variable: VariableId, declared: Declared) {
-        self.entry_mut(variable).declared = declared;
-    }
-
-    /// What is declared about the variable that the name means here.
-    pub(super) fn declared(&self, name: &str) -> Declared {
-        self.find(name).map_or(Declared::Nothing, |variable| {
-            self.entry(variable).declared.clone()
-        })
     }
 
     pub(super) fn has_self_parameter(&self) -> bool {

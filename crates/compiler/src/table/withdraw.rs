@@ -12,6 +12,7 @@ impl ClassTable {
     /// as well: whoever withdraws a file declares such others again.
     pub fn withdraw(&mut self, file: &SourceFile) {
         let tables = Arc::make_mut(&mut self.tables);
+        tables.subclasses = std::sync::OnceLock::new();
         for item in &file.unit.items {
             match item {
                 Item::Class(class) => {

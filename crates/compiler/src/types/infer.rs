@@ -2,6 +2,7 @@
 
 pub(crate) mod block;
 mod control;
+mod erlang;
 pub(crate) mod flow;
 mod narrow;
 mod pattern;
@@ -13,12 +14,14 @@ use beamtalk_syntax::ast::{self, Expression, ExpressionKind, Parameter, Statemen
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
+use rustc_hash::FxHashMap;
 
 use self::flow::{Flow, Held, Origin, Place};
 use self::scan::Assigned;
 use super::form::{Reason, Type};
 use super::world::{Answer, World};
 use crate::check::is_primitive;
+use crate::resolve::unparenthesized;
 use crate::table::Kind;
 
 /// Bodies of methods are looked into this deep to find out what they answer.
@@ -54,6 +57,7 @@ pub(crate) struct Own {
     /// The type of `self`.
     pub(crate) of: Type,
     pub(crate) kind: Kind,
+    pub(crate) is_typed: bool,
 }
 
 impl Own {
@@ -64,6 +68,10 @@ impl Own {
             is_class,
             of: world.own_type(class, is_class),
             kind: world.table.kind(class),
+            is_typed: world
+                .table
+                .class(class)
+                .is_some_and(|entry| entry.modifiers.is_typed),
         }
     }
 }
@@ -72,7 +80,6 @@ struct Local {
     declared: Option<Type>,
     /// A block that may run at any time assigns it.
     is_shared: bool,
-    is_parameter: bool,
 }
 
 /// Looks at one body.
@@ -91,6 +98,10 @@ pub(crate) struct Infer<'w, 'a> {
     /// Above zero nothing is told or kept.
     quiet: usize,
     loops: usize,
+    /// What the last message was sent to.
+    receiver: Option<Type>,
+    /// The types of the values of literal maps.
+    pub(crate) maps: FxHashMap<Span, Vec<Type>>,
 }
 
 /// The declared answer of a method.
@@ -115,6 +126,8 @@ impl<'w, 'a> Infer<'w, 'a> {
             promised: None,
             quiet: 0,
             loops: 0,
+            receiver: None,
+            maps: FxHashMap::default(),
         }
     }
 
@@ -150,9 +163,17 @@ impl<'w, 'a> Infer<'w, 'a> {
     }
 
     /// The statements of a session or script.
-    pub(crate) fn input<'s>(&mut self, statements: impl Iterator<Item = &'s Statement> + Clone) {
+    pub(crate) fn input<'s>(
+        &mut self,
+        bindings: &[(EcoString, Type)],
+        statements: impl Iterator<Item = &'s Statement> + Clone,
+    ) {
         let is_user = |selector: &str| self.world.table.is_user_selector(selector);
         self.assigned = Assigned::of(&[], statements.clone(), &is_user);
+        for (name, of) in bindings {
+            let place = self.declare(name, None);
+            self.hold(place, of.clone(), Origin::Unknown);
+        }
         for statement in statements {
             self.statement(statement);
         }
@@ -223,7 +244,7 @@ impl<'w, 'a> Infer<'w, 'a> {
         if self.is_told() {
             self.out.bindings.push((name.span, of.clone()));
         }
-        let place = self.declare(&name.text, declared, true);
+        let place = self.declare(&name.text, declared);
         let is_shared =
             matches!(&place, Place::Local(at) if self.locals.get(*at).is_some_and(|it| it.is_shared));
         let of = if is_shared && parameter.annotation.is_none() {
@@ -234,12 +255,11 @@ impl<'w, 'a> Infer<'w, 'a> {
         self.hold(place, of, origin);
     }
 
-    fn declare(&mut self, name: &EcoString, declared: Option<Type>, is_parameter: bool) -> Place {
+    fn declare(&mut self, name: &EcoString, declared: Option<Type>) -> Place {
         let at = self.locals.len();
         self.locals.push(Local {
             declared,
             is_shared: self.assigned.later.contains(name),
-            is_parameter,
         });
         if let Some(scope) = self.scopes.last_mut() {
             scope.push((name.clone(), at));
@@ -283,6 +303,11 @@ impl<'w, 'a> Infer<'w, 'a> {
     fn statement(&mut self, statement: &Statement) -> Type {
         let of = self.expression(&statement.expression);
         if statement.is_cast {
+            if let ExpressionKind::Send(send) = &unparenthesized(&statement.expression).kind
+                && let Some(receiver) = self.receiver.take()
+            {
+                self.check_cast(&receiver, &send.message);
+            }
             return Type::nil();
         }
         of
@@ -290,6 +315,7 @@ impl<'w, 'a> Infer<'w, 'a> {
 
     pub(crate) fn expression(&mut self, node: &Expression) -> Type {
         let of = self.inferred(node);
+        self.check_dynamic(node, &of);
         if self.is_told() {
             self.out.types.push((node.span, of.clone()));
         }
@@ -347,7 +373,8 @@ impl<'w, 'a> Infer<'w, 'a> {
                 let of = pairs
                     .iter()
                     .map(|(key, value)| (self.expression(key), self.expression(value)));
-                let (keys, values) = of.unzip();
+                let (keys, values): (Vec<Type>, Vec<Type>) = of.unzip();
+                self.maps.insert(node.span, values.clone());
                 collection("Dictionary", [keys, values])
             }
             ExpressionKind::Block(block) => self.kept_block(block),
@@ -357,7 +384,7 @@ impl<'w, 'a> Infer<'w, 'a> {
                 value,
                 arms,
                 exhaustive,
-            } => self.matched(value, arms, *exhaustive),
+            } => self.matched(value, arms, *exhaustive, node.span),
             ExpressionKind::Assign {
                 target,
                 annotation,
@@ -419,23 +446,22 @@ impl<'w, 'a> Infer<'w, 'a> {
                         }
                         Place::Local(at)
                     }
-                    None => self.declare(&name.text, declared, false),
+                    None => self.declare(&name.text, declared),
                 };
                 let Place::Local(at) = place else { return of };
-                let (promised, is_shared, is_parameter) =
-                    self.locals.get(at).map_or((None, false, false), |local| {
-                        (local.declared.clone(), local.is_shared, local.is_parameter)
-                    });
+                let local = self.locals.get(at);
+                let (promised, is_shared) =
+                    local.map_or((None, false), |local| (local.declared.clone(), local.is_shared));
                 if let Some(promised) = &promised {
-                    self.check_local(value, &of, promised, annotation, is_parameter);
+                    self.check_local(value, &of, promised);
                 }
                 let (held, origin) = match (&promised, annotation) {
                     (Some(promised), Some(annotation)) => {
                         (promised.clone(), Origin::Declared(annotation.span))
                     }
-                    (Some(promised), None) => (promised.clone(), Origin::Assigned(value.span)),
+                    (Some(promised), None) => (promised.clone(), Origin::assigned(value)),
                     (None, _) if is_shared => (Type::dynamic(Reason::Flow), Origin::Unknown),
-                    (None, _) => (of.clone(), Origin::Assigned(value.span)),
+                    (None, _) => (of.clone(), Origin::assigned(value)),
                 };
                 if self.is_told() {
                     self.out.bindings.push((name.span, held.clone()));
@@ -456,7 +482,7 @@ impl<'w, 'a> Infer<'w, 'a> {
                 match declared {
                     // What is in it now is narrower than what may be.
                     Some(declared) if !of.is_dynamic() && self.world.is_within(&of, &declared) => {
-                        self.hold(place, of.clone(), Origin::Assigned(value.span));
+                        self.hold(place, of.clone(), Origin::assigned(value));
                     }
                     _ => self.flow.set(place, None),
                 }

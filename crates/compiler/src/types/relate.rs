@@ -22,6 +22,19 @@ impl Fit {
     pub(crate) fn is_never(&self) -> bool {
         matches!(self, Self::Never(_))
     }
+
+    /// Whether all or only some values do not fit, with what helps; none when all may fit.
+    pub(crate) fn clash(self) -> Option<(bool, Option<EcoString>)> {
+        match self {
+            Self::Always => None,
+            Self::Never(hint) => Some((true, hint)),
+            Self::Some(failing) => {
+                let names: Vec<EcoString> = failing.iter().take(5).map(|of| eco_format!("`{of}`")).collect();
+                let verb = if names.len() == 1 { "does" } else { "do" };
+                Some((false, Some(eco_format!("{} {verb} not fit.", names.join(", ")))))
+            }
+        }
+    }
 }
 
 /// What is asked for, with its members ready to be found when they are many.
@@ -145,17 +158,13 @@ impl World<'_> {
                         .any(|(one, two)| self.fit(one, two).is_never());
                 decide(fits)
             }
+            // What a block answers is seen when it is evaluated, if it ever is.
             (
-                Form::Block { parameters, result },
+                Form::Block { parameters, .. },
                 Form::Block {
-                    parameters: wanted_parameters,
-                    result: wanted_result,
+                    parameters: wanted, ..
                 },
-            ) => {
-                let fits = parameters.len() == wanted_parameters.len()
-                    && !self.fit(result, wanted_result).is_never();
-                decide(fits)
-            }
+            ) => decide(parameters.len() == wanted.len()),
             (
                 Form::Class { name, arguments, .. },
                 Form::Class {

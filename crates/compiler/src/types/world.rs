@@ -29,6 +29,20 @@ pub(crate) struct Found<'a> {
     pub(crate) owner: &'a ClassEntry,
     pub(crate) is_class: bool,
     pub(crate) what: What<'a>,
+    /// The package of the text it stands in.
+    package: Option<&'a EcoString>,
+}
+
+impl<'a> Found<'a> {
+    /// The package that keeps the method to itself.
+    pub(crate) fn kept_by(&self) -> Option<&'a EcoString> {
+        let is_internal = match self.what {
+            What::Method(method) => method.is_internal,
+            What::Getter(_) | What::Setter(_) | What::Constructor(_) => false,
+        };
+        self.package
+            .filter(|_| is_internal || self.owner.modifiers.is_internal)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -47,14 +61,12 @@ pub(crate) struct Signature {
     pub(crate) result: Option<Type>,
 }
 
-/// The classes directly below each class.
-type Subclasses = FxHashMap<EcoString, Vec<EcoString>>;
-
 pub(crate) struct World<'a> {
     pub(crate) table: &'a ClassTable,
+    /// The package of the text that is looked at.
+    pub(crate) package: Option<EcoString>,
     aliases: RefCell<FxHashMap<EcoString, Type>>,
     signatures: RefCell<FxHashMap<(EcoString, bool, EcoString), Rc<Signature>>>,
-    subclasses: RefCell<Option<Rc<Subclasses>>>,
     known: RefCell<FxHashMap<(EcoString, bool), bool>>,
     pub(super) answers: RefCell<FxHashMap<(EcoString, bool, EcoString), Answer>>,
     /// How many bodies are being looked at for what they answer.
@@ -70,12 +82,12 @@ pub(super) enum Answer {
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(table: &'a ClassTable) -> Self {
+    pub(crate) fn new(table: &'a ClassTable, package: Option<EcoString>) -> Self {
         Self {
             table,
+            package,
             aliases: RefCell::default(),
             signatures: RefCell::default(),
-            subclasses: RefCell::default(),
             known: RefCell::default(),
             answers: RefCell::default(),
             depth: Cell::new(0),
@@ -273,6 +285,7 @@ impl<'a> World<'a> {
             owner: entry,
             is_class,
             what,
+            package: entry.package.as_ref(),
         };
         let methods = if is_class {
             &entry.class_methods
@@ -290,7 +303,10 @@ impl<'a> World<'a> {
         }
         let extension = self.table.extensions(&entry.name, is_class, selector).last()?;
         match extension.source.unit.items.get(extension.item)? {
-            Item::Extension(item) => Some(make(What::Method(&item.method))),
+            Item::Extension(item) => Some(Found {
+                package: extension.source.package.as_ref(),
+                ..make(What::Method(&item.method))
+            }),
             _ => None,
         }
     }
@@ -435,7 +451,7 @@ impl<'a> World<'a> {
 
     /// The classes below one, itself not included.
     pub(crate) fn descendants(&self, class: &str) -> Vec<EcoString> {
-        let index = self.subclass_index();
+        let index = self.table.subclasses();
         let mut found = Vec::new();
         let mut seen = FxHashSet::default();
         let mut next = vec![EcoString::from(class)];
@@ -448,23 +464,6 @@ impl<'a> World<'a> {
             }
         }
         found
-    }
-
-    fn subclass_index(&self) -> Rc<Subclasses> {
-        if let Some(index) = &*self.subclasses.borrow() {
-            return Rc::clone(index);
-        }
-        let mut index = Subclasses::default();
-        for name in self.table.class_names() {
-            let above = self.table.class(name).and_then(|entry| entry.superclass.clone());
-            if let Some(above) = above {
-                index.entry(above).or_default().push(name.clone());
-            }
-        }
-        index.values_mut().for_each(|names| names.sort());
-        let index = Rc::new(index);
-        *self.subclasses.borrow_mut() = Some(Rc::clone(&index));
-        index
     }
 
     /// Whether a class below one has a method of its own for a selector.

@@ -154,6 +154,7 @@ const DELIBERATE: &[&str] = &[
     "nil bar",
     "x bar",
     "bad -> Integer",
+    "[:w :: AlStay | w match:",
 ];
 
 /// Whether the input around an offset is there to fail when it is run.

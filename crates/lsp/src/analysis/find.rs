@@ -1,8 +1,14 @@
 //! Where things are declared.
 
+use std::cell::OnceCell;
+
 use beamtalk_compiler::complete::{Lookup, Receiver};
-use beamtalk_syntax::ast::{Class, Item, Method, Signature, Slot, SlotKeyword};
+use beamtalk_compiler::types::{self, MethodRef, Types};
+use beamtalk_syntax::ast::{
+    Class, ExpressionKind, Item, Method, Parameter, Protocol, Signature, Slot, SlotKeyword, Target,
+};
 use beamtalk_syntax::span::Span;
+use beamtalk_syntax::walk;
 use ecow::EcoString;
 use gen_lsp_types::Location;
 
@@ -10,27 +16,16 @@ use super::names::{Meaning, Occurrence, Owner, To};
 use crate::state::View;
 use crate::world::File;
 
-/// A declaration: the name alone, and all of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Declared {
-    pub(crate) name: Span,
-    pub(crate) whole: Span,
-}
-
-/// The classes, protocols and aliases of a file by this name.
-pub(crate) fn named<'a>(file: &'a File, name: &'a str) -> impl Iterator<Item = Declared> + 'a {
+/// The names of classes, protocols and aliases of a file that are this one.
+pub(crate) fn named<'a>(file: &'a File, name: &'a str) -> impl Iterator<Item = Span> + 'a {
     file.source.unit.items.iter().filter_map(move |item| {
-        let (found, whole) = match item {
-            Item::Class(class) => (&class.name, class.span),
-            Item::Protocol(protocol) => (&protocol.name, protocol.span),
-            Item::TypeAlias(alias) => (&alias.name, alias.span),
+        let found = match item {
+            Item::Class(class) => &class.name,
+            Item::Protocol(protocol) => &protocol.name,
+            Item::TypeAlias(alias) => &alias.name,
             Item::Extension(_) | Item::Statement(_) => return None,
         };
-        let declared = Declared {
-            name: found.span,
-            whole,
-        };
-        (found.text == name).then_some(declared)
+        (found.text == name).then_some(found.span)
     })
 }
 
@@ -39,7 +34,7 @@ pub(crate) fn class(view: &View, name: &str) -> Vec<Location> {
     let plain = name.rsplit('@').next().unwrap_or(name);
     let files = view.all_files().filter(|file| file.text().contains(plain));
     files
-        .flat_map(|file| named(file, name).map(|found| view.location(file, found.name)))
+        .flat_map(|file| named(file, name).map(|found| view.location(file, found)))
         .collect()
 }
 
@@ -160,9 +155,44 @@ pub(crate) fn slot<'a>(view: &'a View, owner: &Owner, name: &str) -> Option<(&'a
     })
 }
 
+/// What is known about the receivers of one file. Its types are worked out when the quick look does not tell.
+pub(crate) struct Inference<'a> {
+    pub(crate) lookup: &'a Lookup<'a>,
+    types: OnceCell<Types>,
+    /// Working out types takes time; whoever goes through many files does it for some of them.
+    is_thorough: bool,
+}
+
+impl<'a> Inference<'a> {
+    pub(crate) fn new(lookup: &'a Lookup<'a>) -> Self {
+        Self {
+            lookup,
+            types: OnceCell::new(),
+            is_thorough: true,
+        }
+    }
+
+    /// The same without types.
+    pub(crate) fn quick(lookup: &'a Lookup<'a>) -> Self {
+        Self {
+            is_thorough: false,
+            ..Self::new(lookup)
+        }
+    }
+
+    pub(crate) fn types(&self, view: &View) -> &Types {
+        let types = || types::of_resolved(&view.file.source, &view.world.table);
+        self.types.get_or_init(types)
+    }
+
+    pub(crate) fn has_types(&self) -> bool {
+        self.types.get().is_some()
+    }
+}
+
 /// Who gets the message at an occurrence, if that is known.
-pub(crate) fn receiver(view: &View, lookup: &Lookup<'_>, name: &Occurrence) -> Option<Receiver> {
-    let Meaning::Message { to, .. } = &name.meaning else {
+pub(crate) fn receiver(view: &View, inference: &Inference<'_>, name: &Occurrence) -> Option<Receiver> {
+    let Meaning::Message { to, first, .. } = &name.meaning else {
         return None;
     };
     let own = |owner: &Owner| Receiver {
@@ -179,6 +209,63 @@ pub(crate) fn receiver(view: &View, lookup: &Lookup<'_>, name: &Occurrence) -> O
                 is_class: owner.is_class,
             })
         }
-        To::Other => lookup.receiver(&view.file.source.unit, name.span.start),
+        To::Other => {
+            let quick = inference.lookup.receiver(&view.file.source.unit, name.span.start);
+            if quick.is_some() || !inference.is_thorough {
+                return quick;
+            }
+            match inference.types(view).targets_of(*first) {
+                [only] => Some(Receiver {
+                    class: only.class.clone(),
+                    is_class: only.is_class_side,
+                }),
+                _ => None,
+            }
+        }
     }
+}
+
+/// The methods that a message may reach, where its receiver may be of several classes.
+pub(crate) fn targets(view: &View, inference: &Inference<'_>, name: &Occurrence) -> Vec<MethodRef> {
+    match &name.meaning {
+        Meaning::Message { first, .. } => inference.types(view).targets_of(*first).to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// What is written behind `::` where a variable is declared.
+pub(crate) fn annotation(file: &File, declared: Span) -> Option<Span> {
+    let mut found = None;
+    let mut parameters = |all: &[Parameter]| {
+        let meant = all.iter().find(|one| one.name.span == declared);
+        let annotation = meant.and_then(|one| one.annotation.as_ref());
+        found = found.or(annotation.map(|annotation| annotation.span));
+    };
+    let mut assigned = None;
+    for method in methods(file) {
+        parameters(&method.method.head.parameters);
+        for statement in &method.method.body {
+            walk::all(&statement.expression, &mut |node| match &node.kind {
+                ExpressionKind::Block(block) => parameters(&block.parameters),
+                ExpressionKind::Assign {
+                    target: Target::Variable(name),
+                    annotation: Some(annotation),
+                    ..
+                } if name.span == declared => assigned = Some(annotation.span),
+                _ => {}
+            });
+        }
+    }
+    found.or(assigned)
+}
+
+/// A protocol of this name, with its file.
+pub(crate) fn protocol<'a>(view: &'a View, name: &str) -> Option<(&'a File, &'a Protocol)> {
+    view.all_files().find_map(|file| {
+        let mut items = file.source.unit.items.iter();
+        items.find_map(|item| match item {
+            Item::Protocol(protocol) if protocol.name.text == name => Some((file.as_ref(), protocol)),
+            _ => None,
+        })
+    })
 }

@@ -40,6 +40,8 @@ pub(crate) enum Meaning {
         selector: EcoString,
         part: usize,
         to: To,
+        /// Where its first part stands.
+        first: Span,
     },
     /// A part of the selector of a method or of a protocol's signature.
     Method {
@@ -472,7 +474,14 @@ impl Collector {
         };
         for (part, span) in message.parts.iter().enumerate() {
             let selector = message.selector.clone();
-            self.add(*span, Meaning::Message { selector, part, to }, Role::Read);
+            let first = message.parts.first().copied().unwrap_or(*span);
+            let meaning = Meaning::Message {
+                selector,
+                part,
+                to,
+                first,
+            };
+            self.add(*span, meaning, Role::Read);
         }
         for argument in &message.arguments {
             self.expression(argument);

@@ -11,11 +11,14 @@ use beamtalk_compiler::complete::{Lookup, Receiver};
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
 
-use super::find;
+use super::find::{self, Inference};
 use super::names::{self, Meaning, Occurrence, Owner, Role};
 use crate::fault::Fault;
 use crate::state::{Snapshot, View};
 use crate::world::{Access, File};
+
+/// The types of at most so many files are worked out for one question.
+const MAX_INFERRED: usize = 40;
 
 /// A thing that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,8 +93,8 @@ pub(crate) fn subject(view: &View, name: &Occurrence) -> Option<Subject> {
         },
         Meaning::Message { selector, .. } => {
             let lookup = Lookup::new(&view.world.table);
-            let answerer =
-                find::receiver(view, &lookup, name).and_then(|receiver| lookup.answerer(&receiver, selector));
+            let answerer = find::receiver(view, &Inference::new(&lookup), name)
+                .and_then(|receiver| lookup.answerer(&receiver, selector));
             Subject::Selector {
                 family: answerer.map(|answerer| family(view, &answerer.class, answerer.is_class, selector)),
                 selector: selector.clone(),
@@ -151,6 +154,7 @@ pub(crate) fn all(snapshot: &Snapshot, view: &View, subject: &Subject) -> Result
         Subject::Inner(_) => "",
     };
     let lookup = Lookup::new(&view.world.table);
+    let mut inferred = 0;
     let own = view.world.files.values();
     // A text outside of every package is looked at too, as is the library when the question comes from there.
     let here = (!view.world.files.contains_key(&view.key)).then_some(&view.file);
@@ -160,8 +164,13 @@ pub(crate) fn all(snapshot: &Snapshot, view: &View, subject: &Subject) -> Result
             file: file.clone(),
             ..view.clone()
         };
+        let inference = if inferred < MAX_INFERRED {
+            Inference::new(&lookup)
+        } else {
+            Inference::quick(&lookup)
+        };
         for name in names::all(&file.source.unit) {
-            if let Some(certainty) = meets(&there, &lookup, subject, &name) {
+            if let Some(certainty) = meets(&there, &inference, subject, &name) {
                 found.push(Reference {
                     file: file.clone(),
                     name,
@@ -169,12 +178,13 @@ pub(crate) fn all(snapshot: &Snapshot, view: &View, subject: &Subject) -> Result
                 });
             }
         }
+        inferred += usize::from(inference.has_types());
     }
     Ok(found)
 }
 
 /// Whether a name is a use of the subject.
-fn meets(view: &View, lookup: &Lookup<'_>, subject: &Subject, name: &Occurrence) -> Option<Certainty> {
+fn meets(view: &View, inference: &Inference<'_>, subject: &Subject, name: &Occurrence) -> Option<Certainty> {
     let sure = |is_meant: bool| is_meant.then_some(Certainty::Sure);
     match (subject, &name.meaning) {
         (Subject::Class(wanted), Meaning::Class(class)) => sure(wanted == class),
@@ -211,9 +221,9 @@ fn meets(view: &View, lookup: &Lookup<'_>, subject: &Subject, name: &Occurrence)
         (Subject::Selector { selector, family }, Meaning::Message { selector: found, .. })
             if selector == found =>
         {
-            let receiver = find::receiver(view, lookup, name);
+            let receiver = find::receiver(view, inference, name);
             match (family, receiver) {
-                (Some(family), Some(receiver)) => sends(view, lookup, family, &receiver, selector),
+                (Some(family), Some(receiver)) => sends(view, inference.lookup, family, &receiver, selector),
                 (Some(_) | None, _) => Some(Certainty::Possible),
             }
         }

@@ -12,7 +12,7 @@ use gen_lsp_types::{
 };
 use serde_json::json;
 
-use crate::analysis::find::{self, Found, selector_span};
+use crate::analysis::find::{self, Found, Inference, selector_span};
 use crate::analysis::names::{self, Meaning};
 use crate::analysis::references::{self, Subject};
 use crate::fault::Fault;
@@ -34,7 +34,7 @@ pub(crate) fn prepare(
         }
         (Meaning::Message { selector, .. }, _) => {
             let lookup = Lookup::new(&view.world.table);
-            let receiver = find::receiver(&view, &lookup, name);
+            let receiver = find::receiver(&view, &Inference::new(&lookup), name);
             let answerer = receiver.and_then(|receiver| lookup.answerer(&receiver, selector));
             let class = answerer.as_ref().map(|one| (&one.class, one.is_class));
             items(&view, class, selector)
@@ -123,6 +123,7 @@ pub(crate) fn outgoing(
     let view = snapshot.view_of(&params.item.uri)?;
     let span = view.span(params.item.range)?;
     let lookup = Lookup::new(&view.world.table);
+    let inference = Inference::new(&lookup);
     let mut sent: BTreeMap<(EcoString, EcoString, bool), Vec<Range>> = BTreeMap::new();
     for name in names::all(&view.file.source.unit) {
         let Meaning::Message {
@@ -135,7 +136,7 @@ pub(crate) fn outgoing(
             continue;
         }
         snapshot.go_on()?;
-        let receiver = find::receiver(&view, &lookup, &name);
+        let receiver = find::receiver(&view, &inference, &name);
         let answerer = receiver.and_then(|receiver| lookup.answerer(&receiver, selector));
         if let Some(answerer) = answerer {
             let key = (selector.clone(), answerer.class, answerer.is_class);

@@ -1,6 +1,7 @@
 //! Changes that are offered at a place: fixes for findings, and ways to write the same thing otherwise.
 
 mod annotate;
+mod conflict;
 mod declare;
 mod dependency;
 mod extract;
@@ -54,6 +55,7 @@ pub(crate) fn handle(snapshot: &Snapshot, params: CodeActionParams) -> Result<Ve
     };
     let mut actions = Vec::new();
     if wants("quickfix") {
+        actions.extend(conflict::actions(&asked));
         actions.extend(fix::single(&asked)?);
         actions.extend(declare::actions(&asked)?);
         actions.extend(dependency::actions(&asked)?);

@@ -16,7 +16,10 @@ pub(crate) fn handle(snapshot: &Snapshot, params: CodeLensParams) -> Result<Vec<
     let mut lenses = Vec::new();
     for item in &view.file.source.unit.items {
         match item {
-            Item::Class(class) => of_class(&view, class, &mut lenses),
+            Item::Class(class) => {
+                live(snapshot, &view, class, &mut lenses);
+                of_class(&view, class, &mut lenses);
+            }
             Item::Extension(extension) => {
                 lenses.push(senders(&view, &extension.target.name.text, &extension.method));
             }
@@ -47,6 +50,37 @@ fn of_class(view: &View, class: &Class, lenses: &mut Vec<Value>) {
             lenses.push(run(span, "run test", Some(selector)));
         } else {
             lenses.push(senders(view, name, method));
+        }
+    }
+}
+
+/// What the running image has of a class: actors, changes that are in no file.
+fn live(snapshot: &Snapshot, view: &View, class: &Class, lenses: &mut Vec<Value>) {
+    let Some(image) = snapshot.state.images.get(&view.world.root) else {
+        return;
+    };
+    let name = class.name.text.as_str();
+    let lens = |span: Span, title: String, command: &str| {
+        let argument = json!({"class": name, "uri": view.file.uri});
+        json!({
+            "range": view.range(span),
+            "command": {"title": title, "command": command, "arguments": [argument]},
+        })
+    };
+    let count = image.actors.get(name).map_or(0, Vec::len);
+    if count > 0 {
+        let plural = if count == 1 { "" } else { "s" };
+        let title = format!("live: {count} actor{plural}");
+        lenses.push(lens(class.name.span, title, "beamtalk.actors"));
+    }
+    if image.is_unflushed(name, None, false) {
+        let title = "unflushed".to_owned();
+        lenses.push(lens(class.name.span, title, "beamtalk.flush.class"));
+    }
+    for method in &class.methods {
+        if image.is_unflushed(name, Some(&method.head.selector), method.is_class) {
+            let span = selector_span(&method.head.parts, method.head.span);
+            lenses.push(lens(span, "unflushed".to_owned(), "beamtalk.flush.class"));
         }
     }
 }
@@ -87,7 +121,7 @@ pub(crate) fn resolve(snapshot: &Snapshot, lens: CodeLens) -> Result<Value, Faul
         "command": {
             "title": format!("{} sender{plural}", sends.len()),
             "command": "beamtalk.showReferences",
-            "arguments": [uri, lens.range.start, sends],
+            "arguments": [{"uri": uri, "position": lens.range.start, "locations": sends}],
         },
         "data": lens.data,
     }))

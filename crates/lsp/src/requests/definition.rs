@@ -3,7 +3,7 @@
 use beamtalk_compiler::complete::Lookup;
 use gen_lsp_types::{DefinitionParams, Location};
 
-use crate::analysis::find;
+use crate::analysis::find::{self, Inference};
 use crate::analysis::names::{self, Meaning, Occurrence};
 use crate::fault::Fault;
 use crate::state::{Snapshot, View};
@@ -64,7 +64,7 @@ pub(crate) fn of(view: &View, name: &Occurrence) -> Vec<Location> {
 /// The method that answers, where the receiver is known; else every one of this name.
 fn message(view: &View, name: &Occurrence, selector: &str) -> Vec<Location> {
     let lookup = Lookup::new(&view.world.table);
-    let known = find::receiver(view, &lookup, name);
+    let known = find::receiver(view, &Inference::new(&lookup), name);
     let answerer = known.and_then(|receiver| {
         let answerer = lookup.answerer(&receiver, selector)?;
         let found = find::method(view, &answerer.class, answerer.is_class, selector);
@@ -88,5 +88,16 @@ fn message(view: &View, name: &Occurrence, selector: &str) -> Vec<Location> {
         };
         Some(found).filter(|found| !found.is_empty()).or_else(field)
     });
-    answerer.unwrap_or_else(|| find::implementors(view, selector))
+    answerer.unwrap_or_else(|| {
+        let targets = find::targets(view, &Inference::new(&lookup), name);
+        let found: Vec<Location> = targets
+            .iter()
+            .flat_map(|target| find::method(view, &target.class, target.is_class_side, selector))
+            .collect();
+        if found.is_empty() {
+            find::implementors(view, selector)
+        } else {
+            found
+        }
+    })
 }

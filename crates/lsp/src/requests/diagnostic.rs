@@ -1,5 +1,7 @@
 //! What is wrong with a document: everything `check` and `lint` find, with the severities of the project.
 
+pub(crate) mod live;
+
 use beamtalk_compiler::compile_input;
 use beamtalk_compiler::lint::lint_file;
 use beamtalk_project::findings::{Finding, Level};
@@ -71,7 +73,9 @@ pub(crate) fn of(snapshot: &Snapshot, key: &str) -> Result<Vec<lsp::Diagnostic>,
             data: finding.category.map(|category| json!({"category": category})),
         })
     });
-    Ok(items.collect())
+    let mut items: Vec<lsp::Diagnostic> = items.collect();
+    items.extend(live::of(snapshot, document, key, &lines));
+    Ok(items)
 }
 
 /// What parser, compiler and linter say. Until the project is read, an unknown name says nothing.

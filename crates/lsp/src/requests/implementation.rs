@@ -3,8 +3,9 @@
 use beamtalk_compiler::complete::Lookup;
 use gen_lsp_types::{ImplementationParams, Location};
 
+use crate::analysis::find::{self, Inference};
 use crate::analysis::names::{self, Meaning};
-use crate::analysis::{find, references};
+use crate::analysis::references;
 use crate::fault::Fault;
 use crate::state::Snapshot;
 
@@ -42,7 +43,7 @@ pub(crate) fn handle(
         },
         Meaning::Message { selector, .. } => {
             let lookup = Lookup::new(table);
-            let receiver = find::receiver(&view, &lookup, name);
+            let receiver = find::receiver(&view, &Inference::new(&lookup), name);
             let answerer = receiver.and_then(|receiver| lookup.answerer(&receiver, selector));
             match answerer {
                 Some(answerer) => {

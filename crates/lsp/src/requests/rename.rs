@@ -19,7 +19,7 @@ use crate::state::{Snapshot, View};
 use crate::uri;
 use crate::world::Access;
 
-const WHY: &str = "the class of this receiver is not known";
+const WHY: &str = "it is not certain that this means the method";
 
 pub(crate) fn prepare(snapshot: &Snapshot, params: PrepareRenameParams) -> Result<Value, Fault> {
     let (view, offset) = snapshot.at(&params.text_document_position_params)?;
@@ -119,6 +119,13 @@ fn check(view: &View, subject: &Subject) -> Result<(), Fault> {
                     return failed(format!(
                         "the class of the receiver is not known, and the library has methods named '{selector}'"
                     ));
+                }
+                let is_defined = view.world.files.values().any(|file| {
+                    file.access == Access::Own
+                        && find::methods(file).any(|found| found.method.head.selector == *selector)
+                });
+                if !is_defined {
+                    return failed(format!("no file of the project defines '{selector}'"));
                 }
                 return Ok(());
             };

@@ -6,7 +6,7 @@ use beamtalk_syntax::walk;
 use gen_lsp_types::SignatureHelpParams;
 use serde_json::{Value, json};
 
-use crate::analysis::find;
+use crate::analysis::find::{self, Inference};
 use crate::analysis::names::{self, Meaning};
 use crate::fault::Fault;
 use crate::state::{Snapshot, View};
@@ -108,12 +108,11 @@ fn signatures(view: &View, unit: &Unit, asked: &Asked) -> Vec<Value> {
                 unit: unit.clone(),
                 ..(*view.file.source).clone()
             }),
-            Vec::new(),
             view.file.access,
         )),
         ..view.clone()
     };
-    let receiver = owner.and_then(|name| find::receiver(&there, &lookup, name));
+    let receiver = owner.and_then(|name| find::receiver(&there, &Inference::new(&lookup), name));
     let mut found = match &receiver {
         Some(receiver) => lookup.starting(receiver, &asked.selector),
         None => Vec::new(),

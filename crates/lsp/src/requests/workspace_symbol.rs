@@ -9,6 +9,7 @@ use crate::analysis::find::{self, selector_span};
 use crate::fault::Fault;
 use crate::library::Library;
 use crate::state::{Snapshot, range_in};
+use crate::uri;
 use crate::world::File;
 
 /// More than this many help nobody.
@@ -20,6 +21,20 @@ pub(crate) fn handle(snapshot: &Snapshot, params: WorkspaceSymbolParams) -> Resu
         for file in world.files.values() {
             snapshot.go_on()?;
             symbols(snapshot, file, &params.query, &mut found);
+        }
+    }
+    for (root, image) in &snapshot.state.images {
+        for row in image.without_file() {
+            if let Some(rank) = rank(&row.name, &params.query) {
+                let zero = json!({"line": 0, "character": 0});
+                let location = json!({
+                    "uri": uri::of_live_class(root, &row.name),
+                    "range": {"start": zero, "end": zero},
+                });
+                let name = format!("{} (no source file)", row.name);
+                let symbol = json!({"name": name, "kind": 5, "location": location});
+                found.push((rank, row.name.clone(), symbol));
+            }
         }
     }
     // The library is too large to be listed unasked.

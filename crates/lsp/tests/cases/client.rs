@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::source::Case;
 
 /// No answer takes longer, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Client {
     connection: Connection,
@@ -19,6 +19,8 @@ pub(crate) struct Client {
     directory: tempfile::TempDir,
     root: PathBuf,
     next: i32,
+    /// What the server offers.
+    pub(crate) capabilities: Value,
 }
 
 impl Client {
@@ -47,12 +49,17 @@ impl Client {
             directory,
             root,
             next: 0,
+            capabilities: Value::Null,
         };
         client.initialize(case);
         let text = case.text(&case.marked);
         let uri = client.uri(&case.marked);
         let item = json!({"uri": uri, "languageId": "beamtalk", "version": 1, "text": text});
         client.notify("textDocument/didOpen", json!({ "textDocument": item }));
+        if case.option("project") == Some("no") {
+            // The folder is read for the file in it.
+            client.wait_for("workspace/diagnostic/refresh");
+        }
         client
     }
 
@@ -62,10 +69,13 @@ impl Client {
         if case.option("annotations") != Some("no") {
             edits["changeAnnotationSupport"] = json!({});
         }
-        let capabilities = json!({
+        let mut capabilities = json!({
             "textDocument": {"diagnostic": {}},
             "workspace": {"workspaceEdit": edits, "diagnostics": {"refreshSupport": true}},
         });
+        if let Some(encoding) = case.option("encoding") {
+            capabilities["general"] = json!({"positionEncodings": [encoding]});
+        }
         let options: Value = case
             .option("options")
             .map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
@@ -75,7 +85,8 @@ impl Client {
             "capabilities": capabilities,
             "initializationOptions": options,
         });
-        self.request("initialize", params).unwrap();
+        let answer = self.request("initialize", params).unwrap();
+        self.capabilities = answer["capabilities"].clone();
         self.notify("initialized", json!({}));
         if case.option("project") != Some("no") {
             // The project is read.
@@ -88,6 +99,11 @@ impl Client {
             return path.to_owned();
         }
         format!("file://{}/{path}", self.root.display())
+    }
+
+    /// Where a file of the case is.
+    pub(crate) fn path_of(&self, path: &str) -> PathBuf {
+        self.root.join(path)
     }
 
     /// The path of a file of the case, or the URI as it is.
@@ -104,29 +120,33 @@ impl Client {
             .unwrap();
     }
 
+    /// Send a request; its answer comes when it comes.
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> i32 {
+        self.next += 1;
+        let message = Request::new(RequestId::from(self.next), method.to_owned(), params);
+        self.connection.sender.send(Message::Request(message)).unwrap();
+        self.next
+    }
+
     /// The result, or the error as text.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Result<Value, String> {
-        self.next += 1;
-        let id = RequestId::from(self.next);
-        let message = Request::new(id.clone(), method.to_owned(), params);
-        self.connection.sender.send(Message::Request(message)).unwrap();
+        let id = RequestId::from(self.send(method, params));
         loop {
-            match self.receive() {
-                Message::Response(Response {
-                    id: known,
-                    response_result,
-                }) if known == id => {
-                    let root = self.root.display().to_string();
-                    return response_result.map_err(|error| {
-                        format!("error {}: {}", error.code, error.message.replace(&root, ""))
-                    });
-                }
-                _ => {}
+            if let Message::Response(Response {
+                id: known,
+                response_result,
+            }) = self.receive()
+                && known == id
+            {
+                let root = self.root.display().to_string();
+                return response_result
+                    .map_err(|error| format!("error {}: {}", error.code, error.message.replace(&root, "")));
             }
         }
     }
 
-    fn wait_for(&self, method: &str) {
+    /// Wait until the server asks for something.
+    pub(crate) fn wait_for(&self, method: &str) {
         loop {
             if matches!(self.receive(), Message::Request(request) if request.method == method) {
                 return;
@@ -134,7 +154,7 @@ impl Client {
         }
     }
 
-    fn receive(&self) -> Message {
+    pub(crate) fn receive(&self) -> Message {
         self.connection
             .receiver
             .recv_timeout(PATIENCE)

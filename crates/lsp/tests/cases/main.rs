@@ -5,8 +5,10 @@
 //! `file:line:column` with the text there, edits as the changed lines.
 
 #![expect(clippy::disallowed_methods, reason = "tests write the files they look at")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod client;
+mod server;
 mod show;
 mod source;
 

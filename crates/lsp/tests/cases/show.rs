@@ -41,7 +41,7 @@ pub(crate) fn locations(case: &Case, client: &Client, answer: &Value) -> String 
     let places = list(answer).map(|place| {
         let path = client.path(text(&place["uri"]));
         // Lines of the library change.
-        if path.starts_with("beamtalk-stdlib:") {
+        if path.contains(":/") {
             return path;
         }
         format!("{path}:{}", excerpt(case, &path, &place["range"]))
@@ -234,7 +234,16 @@ pub(crate) fn text_edits(case: &Case, answer: &Value) -> String {
     if edits.is_empty() {
         return "nothing".to_owned();
     }
-    apply(case.text(&case.marked), &edits)
+    // White space at the end of a line is meant.
+    let text = apply(case.text(&case.marked), &edits);
+    let lines = text.lines().map(|line| {
+        let kept = line.trim_end();
+        format!(
+            "{kept}{}",
+            "·".repeat(line.chars().count() - kept.chars().count())
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn actions(case: &Case, client: &Client, answer: &Value) -> String {
@@ -347,6 +356,11 @@ pub(crate) fn hints(case: &Case, answer: &Value) -> String {
             .next()
             .unwrap_or_default();
         let line = hint["position"]["line"].as_u64().unwrap() + 1;
+        let after = case.text(&case.marked)[at..].chars().next().unwrap_or(' ');
+        // A name of a parameter stands before its argument.
+        if hint["kind"] == 2 {
+            return format!("{line}: {} {after}", text(&hint["label"]));
+        }
         format!("{line}: {word} {}", text(&hint["label"]))
     });
     or_nothing(lines.collect())

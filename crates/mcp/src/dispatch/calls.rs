@@ -37,7 +37,7 @@ pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Resu
     };
     let progress = Progress::default();
     let mut recording = Recording::begin(session, tool, call, &given);
-    let work = run(session, call, tool, &given, &progress, None);
+    let work = run(session, call, tool, &given, &progress, Ordered::Now);
     let outcome = with_progress(call, &progress, work).await;
     recording.end(match &outcome {
         Ok(Outcome::Result(_) | Outcome::Question(_) | Outcome::Task(_)) => None,
@@ -70,7 +70,15 @@ pub(super) async fn work<H: Host>(
     progress.is_wanted.set(true);
     let given = order.arguments;
     let mut recording = Recording::begin(session, tool, call, &given);
-    let outcome = run(session, call, tool, &given, progress, Some(order.approved)).await;
+    let outcome = run(
+        session,
+        call,
+        tool,
+        &given,
+        progress,
+        Ordered::Task(order.approved),
+    )
+    .await;
     recording.approved_by(progress.approval.take());
     recording.end(match &outcome {
         Ok(Outcome::Error(error)) => Some(error.kind.name()),
@@ -149,22 +157,29 @@ async fn with_progress<T>(
     }
 }
 
-/// Run a call: `ordered` is the work of a task, with what the person said yes to before.
+/// Who waits for a call.
+enum Ordered {
+    /// The client.
+    Now,
+    /// Nobody: it is the work of a task, with what the person said yes to before.
+    Task(Option<Effect>),
+}
+
 async fn run<H: Host>(
     session: &Rc<Session<H>>,
     call: &Call,
     tool: &'static Tool,
     given: &Map<String, Value>,
     progress: &Progress,
-    ordered: Option<Option<Effect>>,
+    ordered: Ordered,
 ) -> Result<Outcome, Fault> {
-    let is_ordered = ordered.is_some();
+    let is_ordered = matches!(ordered, Ordered::Task(_));
     if !is_ordered && let Err(error) = guard(session, tool, given) {
         return Ok(Outcome::Error(error));
     }
     let mut approved = match ordered {
-        Some(effect) => effect,
-        None => match answered(session, call, tool, given).await? {
+        Ordered::Task(effect) => effect,
+        Ordered::Now => match answered(session, call, tool, given).await? {
             Answered::Nothing => None,
             Answered::Yes(effect) => Some(effect),
             Answered::No => return Ok(Outcome::Error(declined())),
@@ -181,11 +196,8 @@ async fn run<H: Host>(
         return tasks::order(session, call, tool, given, None).await;
     }
     let mut granted = None;
-    if is_held_first {
-        match hold::hold(session, tool, given, None, progress).await {
-            Ok(()) => granted = Some(None),
-            Err(error) => return Ok(Outcome::Error(error)),
-        }
+    if is_held_first && let Err(error) = hold::hold(session, tool, given, None, progress).await {
+        return Ok(Outcome::Error(error));
     }
     // A yes may come too late for an effect that has changed; then the person is asked again.
     for _ in 0..6 {
@@ -214,7 +226,7 @@ async fn run<H: Host>(
                     return tasks::order(session, call, tool, given, Some(effect)).await;
                 }
                 match hold::hold(session, tool, given, Some(&effect), progress).await {
-                    Ok(()) => granted = Some(Some(effect)),
+                    Ok(()) => granted = Some(effect),
                     Err(error) => return Ok(Outcome::Error(error)),
                 }
                 continue;

@@ -264,6 +264,7 @@ pub(crate) async fn flush<H: Host>(context: &Context<'_, H>, input: Flush) -> Re
         author_kind: input.author_kind.map(|author| OneOrMore::One(author.into())),
         confirm_destructive: input.confirm_destructive,
         force_file: None,
+        seqs: None,
     };
     let answer = context.ask(&request).await?.answer;
     let file = |file: beamtalk_wire::answers::FlushedFile| WrittenFile {

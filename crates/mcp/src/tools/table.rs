@@ -156,4 +156,49 @@ table! {
         "Post a value to a declared event of the loop; the loop's own checks and rates apply. Needs the right `post`.";
     "control_process" "Control a process" Execute "rDiO" Loop false
         "Start, stop or restart a declared process of the loop. Needs the right `control`.";
+    // Agents.
+    "list_sessions" "List agent sessions" Read "RdIo" Agents false
+        "Sessions of agents with id, backend, state, role and directory. Needs the agents' daemon.";
+    "create_session" "Start an agent session" Execute "rdiO" Agents false
+        "Start a session of a backend in a directory. It runs a program with the rights of its sandbox profile.";
+    "spawn_agent" "Start an agent with a role" Execute "rdiO" Agents false
+        "Start a session of a backend with a role, and prompt it.";
+    "control_session" "Control an agent session" Execute "rDiO" Agents false
+        "Stop, restart, interrupt, refresh, clear, compact or resume a session. `clear` and `compact` change its conversation.";
+    "kill_agent" "End an agent session" Destroy "rDIo" Agents false
+        "End a session for good; a worktree with changes stays. Needs confirmation.";
+    "prompt_session" "Prompt an agent" Execute "rdiO" Agents false
+        "Hand a prompt to a session. With `wait` the answer is what it says in this turn.";
+    "read_output" "Read an agent's output" Read "RdIo" Agents false
+        "The last bytes of a session's output, and its state.";
+    "session_diff" "Show an agent's changes" Read "RdIo" Agents false
+        "The diff of a session's worktree, with its statistics.";
+    "set_state" "Set the own state" Execute "rdIo" Agents false
+        "Say that this session is running or idle. Only for a client that is an agent session.";
+    "send_message" "Send a message" Execute "rdio" Agents false
+        "Send mail to a session or to `user`.";
+    "check_inbox" "Check the inbox" Execute "rdio" Agents false
+        "The oldest message of the own inbox; it is put aside as handled unless `complete` is false.";
+    "mail_history" "Read mail" Read "RdIo" Agents false
+        "Messages of a session or of `user`, newest first.";
+    "mail_search" "Search mail" Read "RdIo" Agents false
+        "Messages of a session or of `user` with a text in them, newest first.";
+    "list_roles" "List roles" Read "RdIo" Agents false
+        "Roles that an agent can be started with.";
+    "list_skills" "List skills" Read "RdIo" Agents false
+        "Skills with their descriptions; read one with load_skill.";
+    "discover_skill" "Find a skill" Read "RdIo" Agents false
+        "Skills with a word in their name or description.";
+    "load_skill" "Read a skill" Read "RdIo" Agents false
+        "The text of a skill.";
+    "list_files" "List files of the tree" Read "RdIo" Agents false
+        "Names in a directory of the agents' file tree.";
+    "read_file" "Read a file of the tree" Read "RdIo" Agents false
+        "The text of a file of the agents' file tree.";
+    "write_file" "Write a file of the tree" Execute "rDiO" Agents false
+        "Write to a file of the agents' tree. It counts as the tool that does the same; what is no tool's work is denied.";
+    "list_approvals" "List calls that wait" Read "RdIo" Agents false
+        "Calls of yours that wait for a person.";
+    "ask_person" "Ask the person" Execute "rdio" Agents false
+        "Put a question to the person at the workspace and wait for the answer.";
 }

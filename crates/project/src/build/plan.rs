@@ -15,6 +15,7 @@ use crate::files;
 use crate::findings::FileFindings;
 use crate::progress::Progress;
 use crate::source::{self, Parsed, Text};
+use crate::specs::Specs;
 
 /// What is to be done for one package.
 pub struct Plan {
@@ -365,6 +366,7 @@ fn compile_changed(
         table.declare(&file.file);
         interfaces.add(&file.file);
     }
+    table.set_specs(Specs::of_package(package).table(parsed.iter()));
     let table = &*table;
     let mut index = Index {
         global: interfaces.global_hash(&library_selectors()),

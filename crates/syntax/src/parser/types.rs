@@ -37,6 +37,7 @@ impl Parser<'_> {
         }
         let start = first.span.start;
         let mut members = vec![first];
+        let mut is_mixed = false;
         loop {
             match self.kind() {
                 TokenKind::DoubleBackslash => {
@@ -50,6 +51,7 @@ impl Parser<'_> {
                         codes::MIXED_TYPE_OPERATORS,
                         "Cannot mix `&` and `\\` in a type annotation without parentheses",
                     );
+                    is_mixed = true;
                 }
                 TokenKind::Ampersand | TokenKind::Backslash => {}
                 _ => break,
@@ -58,7 +60,9 @@ impl Parser<'_> {
             members.push(self.parse_simple_type());
         }
         let span = self.span_from(start);
-        let kind = if operator == TokenKind::Ampersand {
+        let kind = if is_mixed {
+            TypeKind::Error
+        } else if operator == TokenKind::Ampersand {
             TypeKind::Intersection(members)
         } else {
             TypeKind::Difference(members)

@@ -149,5 +149,7 @@ request! {
         confirm_destructive: bool,
         /// The image's version of everything that is in conflict in this file.
         force_file: String,
+        /// Only these changes; one that was replaced meanwhile is not written.
+        seqs: Vec<u64>,
     }
 }

@@ -60,6 +60,7 @@ wanted! {
     bool: "true or false";
     u64: "a whole number that is not negative";
     Vec<String>: "a list of strings";
+    Vec<u64>: "a list of numbers";
     BTreeMap<String, String>: "an object of strings";
     BTreeMap<String, u64>: "an object of whole numbers";
     Side: "instance or class";

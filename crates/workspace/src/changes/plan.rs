@@ -26,6 +26,8 @@ pub struct Filter {
     pub kinds: Vec<Kind>,
     /// Empty: any.
     pub author_kinds: Vec<AuthorKind>,
+    /// Absent: any.
+    pub seqs: Option<Vec<u64>>,
     /// Classes that were removed lose their files.
     pub confirm_destructive: bool,
 }
@@ -39,6 +41,7 @@ impl Filter {
                 .is_none_or(|file| Some(file) == entry.source_file.as_ref())
             && (self.kinds.is_empty() || self.kinds.contains(&entry.kind))
             && (self.author_kinds.is_empty() || self.author_kinds.contains(&entry.author_kind))
+            && self.seqs.as_ref().is_none_or(|seqs| seqs.contains(&entry.seq))
     }
 }
 

@@ -196,6 +196,37 @@ fn a_flush_changes_the_method_and_nothing_else() {
 }
 
 #[test]
+fn only_the_changes_that_were_named_are_flushed() {
+    let place = Place::new();
+    let mut log = place.log();
+    let first = log.record(method("Lamp", "isOn", "isOn => 1")).unwrap();
+    let second = log.record(method("Lamp", "toggle", "toggle => 2")).unwrap();
+    let named = |seqs: Vec<u64>| Filter {
+        seqs: Some(seqs),
+        ..Filter::default()
+    };
+    assert_eq!(log.flush(&named(Vec::new()), "s1", &loaded()).unwrap().flushed, 0);
+    assert_eq!(
+        log.flush(&named(vec![second.seq]), "s1", &loaded())
+            .unwrap()
+            .flushed,
+        1
+    );
+    assert_eq!(
+        place.read("src/Lamp.bt"),
+        LAMP.replace("toggle => 1", "toggle => 2")
+    );
+    // One that was replaced meanwhile is not what was looked at.
+    log.record(method("Lamp", "isOn", "isOn => 3")).unwrap();
+    assert_eq!(
+        log.flush(&named(vec![first.seq]), "s1", &loaded())
+            .unwrap()
+            .flushed,
+        0
+    );
+}
+
+#[test]
 fn what_a_filter_leaves_is_flushed_later() {
     let place = Place::new();
     let mut log = place.log();

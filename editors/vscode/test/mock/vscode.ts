@@ -145,6 +145,7 @@ class Plain {
   }
 }
 // Made by the client for answers that no test of ours looks into.
+export class TestRunRequest extends Plain {}
 export class SymbolInformation extends Plain {}
 export class SignatureInformation extends Plain {}
 export class SignatureHelp extends Plain {}
@@ -274,6 +275,8 @@ export const state = {
   changed: new EventEmitter<unknown>(),
   published: new EventEmitter<string>(),
   tabs: new EventEmitter<unknown>(),
+  status: new EventEmitter<string>(),
+  printed: new EventEmitter<string>(),
   configuration: new EventEmitter<{ affectsConfiguration(section: string): boolean }>(),
 };
 
@@ -360,14 +363,24 @@ export const window = {
   showTextDocument: async () => undefined,
   withProgress: (_: unknown, work: (progress: unknown, token: unknown) => unknown) => work({ report() {} }, new CancellationTokenSource().token),
   createOutputChannel(name: string) {
-    const append = (text: unknown): void => void state.output.set(name, (state.output.get(name) ?? "") + String(text));
+    const append = (text: unknown): void => {
+      state.output.set(name, (state.output.get(name) ?? "") + String(text));
+      state.printed.fire(name);
+    };
     const line = (text: unknown): void => append(`${String(text)}\n`);
     return { name, logLevel: LogLevel.Info, onDidChangeLogLevel: never, append, appendLine: line, trace: line, debug: line, info: line, warn: line, error: line, replace: line, clear() {}, show() {}, hide() {}, dispose() {} };
   },
   createStatusBarItem() {
     const item = { text: "", tooltip: "", name: "", command: "", show() {}, hide() {}, dispose() {} };
-    state.statusBar.push(item);
-    return item;
+    const watched = new Proxy(item, {
+      set(target, name, value) {
+        Object.assign(target, { [name]: value });
+        if (name === "tooltip") state.status.fire(String(value));
+        return true;
+      },
+    });
+    state.statusBar.push(watched);
+    return watched;
   },
   createTextEditorDecorationType: (options: unknown) => ({ options, dispose() {} }),
   createTerminal(name: string) {

@@ -25,11 +25,12 @@ function Chart({ title, names, series, text }: { title: string; names: string[];
     let watch: ResizeObserver | null = null;
     void import("uplot").then(({ default: Plot }) => {
       if (isOver || box.current === null) return;
-      const style = getComputedStyle(document.documentElement);
-      const [muted, line] = [style.getPropertyValue("--muted"), style.getPropertyValue("--line")];
+      // Asked for at each drawing: the theme may have changed.
+      const colour = (name: string) => (): string => getComputedStyle(document.documentElement).getPropertyValue(name);
+      const [muted, line] = [colour("--muted"), colour("--line")];
       const made = new Plot({
-        width: box.current.clientWidth, height: 160, legend: { show: false }, cursor: { show: false }, scales: { y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.1)] } },
-        series: [{}, ...names.map((label, index) => ({ label, stroke: style.getPropertyValue(`--series-${index + 1}`), width: 2, ...(index === 0 ? {} : { dash: [[], [6, 3], [2, 2], [8, 2, 2, 2]][index] ?? [] }) }))],
+        width: box.current.clientWidth, height: 160, legend: { show: false }, cursor: { show: false }, scales: { x: { range: (_plot, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.1)] } },
+        series: [{}, ...names.map((label, index) => ({ label, stroke: colour(`--series-${index + 1}`), width: 2, ...(index === 0 ? {} : { dash: [[], [6, 3], [2, 2], [8, 2, 2, 2]][index] ?? [] }) }))],
         axes: [{ stroke: muted, grid: { stroke: line }, values: (_plot, splits) => splits.map((at) => clock(at * 1000)) }, { stroke: muted, grid: { stroke: line }, size: 70, values: (_plot, splits) => splits.map(text) }],
       }, data() as [number[], ...number[][]], box.current);
       plot.current = made as unknown as typeof plot.current;
@@ -64,13 +65,15 @@ function Table({ series, names, text }: { series: Series; names: string[]; text:
 
 export function Vitals({ isVisible }: { isVisible: boolean }): JSX.Element {
   const [isTable, setTable] = useState(false);
-  usePulse(() => {
+  const look = (): void => {
     client.request("health", {}).then((health) => {
       const at = Date.now();
       if (health.memory !== undefined) memory.value = pushed(memory.value, at, [health.memory.total, health.memory.processes, health.memory.binary, health.memory.ets], MOST);
       counts.value = pushed(counts.value, at, [health.processes ?? 0, health.run_queue ?? 0], MOST);
     }, () => undefined);
-  }, isVisible);
+  };
+  useEffect(look, [isVisible]);
+  usePulse(look, isVisible);
   return (
     <div class="scroll">
       <div class="bar"><button class="plain" aria-pressed={isTable} onClick={() => setTable(!isTable)}>Show as {isTable ? "chart" : "table"}</button></div>

@@ -52,8 +52,20 @@ export const OPEN = "<<<<<<< image";
 const MIDDLE = "=======";
 const CLOSE = ">>>>>>> disk";
 
-function chosenText(place: Place, choice: Choice): string {
-  const [image, disk] = [place.image ?? "", place.disk ?? ""];
+/** A definition as the file has it, with the indentation of its lines; what was typed may have another. */
+function asInFile(file: string, text: string): string {
+  const wanted = text.replace(/\n$/, "").split("\n").map((line) => line.trim());
+  const lines = file.split("\n");
+  for (let at = 0; at + wanted.length <= lines.length; at += 1) {
+    if (!wanted.every((line, step) => lines[at + step]?.trim() === line)) continue;
+    const found = lines.slice(at, at + wanted.length).join("\n");
+    return (/^\s/.test(text) ? found : found.trimStart()) + (text.endsWith("\n") ? "\n" : "");
+  }
+  return text;
+}
+
+function chosenText(place: Place, choice: Choice, imageFile: string): string {
+  const [image, disk] = [asInFile(imageFile, place.image ?? ""), place.disk ?? ""];
   if (choice === "image") return image;
   if (choice === "disk") return disk;
   const joined = [image, disk].filter((text) => text !== "");
@@ -62,12 +74,12 @@ function chosenText(place: Place, choice: Choice): string {
 }
 
 /** The file's text with each place as it was chosen; a place nobody decided has conflict marks. */
-export function merged(disk: string, places: readonly Place[], choices: readonly Choice[]): string {
+export function merged(disk: string, places: readonly Place[], choices: readonly Choice[], imageFile = ""): string {
   let text = disk;
   places.forEach((place, at) => {
     const choice = choices[at] ?? plainChoice(place);
     if (choice === "disk") return;
-    const next = chosenText(place, choice);
+    const next = chosenText(place, choice, imageFile);
     if (place.disk !== null && place.disk !== "" && text.includes(place.disk)) text = text.replace(place.disk, () => next);
     else if (next !== "") text = `${text.replace(/\n*$/, "\n\n")}${next.replace(/\n*$/, "\n")}`;
   });
@@ -75,5 +87,5 @@ export function merged(disk: string, places: readonly Place[], choices: readonly
 }
 
 export function hasMarks(text: string): boolean {
-  return text.split("\n").some((line) => line.startsWith("<<<<<<<") || line.startsWith(">>>>>>>"));
+  return text.split("\n").some((line) => /^\s*(<<<<<<<|>>>>>>>)/.test(line));
 }

@@ -29,19 +29,20 @@ function Diff({ seq, turn }: { seq: number; turn: number }): JSX.Element {
 
 function told(answer: FlushAnswer): string {
   const files = answer.files.length;
-  return `flushed ${count(answer.flushed, "method")} across ${count(files, "file")}`;
+  if (answer.flushed === 0 && files === 0) return "nothing was flushed";
+  return answer.flushed === 0 ? `flushed ${count(files, "file")}` : `flushed ${count(answer.flushed, "method")} across ${count(files, "file")}`;
 }
 
 export default function Changes({ isVisible }: PaneProps): JSX.Element {
   const [turn, setTurn] = useState(0);
   const [selected, select] = useState<number | null>(null);
+  const [marked, mark] = useState<ReadonlySet<number>>(new Set());
   const [three, setThree] = useState<string | null>(null);
   const [problem, setProblem] = useState<ErrorBody | null>(null);
   const [isAuto, setAuto] = useState(false);
   const { answer, error, again } = useAnswer(() => client.request("changes", { disk: true }), [turn], isVisible);
   const refresh = (): void => setTurn((old) => old + 1);
-  useEffect(() => client.on("classes", refresh), [epoch.value]);
-  useEffect(() => client.on("workspace", (event) => { if (event.event === "flush_completed" || event.event === "disk_changed") refresh(); }), [epoch.value]);
+  useEffect(() => client.on("workspace", (event) => { if (["logged", "flush_completed", "disk_changed", "node_started"].includes(event.event)) refresh(); }), [epoch.value]);
   useEffect(() => { if (isOwner.value && isVisible) client.request("autoflush", {}).then((found) => setAuto(found.on), () => undefined); }, [epoch.value, isVisible]);
   useEffect(() => {
     if (answer === null) return;
@@ -60,7 +61,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   const act = (work: Promise<unknown>, done: string): void => {
     work.then(() => { setProblem(null); toast(done); refresh(); }, (cause: unknown) => setProblem(fault(cause)));
   };
-  const flush = (fields: { class?: string; file?: string; confirm_destructive?: boolean }): void => {
+  const flush = (fields: { seqs?: number[]; confirm_destructive?: boolean }): void => {
     client.request("flush", fields).then((done) => {
       setProblem(null);
       toast(told(done));
@@ -74,16 +75,25 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
     const word = gone[0]?.class ?? "";
     if (await ask("Remove from the files?", `These removals were not flushed: ${gone.map((one) => `${one.class}${one.selector === null ? "" : `>>${one.selector}`}`).join(", ")}.`, "Flush removals", { typed: word })) flush({ confirm_destructive: true });
   };
-  const flushSelected = (): void => flush(current === null ? {} : current.source_file === null ? { class: current.class } : { file: current.source_file });
+  const wanted = entries.filter((entry) => marked.has(entry.seq));
+  const chosen = wanted.length > 0 ? wanted : current === null ? [] : [current];
+  const flushSelected = (): void => { if (chosen.length > 0) flush({ seqs: chosen.map((entry) => entry.seq) }); };
+  const markCurrent = (): void => {
+    if (current === null) return;
+    const next = new Set(marked);
+    if (!next.delete(current.seq)) next.add(current.seq);
+    mark(next);
+  };
   const revert = async (entry: EntryView): Promise<void> => {
     if (await ask(`Revert ${nameOf(entry)}?`, "The image gets the text back that it had before.", "Revert")) act(client.request("revert", { seq: entry.seq }), `${nameOf(entry)} reverted`);
   };
   const openThree = (): void => { const file = conflict?.file ?? current?.source_file ?? null; if (file !== null) setThree(file); };
   useEffect(() => offer("changes", [
+    { title: "Select the change", key: "Space", isChange: true, run: markCurrent },
     { title: "Flush the selection", key: "F", isChange: true, run: flushSelected },
     { title: "Revert", key: "v", isChange: true, run: () => { if (current !== null) void revert(current); } },
     { title: "Three-way view", key: "3", run: openThree },
-  ]), [current?.seq, answer]);
+  ]), [current?.seq, answer, marked]);
   if (three !== null) return <ThreeWay file={three} onDone={() => { setThree(null); refresh(); }} />;
   return (
     <div class="fill">
@@ -93,7 +103,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
           <>
             <label title="write every change to its file at once"><input type="checkbox" checked={isAuto} style={{ minHeight: "auto" }} onChange={(event) => { const on = event.currentTarget.checked; client.request("autoflush", { on }).then((found) => setAuto(found.on), (cause: unknown) => setProblem(fault(cause))); }} /> autoflush</label>
             <span class="right">
-              {current === null ? null : <><button class="plain" onClick={flushSelected}>Flush {current.source_file === null ? current.class : "file"}</button> <button class="plain" onClick={() => void revert(current)}>Revert…</button>{" "}</>}
+              {current === null ? null : <><button class="plain" onClick={flushSelected}>Flush {chosen.length > 1 ? `${chosen.length} changes` : "this"}</button> <button class="plain" onClick={() => void revert(current)}>Revert…</button>{" "}</>}
               <button class="primary" disabled={entries.length === 0} onClick={() => flush({})}>Flush all</button>
             </span>
           </>
@@ -110,6 +120,7 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
             onSelect={(row) => { if ("entry" in row) select(row.entry.seq); }} onOpen={(row) => { if ("entry" in row) go("class", row.entry.side === "class" ? `${row.entry.class}.class` : row.entry.class, row.entry.selector ?? ""); }}
             row={(row) => ("title" in row ? <span class="muted">{row.title}</span> : (
               <>
+                {marked.has(row.entry.seq) ? <span class="ok" aria-label="selected">☑</span> : null}
                 <span class="code cut">{visible(nameOf(row.entry))}</span>
                 <span class="chip">{row.entry.kind}</span>
                 {row.entry.intent === "ephemeral" ? <span class="chip info">tried</span> : null}

@@ -24,7 +24,7 @@ export function ThreeWay({ file, onDone }: { file: string; onDone: () => void })
   useEffect(read, [file]);
   useEffect(() => {
     if (box.current === null || sides === null) return;
-    const text = merged(sides.disk ?? "", sides.places, choices);
+    const text = merged(sides.disk ?? "", sides.places, choices, sides.image ?? "");
     view.current?.destroy();
     view.current = surface({ parent: box.current, text, label: `Result for ${file}`, onChange: (next) => setMarked(hasMarks(next)) });
     setMarked(hasMarks(text));

@@ -202,6 +202,7 @@ function Findings({ list }: { list: readonly (Finding | Diagnostic)[] }): JSX.El
         <div key={at} role="listitem">
           <span class={`chip ${found.severity === "error" ? "danger" : "warn"}`} title={found.code === null ? "" : `beamtalk docs ${found.code}`}>{found.code ?? found.severity}</span>
           {"owner" in found ? <button class="link code" onClick={() => go("class", found.owner)}>{visible(found.owner)}</button> : null}
+          {found.line === null ? null : <span class="muted number">line {found.line}</span>}
           <span>{visible(found.message)}</span>
           {found.hint === null ? null : <span class="muted">{visible(found.hint)}</span>}
         </div>

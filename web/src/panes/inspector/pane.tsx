@@ -3,11 +3,11 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { offer } from "../../kernel/actions";
+import { keyText, offer } from "../../kernel/actions";
 import { inspected, type Target } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { place } from "../../kernel/routes";
-import { client, epoch, fault, isOnline } from "../../kernel/store";
+import { client, epoch, fault, isOnline, isOwner } from "../../kernel/store";
 import { bytes, grouped, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
@@ -140,7 +140,7 @@ export default function Inspector({ isVisible }: PaneProps): JSX.Element {
     { title: "Follow live", key: "l", run: () => setFollowing((old) => !old) },
   ]), []);
   const at = inspected.value;
-  if (at === null) return <div class="empty">Select something in the Workspace and inspect it.</div>;
+  if (at === null) return <div class="empty"><span>Select something{isOwner.value ? <> and press <kbd>{keyText("Mod-I")}</kbd></> : null}.</span></div>;
   const columns = [...Array(path.value.length + 1).keys()].slice(-3);
   return (
     <div class="fill">

@@ -35,6 +35,15 @@ export default function Supervision({ isVisible }: PaneProps): JSX.Element {
     if (event.event === "gave_up") gaveUp.value = [...gaveUp.value, { supervisor: event.data.supervisor, reason: event.data.reason, at: Date.now() }];
     again();
   }), [epoch.value]);
+  // Actors that come and go are in the tree too; a crowd of them is read once.
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = client.on("actors", () => { timer ??= setTimeout(() => { timer = undefined; again(); }, 1000); });
+    return () => {
+      clearTimeout(timer);
+      end();
+    };
+  }, [epoch.value]);
   const list = rows(answer?.nodes ?? [], closed);
   const about = (row: Row): JSX.Element => {
     const { process } = row;
@@ -46,13 +55,13 @@ export default function Supervision({ isVisible }: PaneProps): JSX.Element {
       <>
         <span class="muted" aria-hidden="true" style={{ width: "12px", flex: "none" }}>{row.isOpen === undefined ? "" : row.isOpen ? "▾" : "▸"}</span>
         <span class={`code cut ${isFresh ? "fresh" : ""}`}>{visible(process.name ?? process.class ?? process.pid)}</span>
-        <span class="chip">{process.kind}</span>
+        <span class="chip">{process.kind.replace(/^beamtalk/, "").toLowerCase()}</span>
         {process.class !== null && process.name !== null ? <span class="muted cut">{visible(process.class)}</span> : null}
         {isFresh ? <span class="chip warn">{last.what}</span> : null}
         {restarts > 0 ? <span class="muted">{count(restarts, "restart")}/min</span> : null}
         {row.hidden > 0 ? <span class="muted">… {row.hidden.toLocaleString("en-US")} more</span> : null}
-        <span class="right muted code">{process.pid}</span>
-        {process.child_count > 0 ? <span class="muted number">{process.child_count}</span> : null}
+        <span class="right muted number">{process.child_count > 0 ? count(process.child_count, "child").replace("childs", "children") : ""}</span>
+        <span class="muted code">{process.pid}</span>
       </>
     );
   };

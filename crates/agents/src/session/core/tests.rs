@@ -20,6 +20,7 @@ fn rules() -> Rules {
         max_crashes: 5,
         window_ms: 600_000,
         continues: true,
+        asks: false,
     }
 }
 
@@ -344,4 +345,53 @@ proptest! {
             if seen == State::Exited { prop_assert_eq!(core.deadline(), None); }
         }
     }
+}
+
+#[test]
+fn a_question_holds_the_turn_until_it_is_answered() {
+    let mut core = Core::new(
+        Rules {
+            asks: true,
+            idle: IdleMode::Quiet,
+            ..rules()
+        },
+        State::Idle,
+    );
+    core.handle(Event::Prompted { now: 0 });
+    core.handle(Event::Output { now: 1, bytes: 10 });
+    assert!(
+        core.deadline().is_some_and(|at| at <= 51),
+        "the screen is looked at"
+    );
+    let asked = core.handle(Event::Question { now: 60, asked: true });
+    assert_eq!(asked, [changed(State::Running, State::Waiting)]);
+    assert_eq!(core.prompt_refusal().as_deref(), Some("session busy"));
+    // Quiet is no end of the turn while it waits, and the program cannot say so either.
+    let tick = Event::Tick {
+        now: 10_000,
+        busy_children: false,
+    };
+    assert!(!core.handle(tick).contains(&changed(State::Waiting, State::Idle)));
+    let written = |control| Event::Written {
+        now: 10_001,
+        to: State::Idle,
+        control,
+    };
+    assert!(matches!(
+        core.handle(written(false)).as_slice(),
+        [Effect::Refuse(_)]
+    ));
+    let gone = core.handle(Event::Question {
+        now: 10_002,
+        asked: false,
+    });
+    assert_eq!(gone, [changed(State::Waiting, State::Running)]);
+    core.handle(Event::Question {
+        now: 10_003,
+        asked: true,
+    });
+    assert!(
+        core.handle(written(true))
+            .contains(&changed(State::Waiting, State::Idle))
+    );
 }

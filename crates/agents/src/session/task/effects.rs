@@ -12,6 +12,8 @@ use crate::error::refusal;
 use crate::mail::{Draft, USER};
 use crate::session::chat::Speaker;
 use crate::session::core::{Effect, Event, State};
+use crate::session::record::Record;
+use crate::session::{conversation, usage};
 use crate::text::clean;
 
 /// More output than this of one turn is not kept in `out`.
@@ -36,6 +38,13 @@ impl Task {
                     Box::pin(self.launch(true)).await;
                 }
                 Effect::ReadScreen => {
+                    if let Some(asked) = self.question_on_screen().await {
+                        let now = self.hub.now();
+                        effects.extend(self.core.handle(Event::Question { now, asked }));
+                        if asked {
+                            continue;
+                        }
+                    }
                     if self.screen_matches().await {
                         let now = self.hub.now();
                         effects.extend(self.core.handle(Event::ScreenMatches { now }));
@@ -108,13 +117,48 @@ impl Task {
             }
         });
         self.idle_at = (new == State::Idle).then(|| self.hub.now());
+        if new == State::Idle {
+            self.note_conversation();
+        }
         if let Err(error) = self.shared.save() {
             tracing::error!(%error, session = %self.shared.id, "record cannot be written");
         }
         self.hub.touch();
         let data = json!({"old_state": old.word(), "new_state": new.word(), "state": new.word()});
         self.hub.events.emit(&self.shared.id, "StateChange", data);
+        if new == State::Waiting {
+            self.hub
+                .events
+                .emit(&self.shared.id, "ApprovalAsked", json!({"kind": "backend"}));
+        }
         self.shared.status.send_modify(|status| status.state = new);
+    }
+
+    /// Remember what the program calls its conversation, if it tells.
+    fn note_conversation(&self) {
+        let told = self.backend.conversation.as_ref().and_then(|pattern| {
+            self.shared.output.refresh();
+            let text = clean(&self.shared.output.tail(self.launch_offset, OUT_BYTES));
+            conversation::told(pattern, &text)
+        });
+        let written = || {
+            let place = self.shared.with_record(Record::place);
+            let file = self.backend.conversation_file.as_ref()?;
+            conversation::written(&place.join(file))
+        };
+        if let Some(id) = told.or_else(written) {
+            self.shared.change_record(|record| record.conversation = Some(id));
+        }
+    }
+
+    /// Whether the screen shows a question of the program; nothing for one that asks none.
+    async fn question_on_screen(&self) -> Option<bool> {
+        let approval = self.backend.approval.as_ref()?;
+        if !matches!(self.core.state, State::Running | State::Waiting) {
+            return None;
+        }
+        let screen = self.screen().await.ok()?;
+        Some(approval.is_match(screen.trim_end()))
     }
 
     pub(super) fn idle_since(&self) -> u64 {
@@ -144,6 +188,14 @@ impl Task {
             record.turns
         });
         let ms = self.hub.now().saturating_sub(turn.began);
+        let amount = usage::reported(self.backend.usage.as_ref(), &text, ms);
+        let usage = self.shared.change_texts(|texts| {
+            texts.usage.add(amount);
+            texts.usage.clone()
+        });
+        if let Err(error) = usage.write(&self.shared.directory) {
+            tracing::error!(%error, session = %self.shared.id, "usage cannot be written");
+        }
         let data = json!({"turn": turns, "bytes": text.len(), "ms": ms, "reason": reason});
         self.hub.events.emit(&self.shared.id, "TurnEnd", data);
         self.shared

@@ -99,6 +99,7 @@ pub(super) fn serve(client: &Client, options: &ServeArguments) -> Result<Exit, F
     let daemon = DaemonOptions {
         namespace,
         auth,
+        no_resume: options.no_resume,
         workspace,
         warn: |line| {
             // Nobody may be listening.
@@ -139,6 +140,9 @@ fn launch(client: &Client, options: &ServeArguments) -> Result<(), Failure> {
     }
     if options.no_workspace {
         command.arg("--no-workspace");
+    }
+    if options.no_resume {
+        command.arg("--no-resume");
     }
     match options.auth {
         Some(Auth::Peer) => command.args(["--auth", "peer"]),
@@ -210,6 +214,7 @@ pub(super) fn ensure_started(client: &Client, no_start: bool) -> Result<(), Fail
     let options = ServeArguments {
         workspace: None,
         no_workspace: false,
+        no_resume: false,
         auth: None,
         background: false,
     };

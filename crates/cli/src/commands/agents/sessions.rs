@@ -52,6 +52,9 @@ pub(super) struct Order {
     pub(super) alias: Option<String>,
     pub(super) role: Option<String>,
     pub(super) context: Option<String>,
+    /// A copy of the repository to work in; an empty name is for a branch of the daemon's choice.
+    pub(super) worktree: Option<String>,
+    pub(super) base: Option<String>,
 }
 
 impl Order {
@@ -67,6 +70,8 @@ impl Order {
             ("level", &self.level),
             ("alias", &self.alias),
             ("role", &self.role),
+            ("worktree", &self.worktree),
+            ("base", &self.base),
         ] {
             if let Some(value) = value {
                 line.push_str(&format!(" {name}={}", quote(value)));
@@ -107,6 +112,8 @@ pub(super) fn new(client: &Client, options: NewArguments) -> Result<Exit, Failur
         level: options.level,
         alias: options.alias,
         role: options.role,
+        worktree: options.worktree,
+        base: options.base,
     };
     let tree = client.tree()?;
     let id = order.place(&tree)?;
@@ -212,12 +219,26 @@ pub(super) fn show(client: &Client, name: &str) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// Queue a prompt and tell its place.
+fn queue(client: &Client, tree: &Attachment, id: &str, text: &[u8]) -> Result<Exit, Failure> {
+    tree.write(&format!("{id}/queue"), text)?;
+    let lines = tree.read_text(&format!("{id}/queue"))?;
+    let waiting = lines.lines().filter(|line| line.contains(r#""state":"waiting""#));
+    let before = waiting.count().saturating_sub(1);
+    if client.json {
+        client.print(&json!({"queued": true, "before": before}))?;
+    } else {
+        say(&format!("queued ({before} before it)"))?;
+    }
+    Ok(Exit::Success)
+}
+
 pub(super) fn prompt(
     client: &Client,
     name: &str,
     text: Option<String>,
     wait: bool,
-    queue: bool,
+    now: bool,
 ) -> Result<Exit, Failure> {
     let text = match text {
         Some(text) if text != "-" => text.into_bytes(),
@@ -230,13 +251,15 @@ pub(super) fn prompt(
     let (tree, id) = client.session(name)?;
     let began = Instant::now();
     let mut file: File = loop {
-        if queue {
+        // Whoever waits for the answer waits for the turn before it too.
+        if wait && !now {
             wait_state(client, &tree, &id, "idle stopped error exited")?;
         }
         let mut file = tree.open(&format!("{id}/prompt"), 2)?;
         match file.write_document(&text).map_err(Failure::from) {
             // Somebody else was faster.
-            Err(failure) if queue && failure.is_busy() => {}
+            Err(failure) if wait && !now && failure.is_busy() => {}
+            Err(failure) if !now && failure.is_busy() => return queue(client, &tree, &id, &text),
             outcome => {
                 outcome?;
                 break file;
@@ -425,13 +448,21 @@ pub(super) fn ctl(client: &Client, name: &str, line: &str) -> Result<Exit, Failu
     client.done()
 }
 
+pub(super) fn prune(client: &Client) -> Result<Exit, Failure> {
+    let lines = client.tree()?.rpc("ctl", b"prune")?;
+    emit(&lines)?;
+    Ok(Exit::Success)
+}
+
 pub(super) fn kill(client: &Client, names: &[String]) -> Result<Exit, Failure> {
     let tree = client.tree()?;
     let mut failed = None;
     for name in names {
         let killed = client
             .resolve(&tree, name)
-            .and_then(|id| Ok(tree.write(&format!("{id}/ctl"), b"kill")?));
+            .and_then(|id| Ok(tree.rpc(&format!("{id}/ctl"), b"kill")?))
+            // A copy of a repository that holds changes is left, and where.
+            .and_then(|answer| emit(&answer));
         // The others are killed all the same; the first failure is told.
         failed = failed.or(killed.err());
     }

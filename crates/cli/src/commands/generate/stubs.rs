@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use beamtalk_etf::{Term, read};
-use beamtalk_node::{Erlang, Runtime, Worker};
-use beamtalk_project::build::{graph, path_term};
+use beamtalk_compiler::ffi::Function;
+use beamtalk_node::Erlang;
+use beamtalk_project::build::graph;
+use beamtalk_project::specs::Specs;
 use beamtalk_project::{Project, files};
 
 use crate::exit::{Exit, Fault};
@@ -27,13 +28,6 @@ pub(crate) struct Arguments {
     output: PathBuf,
 }
 
-/// A function of a module, in Beamtalk's types.
-struct Function {
-    name: String,
-    parameters: Vec<(String, String)>,
-    result: String,
-}
-
 pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Result<Exit> {
     for module in &arguments.modules {
         if !is_word(module) {
@@ -42,35 +36,20 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     let directories = directories(arguments)?;
     let erlang = Erlang::find()?;
-    let runtime = Runtime::prepare()?;
-    let mut worker = Worker::start(&erlang, &runtime, None)?;
-    worker.send(&Term::tuple([
-        Term::atom("specs"),
-        Term::list(directories.iter().map(|path| path_term(path))),
-        Term::list(arguments.modules.iter().map(Term::binary)),
-    ]))?;
-    let reply = worker.receive()?;
-    let Some(("specs", [Term::List(answers)])) = read::tagged(&reply) else {
-        return Err(beamtalk_node::Error::unexpected(&reply).into());
-    };
+    let specs = Specs::new(directories, Some(&erlang));
     // All modules are read before the first file is written.
     let mut stubs = Vec::new();
-    for (module, answer) in arguments.modules.iter().zip(answers) {
-        match read::tagged(answer) {
-            Some(("ok", [Term::List(rows)])) => {
-                let functions: Vec<Function> = rows.iter().filter_map(function).collect();
-                stubs.push((module, class(module, &functions)?));
-            }
-            Some(("error", [text])) => {
-                let message = format!("module '{module}': {}", read::text(text));
-                return Err(Fault::failure("module_not_found", message)
-                    .with_hint(
-                        "build the project first, or name the directory of the .beam file with --native-dir",
-                    )
-                    .into());
-            }
-            _ => return Err(beamtalk_node::Error::unexpected(&reply).into()),
-        }
+    for module in &arguments.modules {
+        let functions = match specs.find(module) {
+            Some(path) => specs.functions(module, &path).map_err(|fault| fault.to_string()),
+            None => Err("no .beam file is on the code path".to_owned()),
+        };
+        let functions = functions.map_err(|text| {
+            Fault::failure("module_not_found", format!("module '{module}': {text}")).with_hint(
+                "build the project first, or name the directory of the .beam file with --native-dir",
+            )
+        })?;
+        stubs.push((module, class(module, &functions)?));
     }
     let output = &arguments.output;
     std::fs::create_dir_all(output).with_context(|| format!("cannot create {}", output.display()))?;
@@ -105,26 +84,6 @@ fn directories(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// `{Name, [{Parameter, Type}], Result}`.
-fn function(row: &Term) -> Option<Function> {
-    let Term::Tuple(parts) = row else { return None };
-    let [name, Term::List(parameters), result] = parts.as_slice() else {
-        return None;
-    };
-    let parameters = parameters.iter().filter_map(|pair| match pair {
-        Term::Tuple(pair) => match pair.as_slice() {
-            [name, kind] => Some((read::text(name), read::text(kind))),
-            _ => None,
-        },
-        _ => None,
-    });
-    Some(Function {
-        name: read::text(name),
-        parameters: parameters.collect(),
-        result: read::text(result),
-    })
-}
-
 /// The text of the class, in the standard layout.
 fn class(module: &str, functions: &[Function]) -> anyhow::Result<String> {
     let mut text = format!(
@@ -151,17 +110,18 @@ fn class(module: &str, functions: &[Function]) -> anyhow::Result<String> {
 fn head(function: &Function) -> String {
     let mut names: Vec<String> = Vec::new();
     let mut parts = Vec::new();
-    for (at, (parameter, kind)) in function.parameters.iter().enumerate() {
-        let mut name = parameter_name(parameter, at);
+    for (at, parameter) in function.parameters.iter().enumerate() {
+        let kind = &parameter.text;
+        let mut name = parameter_name(&parameter.name, at);
         if names.contains(&name) {
             name = format!("{name}{}", at + 1);
         }
-        let keyword = if at == 0 { &function.name } else { &name };
+        let keyword = if at == 0 { function.name.as_str() } else { &name };
         parts.push(format!("{keyword}: {name} :: {kind}"));
         names.push(name);
     }
     if parts.is_empty() {
-        function.name.clone()
+        function.name.to_string()
     } else {
         parts.join(" ")
     }
@@ -200,17 +160,25 @@ fn class_name(module: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Function, class};
+    use beamtalk_compiler::ffi::{Function, Kinds, Parameter};
+
+    use super::class;
 
     #[test]
     fn a_module_becomes_a_typed_native_class() {
         let function = |name: &str, parameters: &[(&str, &str)], result: &str| Function {
-            name: name.to_owned(),
+            name: name.into(),
             parameters: parameters
                 .iter()
-                .map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned()))
+                .map(|(name, kind)| Parameter {
+                    name: (*name).into(),
+                    text: (*kind).into(),
+                    kinds: Kinds::ANY,
+                    atoms: None,
+                })
                 .collect(),
-            result: result.to_owned(),
+            result: result.into(),
+            answer: result.into(),
         };
         let text = class(
             "gen_odd",

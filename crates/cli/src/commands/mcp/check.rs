@@ -12,6 +12,7 @@ use super::Arguments;
 use super::rules::Rules;
 use crate::exit::Exit;
 use crate::terminal::Terminal;
+use crate::workspace_link::Place;
 
 /// How long an answer may take.
 const ANSWER_TIME: Duration = Duration::from_secs(20);
@@ -49,7 +50,12 @@ impl Mark {
     }
 }
 
-pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments, rules: &Rules) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    terminal: &mut Terminal,
+    arguments: &Arguments,
+    rules: &Rules,
+    place: &Place,
+) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     match Client::start(arguments, terminal) {
         Ok(mut client) => look(&mut client, &mut findings),
@@ -61,6 +67,18 @@ pub(super) fn run(terminal: &mut Terminal, arguments: &Arguments, rules: &Rules)
         }),
     }
     findings.push(policy(rules));
+    if let Some(found) = super::check_http::look(place) {
+        let (mark, detail) = match found {
+            Ok(detail) => (Mark::Good, detail),
+            Err(detail) => (Mark::Bad, detail),
+        };
+        findings.push(Finding {
+            mark,
+            what: "HTTP",
+            detail,
+            repair: Some("this is a fault of Beamtalk; please report it").filter(|_| mark == Mark::Bad),
+        });
+    }
     let is_good = findings.iter().all(|finding| finding.mark != Mark::Bad);
     if terminal.is_json() {
         let one = |finding: &Finding| json!({"check": finding.what, "state": finding.mark.word(), "detail": finding.detail, "repair": finding.repair});

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Reply};
 use beamtalk_loop::control::{Answer as LoopAnswer, Ask};
 use beamtalk_loop::core::Operation as LoopOperation;
-use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand};
+use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct};
 use beamtalk_project::Network;
 use beamtalk_wire::answers::Diagnostic;
 use beamtalk_wire::requests::{Health, Interrupt, McpCall, Subscribe};
@@ -55,6 +55,7 @@ pub(crate) struct Workspace {
     /// Places on the connection, which takes 64 requests: for questions, for records; the rest is for interrupts.
     asks: Semaphore,
     records: Semaphore,
+    agents: super::tree::Tree,
 }
 
 fn error(kind: &str, message: impl Into<String>) -> HostError {
@@ -110,6 +111,7 @@ impl Workspace {
             secrets: RefCell::default(),
             asks: Semaphore::new(44),
             records: Semaphore::new(8),
+            agents: super::tree::Tree::default(),
         }
     }
 
@@ -151,9 +153,16 @@ impl Workspace {
             client: "mcp",
             resume: None,
         };
-        connect(&self.place, &info, greeting)
-            .await
-            .map_err(|fault| of_fault(&fault, "no_workspace"))
+        match connect(&self.place, &info, greeting).await {
+            Ok(joined) => Ok(joined),
+            // One that was killed leaves a record behind; whoever starts one looks closer.
+            Err(_) if starts => {
+                let info = self.start(options.clone()).await?;
+                let joined = connect(&self.place, &info, greeting).await;
+                joined.map_err(|fault| of_fault(&fault, "no_workspace"))
+            }
+            Err(fault) => Err(of_fault(&fault, "no_workspace")),
+        }
     }
 
     fn missing(&self) -> HostError {
@@ -361,6 +370,28 @@ impl Host for Workspace {
             Ok(answer) => answer,
             Err(_) => Err(error("internal_error", "the loop could not be asked")),
         }
+    }
+
+    async fn tree(&self, act: TreeAct) -> Result<String, HostError> {
+        let Reach::Outside { .. } = &self.reach else {
+            let body = ErrorBody::new(
+                ErrorKind::from("agents_unavailable"),
+                "the agents are not reached this way",
+            );
+            return Err(Box::new(
+                body.hint("use the server over standard input and output"),
+            ));
+        };
+        let tree = self.agents.clone();
+        let done = tokio::task::spawn_blocking(move || super::tree::perform(&tree, act));
+        match done.await {
+            Ok(answer) => answer,
+            Err(_) => Err(error("internal_error", "the agents could not be asked")),
+        }
+    }
+
+    fn own_session(&self) -> Option<String> {
+        std::env::var("AGENT_ID").ok().filter(|id| !id.is_empty())
     }
 
     fn inside(&self, path: &str) -> Result<String, HostError> {

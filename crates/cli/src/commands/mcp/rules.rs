@@ -142,10 +142,12 @@ fn approvals(settings: &mut Settings, user: &McpConfig, project: &McpRules) -> R
 fn toolsets(arguments: &Asked, user: &McpConfig, project: &McpRules) -> Result<Vec<Toolset>, Fault> {
     let parse = |list: &String| Settings::parse_toolsets(list).map_err(bad);
     let wanted = arguments.toolsets.as_ref().or(user.toolsets.as_ref());
-    let mut sets = wanted
-        .map(parse)
-        .transpose()?
-        .unwrap_or_else(|| vec![Toolset::Lean]);
+    let mut sets = wanted.map(parse).transpose()?.unwrap_or_else(|| {
+        // An agent session has its own tools, too.
+        let is_agent = std::env::var_os("AGENT_ID").is_some_and(|id| !id.is_empty());
+        let agents = is_agent.then_some(Toolset::Agents);
+        std::iter::once(Toolset::Lean).chain(agents).collect()
+    });
     if let Some(allowed) = project.toolsets.as_ref().map(parse).transpose()? {
         sets.retain(|set| allowed.contains(set));
     }

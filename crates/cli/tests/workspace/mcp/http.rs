@@ -439,3 +439,12 @@ fn a_stream_that_is_closed_cancels_a_modern_call_and_not_an_old_one() {
     assert_eq!(http.raw("DELETE", &[("Mcp-Session-Id", &id)], b"").status, 204);
     assert_eq!(http.raw("DELETE", &[("Mcp-Session-Id", &id)], b"").status, 404);
 }
+
+#[test]
+fn the_check_looks_at_the_route_as_a_stranger_would() {
+    let home = started("mcp-checkhttp", &["--mcp-http"]);
+    let checked = home.run(&["mcp", "--check"]);
+    let text = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "{text}");
+    assert!(text.contains("✅ HTTP: http://127.0.0.1:"), "{text}");
+}

@@ -147,3 +147,30 @@ fn a_task_is_cancelled_and_says_so() {
         1
     );
 }
+
+#[test]
+fn a_daemon_that_is_killed_in_the_middle_of_a_call_is_told_apart_from_an_answer() {
+    let home = started("mcp-killed", &[]);
+    let mut mcp = Mcp::start(&home, &["--start"]);
+    mcp.good("evaluate", json!({"code": "1"}));
+    let id = mcp.send(
+        "tools/call",
+        json!({"name": "evaluate", "arguments": {"code": "[true] whileTrue: []", "timeout_ms": 60_000}}),
+    );
+    // What reads while the other runs says that it has begun.
+    mcp.send("tools/call", json!({"name": "list_actors", "arguments": {}}));
+    assert_ne!(mcp.message()["id"], id);
+    let daemon = home.info()["pid"].as_u64().expect("a pid").to_string();
+    let killed = std::process::Command::new("kill").args(["-9", &daemon]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    let lost = mcp.message();
+    assert_eq!(lost["id"], id);
+    let text = lost["result"]["content"][0]["text"].as_str().expect("a text");
+    let error = serde_json::from_str::<Value>(text).expect("JSON")["error"].clone();
+    assert_eq!(
+        (&error["kind"], &error["effects"]),
+        (&json!("connection_lost"), &json!("unknown"))
+    );
+    // The next call finds a workspace again.
+    assert_eq!(mcp.good("evaluate", json!({"code": "6 * 7"}))["value"], 42);
+}

@@ -4,8 +4,7 @@ use beamtalk_syntax::ast::{Expression, ExpressionKind, Message};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use ecow::{EcoString, eco_format};
 
-use super::origins::graded;
-use super::values::does_not_fit;
+use super::values::graded;
 use crate::codes;
 use crate::resolve::unparenthesized;
 use crate::suggest;
@@ -13,7 +12,6 @@ use crate::table::{Kind, Origin};
 use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
 use crate::types::infer::send::{Candidate, Reached};
-use crate::types::relate::Fit;
 
 impl<'a> Infer<'_, 'a> {
     /// A message that a member has no method for, and yet nothing is wrong.
@@ -43,10 +41,15 @@ impl<'a> Infer<'_, 'a> {
         if self.was_asked(receiver, selector) {
             return true;
         }
+        // Anything may be there.
+        if !is_class && matches!(class.as_str(), "Object" | "ProtoObject" | "Actor" | "Value") {
+            return true;
+        }
         let entry = world.table.class(&class);
-        let is_open = entry.is_some_and(|entry| entry.modifiers.is_abstract && !entry.modifiers.is_sealed);
+        let is_abstract = entry.is_some_and(|entry| entry.modifiers.is_abstract);
+        let is_sealed = entry.is_some_and(|entry| entry.modifiers.is_sealed);
         let is_self = matches!(unparenthesized(receiver).kind, ExpressionKind::SelfReference);
-        if is_open && (is_self || is_class) {
+        if is_abstract && !is_sealed && (is_self || is_class) {
             return true;
         }
         // Somebody below may be meant.
@@ -130,36 +133,26 @@ impl<'a> Infer<'_, 'a> {
             return;
         }
         let selector = message.selector.as_str();
-        // Anything can be compared with anything, and anything may decide a condition.
-        if matches!(selector, "<" | ">" | "<=" | ">=" | "and:" | "or:") && self.is_of_library(candidates) {
+        if takes_anything(selector) && Self::is_of_library(candidates) {
             return;
         }
         for (index, (argument, of)) in message.arguments.iter().zip(arguments).enumerate() {
-            let mut certain = true;
-            let mut first: Option<(Type, &Candidate<'a>, Option<EcoString>)> = None;
-            let mut failing = 0;
-            for candidate in candidates {
-                let Some(wanted) = candidate.wanted(index).filter(|_| !candidate.is_loose(index)) else {
-                    continue;
-                };
-                match self.world.fit(of, &wanted) {
-                    Fit::Always => {}
-                    Fit::Some(members) => {
-                        certain = false;
-                        failing += 1;
-                        first.get_or_insert((wanted, candidate, Some(does_not_fit(&members))));
-                    }
-                    Fit::Never(hint) => {
-                        failing += 1;
-                        first.get_or_insert((wanted, candidate, hint));
-                    }
-                }
-            }
-            let Some((wanted, candidate, hint)) = first.filter(|_| failing == candidates.len()) else {
+            // What fits one of the methods may be right.
+            let mut clashes = candidates.iter().filter_map(|candidate| {
+                let wanted = candidate.promised(index)?;
+                let (is_certain, hint) = self.world.fit(of, &wanted).clash()?;
+                Some((wanted, candidate, is_certain, hint))
+            });
+            let Some((wanted, candidate, mut is_certain, hint)) = clashes.next() else {
                 continue;
             };
+            let others: Vec<bool> = clashes.map(|(_, _, is_certain, _)| is_certain).collect();
+            if others.len() + 1 < candidates.len() {
+                continue;
+            }
+            is_certain &= others.iter().all(|is_certain| *is_certain);
             let text = match (wanted.form(), hint.as_ref()) {
-                (Form::Protocol(protocol), Some(_)) if certain => {
+                (Form::Protocol(protocol), Some(_)) if is_certain => {
                     eco_format!("{of} does not conform to protocol {protocol}")
                 }
                 _ => eco_format!(
@@ -169,7 +162,7 @@ impl<'a> Infer<'_, 'a> {
                 ),
             };
             let mut diagnostic =
-                graded(codes::WRONG_ARGUMENT, certain, argument.span, text).with_category(Category::Type);
+                graded(codes::WRONG_ARGUMENT, is_certain, argument.span, text).with_category(Category::Type);
             if let Some(hint) = hint {
                 diagnostic = diagnostic.with_hint(hint);
             }
@@ -178,7 +171,7 @@ impl<'a> Infer<'_, 'a> {
         }
     }
 
-    fn is_of_library(&self, candidates: &[Candidate<'a>]) -> bool {
+    fn is_of_library(candidates: &[Candidate<'a>]) -> bool {
         candidates
             .iter()
             .all(|candidate| candidate.found.owner.origin == Origin::Library)
@@ -217,22 +210,27 @@ impl<'a> Infer<'_, 'a> {
         let (Some(other), Some(argument)) = (arguments.first(), message.arguments.first()) else {
             return;
         };
+        let is_single = |of: &Type| matches!(of.form(), Form::Symbol(_));
         let sides = [(receiver, of, other), (argument, other, of)];
         for (node, of, single) in sides {
-            if !matches!(single.form(), Form::Symbol(_))
-                || matches!(of.form(), Form::Symbol(_))
-                || !self.is_told()
-            {
+            // Who compares a literal knows what it is.
+            let is_literal = !matches!(
+                unparenthesized(node).kind,
+                ExpressionKind::Variable(_)
+                    | ExpressionKind::Field(_)
+                    | ExpressionKind::Send(_)
+                    | ExpressionKind::Cascade { .. }
+            );
+            if !is_single(single) || is_literal || of.is_never() || of.is_dynamic() || !self.is_told() {
                 continue;
             }
-            if of.is_never()
-                || !self.world.fit(single, of).is_never()
-                || !self.world.fit(of, single).is_never()
-            {
+            let is_same = of == single;
+            if !is_same && !self.world.are_disjoint(of, single) {
                 continue;
             }
             let is_equality = matches!(message.selector.as_str(), "==" | "=:=");
-            let text = eco_format!("`{of}` is never `{single}`: this is always `{}`", !is_equality);
+            let always = is_same == is_equality;
+            let text = eco_format!("`{of}` compared with `{single}` is always `{always}`");
             let diagnostic = Diagnostic::new(codes::CONSTANT_COMPARISON, Severity::Hint, message.span, text)
                 .with_category(Category::Type);
             let diagnostic = self.explained(diagnostic, node, of);
@@ -240,6 +238,25 @@ impl<'a> Infer<'_, 'a> {
             return;
         }
     }
+}
+
+/// Anything can be compared with anything, and what a condition does not evaluate may be anything.
+fn takes_anything(selector: &str) -> bool {
+    let is_comparison = matches!(selector, "<" | ">" | "<=" | ">=");
+    let is_condition = matches!(
+        selector,
+        "and:"
+            | "or:"
+            | "ifTrue:"
+            | "ifFalse:"
+            | "ifTrue:ifFalse:"
+            | "ifFalse:ifTrue:"
+            | "ifNil:"
+            | "ifNotNil:"
+            | "ifNil:ifNotNil:"
+            | "ifNotNil:ifNil:"
+    );
+    is_comparison || is_condition
 }
 
 fn shown(member: &Type, is_super: bool) -> EcoString {

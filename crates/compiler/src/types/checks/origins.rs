@@ -1,7 +1,7 @@
 //! Where the type of an expression comes from, as a note to a finding.
 
 use beamtalk_syntax::ast::{Expression, ExpressionKind};
-use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
+use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
@@ -46,6 +46,13 @@ impl Infer<'_, '_> {
     fn held_origin(&self, place: &Place, name: &str, of: &Type) -> Option<(Span, EcoString)> {
         let held = self.held(place)?;
         let (span, how) = match held.origin {
+            Origin::Answered(span, selector) => {
+                let answerer = self.answerer(span, &selector);
+                return Some((
+                    span,
+                    eco_format!("`{name}` is `{of}`: {answerer} answers it here"),
+                ));
+            }
             Origin::Declared(span) => (span, "declared"),
             Origin::Assigned(span) => (span, "assigned"),
             Origin::Tested(span) => (span, "tested"),
@@ -54,14 +61,16 @@ impl Infer<'_, '_> {
         };
         Some((span, eco_format!("`{name}` is `{of}`: {how} here")))
     }
-}
 
-/// A warning, or a hint when only some of the values are meant.
-pub(super) fn graded(code: &'static str, is_certain: bool, span: Span, text: EcoString) -> Diagnostic {
-    let severity = if is_certain {
-        Severity::Warning
-    } else {
-        Severity::Hint
-    };
-    Diagnostic::new(code, severity, span, text)
+    /// `Dictionary >> at:`, when one method is meant.
+    fn answerer(&self, part: Span, selector: &str) -> EcoString {
+        let targets = self.out.targets.iter().rev().find(|(span, _)| *span == part);
+        match targets.map(|(_, methods)| methods.as_slice()) {
+            Some([method]) => {
+                let side = if method.is_class_side { " class" } else { "" };
+                eco_format!("`{}{side} >> {selector}`", method.class)
+            }
+            _ => eco_format!("`{selector}`"),
+        }
+    }
 }

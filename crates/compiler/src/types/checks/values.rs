@@ -1,15 +1,13 @@
 //! Values that do not fit where they are put: answers, variables, slots.
 
-use beamtalk_syntax::ast::{self, Expression};
-use beamtalk_syntax::diagnostic::Category;
+use beamtalk_syntax::ast::Expression;
+use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
-use super::origins::graded;
 use crate::codes;
-use crate::types::form::Type;
+use crate::types::form::{Form, Type};
 use crate::types::infer::Infer;
-use crate::types::relate::Fit;
 
 impl Infer<'_, '_> {
     /// What a method answers against what it declares.
@@ -37,14 +35,7 @@ impl Infer<'_, '_> {
         );
     }
 
-    pub(in crate::types) fn check_local(
-        &mut self,
-        node: &Expression,
-        of: &Type,
-        declared: &Type,
-        _annotation: Option<&ast::Type>,
-        _is_parameter: bool,
-    ) {
+    pub(in crate::types) fn check_local(&mut self, node: &Expression, of: &Type, declared: &Type) {
         let text = eco_format!("Type mismatch: declared as {declared}, got {of}");
         self.check_value(codes::WRONG_LOCAL, node, of, declared, text, None);
     }
@@ -67,10 +58,18 @@ impl Infer<'_, '_> {
         if !self.is_told() {
             return;
         }
-        let (is_certain, hint) = match self.world.fit(of, wanted) {
-            Fit::Always => return,
-            Fit::Some(failing) => (false, Some(does_not_fit(&failing))),
-            Fit::Never(hint) => (true, hint),
+        let Some((is_certain, hint)) = self.world.fit(of, wanted).clash() else {
+            return;
+        };
+        // A declaration may be narrower than what is known: it says what the reader knows besides.
+        if code == codes::WRONG_LOCAL && !is_certain {
+            return;
+        }
+        let text = match wanted.form() {
+            Form::Protocol(protocol) if code != codes::WRONG_RESULT && is_certain => {
+                eco_format!("{of} does not conform to protocol {protocol}")
+            }
+            _ => text,
         };
         let mut diagnostic = graded(code, is_certain, node.span, text).with_category(Category::Type);
         if let Some(hint) = hint {
@@ -84,9 +83,12 @@ impl Infer<'_, '_> {
     }
 }
 
-/// The members of a union that are the reason for a hint.
-pub(super) fn does_not_fit(failing: &[Type]) -> EcoString {
-    let names: Vec<EcoString> = failing.iter().take(5).map(|of| eco_format!("`{of}`")).collect();
-    let verb = if names.len() == 1 { "does" } else { "do" };
-    eco_format!("{} {verb} not fit.", names.join(", "))
+/// A warning, or a hint when only some of the values are meant.
+pub(super) fn graded(code: &'static str, is_certain: bool, span: Span, text: EcoString) -> Diagnostic {
+    let severity = if is_certain {
+        Severity::Warning
+    } else {
+        Severity::Hint
+    };
+    Diagnostic::new(code, severity, span, text)
 }

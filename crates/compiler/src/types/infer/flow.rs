@@ -3,10 +3,12 @@
 //! One map with a journal: a branch is looked at, its changes are taken out again, and what all branches agree on is
 //! put back. So the cost is that of the changes, not that of the variables.
 
+use beamtalk_syntax::ast::{Expression, ExpressionKind};
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
 use rustc_hash::FxHashMap;
 
+use crate::resolve::unparenthesized;
 use crate::types::form::Type;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,9 +44,26 @@ pub(crate) enum Note {
 pub(crate) enum Origin {
     Declared(Span),
     Assigned(Span),
+    /// Assigned from what this message answers: the selector and its first part.
+    Answered(Span, EcoString),
     Tested(Span),
     Given(Span),
     Unknown,
+}
+
+impl Origin {
+    pub(crate) fn assigned(value: &Expression) -> Self {
+        match &unparenthesized(value).kind {
+            ExpressionKind::Send(send) => {
+                let message = &send.message;
+                Self::Answered(
+                    message.parts.first().copied().unwrap_or(message.span),
+                    message.selector.clone(),
+                )
+            }
+            _ => Self::Assigned(value.span),
+        }
+    }
 }
 
 pub(crate) type Changes = Vec<(Place, Option<Held>)>;

@@ -1,6 +1,7 @@
 //! Patterns: what their variables hold, and what is left for the arms that follow.
 
 use beamtalk_syntax::ast::{self, Expression, Pattern, PatternKind};
+use beamtalk_syntax::span::Span;
 use ecow::EcoString;
 
 use super::Infer;
@@ -9,8 +10,15 @@ use super::flow::{Changes, Held, Origin, Place};
 use crate::types::form::{Form, Reason, Type};
 
 impl Infer<'_, '_> {
-    pub(super) fn matched(&mut self, value: &Expression, arms: &[ast::Arm], _is_exhaustive: bool) -> Type {
+    pub(super) fn matched(
+        &mut self,
+        value: &Expression,
+        arms: &[ast::Arm],
+        is_exhaustive: bool,
+        span: Span,
+    ) -> Type {
         let mut rest = self.expression(value);
+        self.check_exhaustive(&rest, arms, is_exhaustive, span);
         let place = self
             .place(value)
             .and_then(|place| Some((place.clone(), self.held(&place)?)));
@@ -80,14 +88,14 @@ impl Infer<'_, '_> {
         self.bound(pattern, of, false);
     }
 
-    fn name(&mut self, name: &EcoString, of: Type, span: beamtalk_syntax::span::Span, is_assignment: bool) {
+    fn name(&mut self, name: &EcoString, of: Type, span: Span, is_assignment: bool) {
         if name == "_" {
             return;
         }
         let known = is_assignment.then(|| self.local(name)).flatten();
         let place = match known {
             Some(at) => Place::Local(at),
-            None => self.declare(name, None, false),
+            None => self.declare(name, None),
         };
         let Place::Local(at) = place else { return };
         let of = match self.locals.get(at) {

@@ -14,6 +14,9 @@ use crate::table::Origin;
 use crate::types::form::{Form, Reason, Type};
 use crate::types::world::{Bindings, Found, Signature, What, bound};
 
+/// Protocols extend each other no deeper than this.
+const MAX_PROTOCOLS: usize = 32;
+
 /// One method that a message may reach.
 pub(crate) struct Candidate<'a> {
     /// The member of the receiver's type that has it.
@@ -47,22 +50,22 @@ impl Candidate<'_> {
         Some(settled(declared, &self.all(), self.is_declared))
     }
 
-    /// Whether the parameter's type depends on what was only seen so far, not promised.
-    pub(crate) fn is_loose(&self, index: usize) -> bool {
-        let declared = self.signature.parameters.get(index).and_then(Option::as_ref);
-        declared.is_some_and(|declared| {
-            let mut names = Vec::new();
-            parameters(declared, &mut names);
-            names
-                .iter()
-                .any(|name| !(self.is_declared && bound(&self.class, name).is_some()))
-        })
+    /// The same for judging an argument: what was only seen so far and not promised takes anything.
+    pub(crate) fn promised(&self, index: usize) -> Option<Type> {
+        let declared = self.signature.parameters.get(index)?.as_ref()?;
+        let put = |name: &EcoString| {
+            let promised = bound(&self.class, name).filter(|_| self.is_declared || name.starts_with("Self"));
+            Some(promised.unwrap_or_else(|| Type::dynamic(Reason::Argument)))
+        };
+        Some(declared.replace(&put, true))
     }
 }
 
 /// What a receiver makes of a message.
 pub(crate) enum Reached<'a> {
     Method(Box<Candidate<'a>>),
+    /// A protocol says what it answers.
+    Answer(Type),
     /// It certainly has no method for it.
     Nothing,
     /// Too little is known.
@@ -72,10 +75,13 @@ pub(crate) enum Reached<'a> {
 impl<'a> Infer<'_, 'a> {
     pub(super) fn send(&mut self, receiver: &Expression, messages: &[Message]) -> Type {
         if let [message] = messages {
+            self.receiver = None;
             if let Some(of) = self.erlang_call(receiver, message) {
+                self.receiver = None;
                 return of;
             }
             if let Some(of) = self.control(receiver, message) {
+                self.receiver = None;
                 return of;
             }
         }
@@ -99,30 +105,9 @@ impl<'a> Infer<'_, 'a> {
         for message in messages {
             last = self.message(receiver, &of, message, is_super);
         }
-        if of.is_never() { Type::never() } else { last }
-    }
-
-    /// `Erlang lists reverse: x`.
-    fn erlang_call(&mut self, receiver: &Expression, message: &Message) -> Option<Type> {
-        let ExpressionKind::Send(send) = &unparenthesized(receiver).kind else {
-            return None;
-        };
-        let is_gateway =
-            matches!(&send.receiver.kind, ExpressionKind::ClassName(class) if class.name.text == "Erlang");
-        if !is_gateway || !send.message.arguments.is_empty() {
-            return None;
-        }
-        for argument in &message.arguments {
-            match literal(argument) {
-                Some(block) if scan::runs_at_once(&message.selector) => {
-                    self.repeated(block, &[]);
-                }
-                _ => {
-                    self.expression(argument);
-                }
-            }
-        }
-        Some(Type::dynamic(Reason::Ffi))
+        let is_never = of.is_never();
+        self.receiver = Some(of);
+        if is_never { Type::never() } else { last }
     }
 
     /// The answer to one message.
@@ -140,9 +125,11 @@ impl<'a> Infer<'_, 'a> {
         let mut candidates: Vec<Candidate<'a>> = Vec::new();
         let mut unknown = None;
         let mut failing: Vec<Type> = Vec::new();
+        let mut answers: Vec<Type> = Vec::new();
         for member in of.members() {
             match self.reach(member, selector, is_super) {
                 Reached::Method(candidate) => candidates.push(*candidate),
+                Reached::Answer(of) => answers.push(of),
                 Reached::Nothing if self.is_allowed(receiver, member, selector) => {
                     unknown = Some(Reason::Receiver);
                 }
@@ -163,22 +150,20 @@ impl<'a> Infer<'_, 'a> {
             let targets = targets.collect();
             self.out.targets.push((span, targets));
         }
-        let arguments = self.arguments(&mut candidates, message, unknown.is_some());
-        self.check_arguments(
-            &candidates,
-            message,
-            &arguments,
-            unknown.is_some() || !failing.is_empty(),
-        );
+        let is_open = unknown.is_some() || !answers.is_empty();
+        let arguments = self.arguments(&mut candidates, message, is_open);
+        self.check_arguments(&candidates, message, &arguments, is_open || !failing.is_empty());
+        self.check_internal(&candidates, message);
+        self.check_maker(of, message);
+        self.check_sendable(receiver, of, message, &arguments);
         self.effects(receiver, of);
-        let mut answers: Vec<Type> = candidates
-            .iter()
-            .map(|candidate| self.answer(receiver, candidate, message, &arguments))
-            .collect();
+        for candidate in &candidates {
+            answers.push(self.answer(receiver, candidate, message, &arguments));
+        }
         if let Some(reason) = unknown {
             answers.push(Type::dynamic(reason));
         }
-        if candidates.is_empty() && unknown.is_none() {
+        if answers.is_empty() {
             // Nobody answers it; that was told, and what follows should not be told again.
             return Type::dynamic(Reason::Receiver);
         }
@@ -233,14 +218,15 @@ impl<'a> Infer<'_, 'a> {
                 is_declared,
             } => (name.clone(), arguments, false, *is_declared),
             Form::ClassOf(name) => (name.clone(), &[], true, false),
-            Form::Dynamic(_) | Form::Parameter(_) | Form::Never => return Reached::Unknown(Reason::Receiver),
+            Form::Dynamic(_) | Form::Parameter(_) => return self.reach_anything(selector),
+            Form::Never => return Reached::Unknown(Reason::Receiver),
             Form::Protocol(name) => return self.reach_protocol(member, name, selector),
             Form::Intersection(members) => {
                 let mut last = Reached::Unknown(Reason::Receiver);
                 for part in members {
                     match self.reach(part, selector, is_super) {
                         Reached::Nothing => {}
-                        found @ Reached::Method(_) => return found,
+                        found @ (Reached::Method(_) | Reached::Answer(_)) => return found,
                         unknown @ Reached::Unknown(_) => last = unknown,
                     }
                 }
@@ -284,11 +270,24 @@ impl<'a> Infer<'_, 'a> {
         }))
     }
 
+    /// What every object answers the same way.
+    fn reach_anything(&self, selector: &str) -> Reached<'a> {
+        let known = self.world.find("Object", false, selector).and_then(|found| {
+            let result = self.world.signature(&found, selector).result.clone()?;
+            let is_plain = !result.has_parameters() && !result.is_dynamic() && !result.is_never();
+            is_plain.then_some(result)
+        });
+        known.map_or(Reached::Unknown(Reason::Receiver), Reached::Answer)
+    }
+
     fn reach_protocol(&self, member: &Type, name: &EcoString, selector: &str) -> Reached<'a> {
         // What every object has; what else the object has nobody can tell.
+        if let Some(answer) = self.protocol_answer(name, selector) {
+            let own = |name: &EcoString| (name == "Self").then(|| member.clone());
+            return Reached::Answer(answer.replace(&own, true));
+        }
         let Some(found) = self.world.find("Object", false, selector) else {
-            let declared = self.protocol_answer(name, selector);
-            return Reached::Unknown(declared.map_or(Reason::Receiver, |_| Reason::Declared));
+            return Reached::Unknown(Reason::Receiver);
         };
         let signature = self.world.signature(&found, selector);
         Reached::Method(Box::new(Candidate {
@@ -301,14 +300,23 @@ impl<'a> Infer<'_, 'a> {
         }))
     }
 
-    /// What a protocol says that a message answers.
+    /// What a protocol, or one that it extends, says that a message answers.
     fn protocol_answer(&self, protocol: &str, selector: &str) -> Option<Type> {
-        let (_, declared) = self.world.table.protocol(protocol)?.declaration()?;
-        let signature = declared
-            .signatures
-            .iter()
-            .find(|it| !it.is_class && it.head.selector == selector)?;
-        Some(self.world.declared(signature.result.as_ref()?, None))
+        let mut next = self.world.table.protocol(protocol);
+        // A circle is told where it is declared.
+        for _ in 0..MAX_PROTOCOLS {
+            let (_, declared) = next?.declaration()?;
+            let mut signatures = declared.signatures.iter();
+            if let Some(found) = signatures.find(|it| !it.is_class && it.head.selector == selector) {
+                let result = found.result.as_ref().map(|it| self.world.declared(it, None));
+                return Some(result.unwrap_or_else(|| Type::dynamic(Reason::Return)));
+            }
+            next = declared
+                .extending
+                .as_ref()
+                .and_then(|name| self.world.table.protocol(&name.text));
+        }
+        None
     }
 
     /// The types of the arguments; blocks are looked at with what the method hands to them.

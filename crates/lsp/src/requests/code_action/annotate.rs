@@ -5,6 +5,7 @@ use beamtalk_syntax::span::Span;
 use serde_json::Value;
 
 use super::{Asked, action};
+use crate::analysis::find::Inference;
 use crate::analysis::names::{self, Meaning, Role};
 use crate::analysis::references::Certainty;
 use crate::edit::Edits;
@@ -30,17 +31,15 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
         return Ok(Vec::new());
     }
     let lookup = Lookup::new(&view.world.table);
-    let Some(known) = lookup.declared_variable(unit, *declared) else {
+    let inference = Inference::new(&lookup);
+    let mut bindings = inference.types(view).bindings().iter();
+    let known = bindings.find(|(span, of)| span == declared && !of.is_dynamic() && !of.is_never());
+    let Some((_, known)) = known else {
         return Ok(Vec::new());
     };
     let mut edits = Edits::new(asked.snapshot, "");
     let behind = Span::new(declared.end, declared.end);
-    edits.replace(
-        &view.file,
-        behind,
-        format!(" :: {}", known.text()),
-        Certainty::Sure,
-    )?;
-    let title = format!("Write the type: {variable} :: {}", known.text());
+    edits.replace(&view.file, behind, format!(" :: {known}"), Certainty::Sure)?;
+    let title = format!("Write the type: {variable} :: {known}");
     Ok(vec![action(title, "refactor.rewrite", edits.finish()?)])
 }

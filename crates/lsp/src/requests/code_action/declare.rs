@@ -7,7 +7,7 @@ use beamtalk_syntax::walk;
 use serde_json::Value;
 
 use super::{Asked, action};
-use crate::analysis::find;
+use crate::analysis::find::{self, Inference};
 use crate::analysis::names::{self, Meaning};
 use crate::analysis::references::Certainty;
 use crate::edit::Edits;
@@ -25,7 +25,7 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
         return Ok(Vec::new());
     };
     let lookup = Lookup::new(&view.world.table);
-    let Some(receiver) = find::receiver(view, &lookup, name) else {
+    let Some(receiver) = find::receiver(view, &Inference::new(&lookup), name) else {
         return Ok(Vec::new());
     };
     if lookup.answerer(&receiver, selector).is_some() {

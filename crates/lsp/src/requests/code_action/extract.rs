@@ -159,14 +159,15 @@ fn local(
     let code = selected.text(text);
     let mut edits = Edits::new(asked.snapshot, "");
     // A body on the line of its head moves to a line of its own.
+    let mut place = Span::new(statement.start, statement.start);
     let inserted = if before.trim().is_empty() {
         format!("{name} := {code}\n{indent}")
     } else if before.trim_end().ends_with("=>") {
+        place.start = start + before.trim_end().len() as u32;
         format!("\n{indent}  {name} := {code}\n{indent}  ")
     } else {
         format!("{name} := {code}. ")
     };
-    let place = Span::new(statement.start, statement.start);
     edits.replace(&view.file, place, inserted, Certainty::Sure)?;
     edits.replace(&view.file, selected, name.as_str(), Certainty::Sure)?;
     let title = format!("Extract into a variable '{name}'");
@@ -258,8 +259,12 @@ fn method(
     let side = if method.method.is_class { "class " } else { "" };
     let code = body(view.text(), &view.file.lines, selected);
     let call = match what {
-        Selection::Expression { .. } => format!("(self {head})"),
-        Selection::Statements { .. } => format!("self {head}"),
+        Selection::Expression { statement }
+            if *statement != selected && !is_enclosed(view.text(), selected) =>
+        {
+            format!("(self {head})")
+        }
+        Selection::Expression { .. } | Selection::Statements { .. } => format!("self {head}"),
     };
     let mut edits = Edits::new(asked.snapshot, "");
     edits.replace(&view.file, selected, call, Certainty::Sure)?;
@@ -268,6 +273,13 @@ fn method(
     edits.replace(&view.file, end, new, Certainty::Sure)?;
     let title = format!("Extract into a method '{}'", selector_of(&word));
     Ok(Some(action(title, "refactor.extract", edits.finish()?)))
+}
+
+/// Whether parentheses stand around it already.
+fn is_enclosed(text: &str, span: Span) -> bool {
+    let before = text.get(..span.start as usize).unwrap_or_default();
+    let after = text.get(span.end as usize..).unwrap_or_default();
+    before.ends_with('(') && after.starts_with(')')
 }
 
 /// The selected lines, indented as the body of a method.

@@ -14,7 +14,7 @@ use crate::edit::Edits;
 use crate::fault::Fault;
 use crate::world::{Access, File};
 
-const WHY: &str = "the class of this receiver is not known";
+const WHY: &str = "it is not certain that this means the method";
 
 pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
     let view = asked.view;

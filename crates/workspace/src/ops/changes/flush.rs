@@ -27,6 +27,7 @@ pub(in crate::ops) fn flush(
         file: request.file.clone(),
         kinds: kinds.iter().map(|kind| kind.kind()).collect(),
         author_kinds: author_kinds.to_vec(),
+        seqs: request.seqs.clone(),
         confirm_destructive: request.confirm_destructive == Some(true),
     };
     if let Some(file) = &request.force_file {

@@ -137,6 +137,7 @@ fn create(client: &Client, body: &Value) -> Result<Answer, Failure> {
         alias: optional(body, "alias")?,
         role: optional(body, "role")?,
         context: optional(body, "context")?,
+        ..Order::default()
     };
     let tree = client.tree()?;
     let id = order.place(&tree)?;

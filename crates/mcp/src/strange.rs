@@ -1,0 +1,133 @@
+//! Any bytes as a line of a client, for tests with random bytes: every request gets one answer, and nothing panics.
+
+use std::rc::Rc;
+
+use beamtalk_wire::answers::Diagnostic;
+use beamtalk_wire::requests::McpCall;
+use beamtalk_wire::{Channel, Event, Operation};
+use serde_json::Value;
+use tokio::sync::broadcast;
+use tokio::task::LocalSet;
+
+use crate::host::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct, failure};
+use crate::message::{LINE_LIMIT, Message};
+use crate::{Line, Outgoing, Policy, Session, Settings};
+
+/// A world in which there is nothing.
+struct Nowhere(broadcast::Sender<Event>);
+
+impl Host for Nowhere {
+    async fn ask<O: Operation>(&self, _: &O) -> Result<Asked<O::Answer>, HostError> {
+        Err(failure("no_workspace", "none runs"))
+    }
+
+    fn is_connected(&self) -> bool {
+        false
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.0.subscribe()
+    }
+
+    fn watch(&self, _: &[Channel]) {}
+
+    async fn record(&self, _: McpCall) {}
+
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn search_docs(&self, _: &str, _: Option<&str>, _: usize) -> Vec<DocHit> {
+        Vec::new()
+    }
+
+    fn doc(&self, _: &str, _: Option<&str>) -> Option<String> {
+        None
+    }
+
+    fn doc_topics(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    async fn lint(&self, _: Option<&str>) -> Result<Vec<Diagnostic>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn loop_command(&self, _: LoopCommand) -> Result<Value, HostError> {
+        Err(failure("loop_not_running", "none runs"))
+    }
+
+    async fn tree(&self, _: TreeAct) -> Result<String, HostError> {
+        Err(failure("agents_unavailable", "none run"))
+    }
+
+    fn own_session(&self) -> Option<String> {
+        None
+    }
+
+    fn inside(&self, path: &str) -> Result<String, HostError> {
+        Ok(path.to_owned())
+    }
+}
+
+/// Hand lines to a server as one client would, and count the answers.
+#[doc(hidden)]
+pub fn read_strange_lines(bytes: &[u8]) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+    else {
+        return;
+    };
+    LocalSet::new().block_on(&runtime, async {
+        for line in bytes.split(|byte| *byte == b'\n') {
+            one_line(line).await;
+        }
+    });
+}
+
+async fn one_line(line: &[u8]) {
+    if line.len() > LINE_LIMIT || line.iter().all(u8::is_ascii_whitespace) {
+        return;
+    }
+    let settings = Settings {
+        policy: Policy::Full,
+        ..Settings::default()
+    };
+    let (outgoing, mut answers) = Outgoing::new();
+    let host = Rc::new(Nowhere(broadcast::channel(1).0));
+    let session = Session::new(host, Rc::new(settings), outgoing);
+    // An old client has opened, so that both eras are reached.
+    let open =
+        br#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+    session.receive(Line::Text(open.to_vec()));
+    assert!(answers.try_recv().is_ok_and(|text| text.contains("2025-11-25")));
+    session.receive(Line::Text(line.to_vec()));
+    let (wanted, is_watch) = match Message::parse(line) {
+        Ok(Message::Request { id, method, .. }) => (Some(id), method == "subscriptions/listen"),
+        Ok(Message::Notification { .. } | Message::Response { .. }) => (None, false),
+        Err(bad) => (bad.id, false),
+    };
+    let is_answered = !matches!(
+        Message::parse(line),
+        Ok(Message::Notification { .. } | Message::Response { .. })
+    );
+    for _ in 0..200 {
+        if session.is_idle() || is_watch {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let mut count = 0;
+    while let Ok(text) = answers.try_recv() {
+        let answer: Value = serde_json::from_str(&text).expect("what is written is JSON");
+        if answer.get("method").is_none() {
+            assert_eq!(answer.get("id"), wanted.as_ref(), "{text}");
+            count += 1;
+        }
+    }
+    if !is_watch {
+        assert_eq!(count, usize::from(is_answered), "an answer was lost");
+    }
+    session.cancel_all();
+}

@@ -1,0 +1,139 @@
+// Looking at an image that lives: large values, many actors, supervisors, and ends of node and daemon.
+
+import assert from "node:assert/strict";
+import type { Locator } from "playwright-core";
+import { enter, ready, shot, type } from "../support/browser";
+import { Stage } from "../support/stage";
+
+const stage = Stage.of({
+  "src/Bulb.bt": `/// A lamp that comes back.
+Actor subclass: Bulb
+  state: on = false
+
+  class supervisionPolicy => #permanent
+`,
+  "src/Crew.bt": `/// Keeps a bulb alive.
+Supervisor subclass: Crew
+
+  class children => #(Bulb)
+`,
+});
+const pane = (name: string): Locator => stage.pane(name);
+
+stage.test("18 ten million elements: first rows at once, the end, and a place in the middle", async () => {
+  await stage.evaluate("big := (1 to: 10000000) asList. 1", "ControlOrMeta+d");
+  await stage.goTo("#/inspect/big");
+  const fields = pane("Inspector").getByRole("listbox");
+  await fields.getByRole("option").first().waitFor();
+  await pane("Inspector").getByText("of 10,000,000").first().waitFor();
+  await pane("Inspector").getByRole("button", { name: "Last" }).click();
+  await pane("Inspector").getByText("–10,000,000 of 10,000,000").waitFor();
+  await pane("Inspector").getByLabel("Jump to index").fill("5,000,000");
+  await stage.page.keyboard.press("Enter");
+  await pane("Inspector").getByText("5,000,000–").waitFor();
+  await fields.getByText("5000000", { exact: true }).first().waitFor();
+  await shot(stage.watched, "18-ten-million");
+  await stage.evaluate("big := nil", "ControlOrMeta+d");
+});
+
+stage.test("19 actors and supervision are live: a killed child is restarted, marked and counted", async () => {
+  await stage.choose("Layout: Observe");
+  await pane("Actors").getByText(/No actors run/).waitFor();
+  await shot(stage.watched, "19a-no-actors");
+  await stage.choose("Workspace");
+  await stage.evaluate("crew := Crew supervise unwrap. 1 to: 200 do: [:i | Lamp spawn]", "ControlOrMeta+d");
+  await pane("Actors").getByText(/20[12] actors/).waitFor();
+  const child = pane("Supervision").getByRole("treeitem", { name: /Bulb/ }).first();
+  await child.waitFor();
+  const pid = /0\.\d+\.0/.exec(await child.innerText())?.[0] ?? "";
+  await pane("Actors").getByLabel("Filter actors").fill(pid);
+  await pane("Actors").getByRole("option").first().click();
+  await pane("Actors").getByRole("button", { name: "Kill…" }).click();
+  await stage.page.getByRole("alertdialog").getByText(/supervisor/).waitFor();
+  await stage.page.getByRole("alertdialog").getByRole("button", { name: "Kill" }).click();
+  await pane("Supervision").getByText("1 restart/min").first().waitFor();
+  await shot(stage.watched, "19-observe");
+  await pane("Actors").getByLabel("Filter actors").fill("");
+  await pane("Actors").getByRole("tab", { name: "Vitals" }).click();
+  await pane("Actors").getByRole("img", { name: /^Memory: total \d/ }).waitFor();
+  await pane("Actors").locator("canvas").first().waitFor();
+  await shot(stage.watched, "19b-vitals");
+  await pane("Actors").getByRole("button", { name: "Show as table" }).click();
+  await pane("Actors").getByRole("table").first().getByRole("row").nth(1).waitFor();
+});
+
+stage.test("a second tab is a session of its own; a copied tab too", async () => {
+  await stage.evaluate("only := 7", "ControlOrMeta+d");
+  const second = await stage.watched.context.newPage();
+  await second.goto(stage.page.url());
+  await ready(second);
+  const sessions = await Promise.all([stage.page, second].map((page) => page.evaluate(() => sessionStorage.getItem("session"))));
+  assert.notEqual(sessions[0], sessions[1]);
+  // A tab made with "Duplicate" has the same storage.
+  await second.evaluate((session) => sessionStorage.setItem("session", session ?? ""), sessions[0] ?? "");
+  await second.reload();
+  await ready(second);
+  assert.notEqual(await second.evaluate(() => sessionStorage.getItem("session")), sessions[0]);
+  assert.equal(await stage.value("only"), "7", "the first tab keeps its session");
+  await second.close();
+});
+
+stage.test("the same buffer changed in two tabs asks instead of losing one text", async () => {
+  const second = await stage.watched.context.newPage();
+  await second.goto(stage.page.url());
+  await ready(second);
+  await type(second, "theirs");
+  await second.waitForTimeout(0);
+  await second.waitForFunction(() => true);
+  await stage.page.bringToFront();
+  await type(stage.page, "mine");
+  const asked = pane("Workspace").getByText("Another tab changed this buffer.");
+  const askedThere = second.getByText("Another tab changed this buffer.");
+  await Promise.race([asked.waitFor(), askedThere.waitFor()]);
+  if (await asked.isVisible()) await pane("Workspace").getByRole("button", { name: "Take theirs" }).click();
+  else await second.getByRole("button", { name: "Take theirs" }).click();
+  await second.close();
+});
+
+stage.test("25 the node ends: a banner, then everything is live again with the unflushed change", async () => {
+  await stage.choose("Layout: Code");
+  await stage.goTo("#/class/Lamp/toggle");
+  await pane("Classes").locator(".cm-content").getByText("self.on not").click();
+  await stage.page.keyboard.press("ControlOrMeta+a");
+  await stage.page.keyboard.insertText("toggle => self.on := #kept");
+  await stage.page.keyboard.press("ControlOrMeta+s");
+  await stage.page.getByRole("contentinfo").getByText("1 unflushed").waitFor();
+  await type(stage.page, "Erlang erlang halt: 0");
+  await stage.page.keyboard.press("ControlOrMeta+d");
+  await stage.page.getByText(/^The image is restarting; actors and variables are gone\./).waitFor();
+  await shot(stage.watched, "25-restarting");
+  await stage.page.getByRole("banner").getByText("running").waitFor({ timeout: 20_000 });
+  assert.equal(await stage.value("Lamp spawn toggle"), "#kept");
+});
+
+stage.test("25 the daemon ends: the page says so, and the typed text is there when it is back", async () => {
+  await type(stage.page, "typed before the end");
+  await stage.page.waitForFunction(() => true);
+  await stage.page.getByRole("contentinfo").waitFor();
+  const sent = (): boolean => stage.watched.frames.some((frame) => frame.includes("desk-write") && frame.includes("typed before the end"));
+  for (let tries = 0; tries < 100 && !sent(); tries += 1) await stage.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
+  assert.ok(sent());
+  await stage.house.beamtalk("workspace", "stop", "--force");
+  await stage.page.getByText(/^The workspace was stopped at \d\d:\d\d\. Run beamtalk web to open it again\.$/).waitFor();
+  await shot(stage.watched, "25b-stopped");
+  await stage.house.beamtalk("workspace", "start");
+  const again = await enter(stage.browser, stage.house);
+  await ready(again.page);
+  await again.page.locator("#pane-workspace .cm-content").getByText("typed before the end").waitFor();
+  assert.deepEqual(again.faults, []);
+});
+
+stage.test("a lost connection is told and tried again", async () => {
+  const watched = await enter(stage.browser, stage.house);
+  await ready(watched.page);
+  const pid = await stage.house.pid();
+  process.kill(pid, "SIGKILL");
+  await watched.page.getByText(/^Connection lost\. Trying again in \d s\./).waitFor();
+  await shot(watched, "38-lost");
+  await watched.page.getByRole("banner").getByText("offline").waitFor();
+});

@@ -1,0 +1,109 @@
+// A phone, a narrow window, an empty project, a page of another version, a clock that jumps.
+
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { open, ready, type, visit } from "../support/browser";
+import { Stage } from "../support/stage";
+
+const stage = Stage.of({ "src/Lamp.bt": "", "test/LampTest.bt": "" });
+
+async function fits(page: Page): Promise<void> {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(wide <= 0, `scrolls sideways by ${wide}`);
+}
+
+stage.test("a project with no classes says what to do in every pane", async () => {
+  for (const [name, text] of [["Classes", "No classes of yours yet."], ["Actors", "No actors run."], ["Supervision", "No supervisor of yours runs."], ["Transcript", "Nothing written yet."], ["Changes", "The image and the files agree."], ["Tests", "No tests"], ["Bindings", "No variables."], ["Inspector", "Select something"]] as const) {
+    await stage.choose(name);
+    await stage.pane(name).getByText(text).first().waitFor();
+  }
+  await stage.page.screenshot({ path: "e2e/shots/30-empty-light.png" });
+});
+
+stage.test("21 a phone: one pane, a bar below, large targets, nothing sideways", async () => {
+  const phone = await visit(stage.browser, await stage.house.url(), { size: { width: 390, height: 844 } });
+  const { page } = phone;
+  await ready(page);
+  await type(page, "6 factorial");
+  await page.getByRole("button", { name: "Print" }).click();
+  await page.locator(".result .value").getByText("720").waitFor();
+  await fits(page);
+  await page.screenshot({ path: "e2e/shots/21-phone-workspace-light.png" });
+  for (const name of ["Transcript", "Changes", "Classes"]) {
+    await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name }).click();
+    await page.getByRole("region", { name }).waitFor();
+    await fits(page);
+    await page.screenshot({ path: `e2e/shots/21-phone-${name.toLowerCase()}-light.png` });
+  }
+  const small = await page.locator("nav.bottom button, .bar button").evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).filter((box) => box.height > 0 && box.height < 43.5).length);
+  assert.equal(small, 0, "targets are 44 px high");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("dialog", { name: "Command palette" }).waitFor();
+  await page.screenshot({ path: "e2e/shots/21-phone-palette-dark.png" });
+  assert.deepEqual(phone.faults, []);
+  await phone.context.close();
+});
+
+stage.test("a narrow window keeps everything reachable", async () => {
+  const narrow = await visit(stage.browser, await stage.house.url(), { size: { width: 720, height: 900 } });
+  await ready(narrow.page);
+  await fits(narrow.page);
+  await narrow.page.screenshot({ path: "e2e/shots/31-narrow-light.png" });
+  await narrow.context.close();
+});
+
+stage.test("every pane has a name, a way in by key, and no trap", async () => {
+  const regions = await stage.page.getByRole("region").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+  assert.equal(new Set(regions).size, regions.length);
+  const names: (string | null)[] = [];
+  for (let step = 0; step < 6; step += 1) {
+    await stage.page.keyboard.press("F6");
+    names.push(await stage.page.evaluate(() => document.activeElement?.closest("[role=region]")?.getAttribute("aria-label") ?? null));
+  }
+  assert.ok(new Set(names).size >= 3 && !names.includes(null), names.join());
+  // Tab leaves everything but a text, where Escape comes first.
+  await stage.page.locator("#pane-workspace .cm-content").click();
+  await stage.page.keyboard.press("Escape");
+  const seen = new Set<string>();
+  for (let step = 0; step < 60; step += 1) {
+    await stage.page.keyboard.press("Tab");
+    seen.add(await stage.page.evaluate(() => document.activeElement?.closest("[role=region], header, footer")?.getAttribute("aria-label") ?? document.activeElement?.closest("header, footer")?.tagName ?? "body"));
+    if (await stage.page.evaluate(() => document.activeElement?.classList.contains("cm-content") === true)) await stage.page.keyboard.press("Escape");
+  }
+  assert.ok(seen.size >= 3, [...seen].join());
+  const unnamed = await stage.page.locator("button, input, select, [role=listbox], [role=tree]").evaluateAll((all) => all.filter((one) => one.getClientRects().length > 0 && (one.getAttribute("aria-label") ?? one.textContent ?? "").trim() === "" && one.closest("label") === null).map((one) => one.outerHTML.slice(0, 100)));
+  assert.deepEqual(unnamed, []);
+});
+
+stage.test("a page of another version says that it is old", async () => {
+  const page = await stage.watched.context.newPage();
+  let times = 0;
+  await page.routeWebSocket(/\/ws$/, (socket) => {
+    const server = socket.connectToServer();
+    times += 1;
+    const isLater = times > 1;
+    server.onMessage((message) => socket.send(isLater ? String(message).replace("beamtalk/", "beamtalk/9.") : message));
+    if (!isLater) setTimeout(() => void socket.close({ code: 1006 === 1006 ? 3000 : 3001 }), 1500);
+  });
+  await page.goto(stage.page.url());
+  await page.getByText("The workspace was updated.").waitFor();
+  await page.close();
+});
+
+stage.test("a clock that jumps and a laptop that sleeps lose nothing", async () => {
+  const context = await stage.browser.newContext();
+  const page = (await open(context, await stage.house.url())).page;
+  await ready(page);
+  await page.clock.install();
+  await page.evaluate(() => { const real = Date.now; Date.now = () => real() + 3_600_000; });
+  await type(page, "1 + 1");
+  await page.keyboard.press("ControlOrMeta+p");
+  await page.locator(".result .value").getByText("2", { exact: true }).waitFor();
+  await page.evaluate(() => { const real = Date.now; Date.now = () => real() - 7_200_000; });
+  await type(page, "1 + 2");
+  await page.keyboard.press("ControlOrMeta+p");
+  await page.locator(".result .value").getByText("3", { exact: true }).waitFor();
+  assert.doesNotMatch(await page.locator("body").innerText(), /-\d+ (s|ms)/);
+  await context.close();
+});
