@@ -16,7 +16,7 @@ export RUST_TEST_THREADS ?= $(JOBS)
 export NEXTEST_TEST_THREADS ?= $(JOBS)
 
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
-PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl iproute2 jq python3 tmux
+PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl fuse3 iproute2 jq nano python3 tmux vim-tiny
 
 .PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
 
@@ -55,7 +55,8 @@ tools:
 	  echo "Rust is missing. Install it from https://rustup.rs and run this again." >&2; exit 1; fi
 	@if command -v $(ERL) >/dev/null 2>&1 && command -v $(ERLC) >/dev/null 2>&1 \
 	    && command -v tmux >/dev/null 2>&1 && command -v jq >/dev/null 2>&1 \
-	    && command -v ip >/dev/null 2>&1 && [ -x /usr/bin/python3 ] && $(HAS_OTP); then \
+	    && command -v ip >/dev/null 2>&1 && command -v fusermount3 >/dev/null 2>&1 \
+	    && command -v nano >/dev/null 2>&1 && command -v vi >/dev/null 2>&1 && [ -x /usr/bin/python3 ] && $(HAS_OTP); then \
 	  true; \
 	elif command -v apt-get >/dev/null 2>&1; then \
 	  echo "Installing: $(PACKAGES)"; \
@@ -190,6 +191,7 @@ campaign: tools
 	@echo "SEED=$(SEED)"
 	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 2) $(CARGO) test --package beamtalk-cli --test workspace kills -- --nocapture
 	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) $(CARGO) test --package beamtalk-cli --test agents kills -- --nocapture
+	BEAMTALK_SEED=$(SEED) BEAMTALK_SECONDS=120 $(CARGO) test --package beamtalk-cli --test agents directions -- --nocapture
 	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) BEAMTALK_ROUNDS=200 $(CARGO) test --package beamtalk-cli --test loop_tests -- --nocapture random_rounds random_kills
 
 bench: build

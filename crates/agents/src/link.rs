@@ -218,6 +218,10 @@ impl Link {
             if let Ok(push) = serde_json::from_value(event) {
                 self.told(&live, push);
             }
+            // What went by unread may have taken back anything.
+            if events.take_dropped() > 0 {
+                live.known.forget_all();
+            }
         }
         // Whoever follows sees the end.
         live.signal.bump();

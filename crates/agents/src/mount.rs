@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use beamtalk_ninep::Attachment;
+use beamtalk_ninep::{Attachment, Error};
 use fuser::{
     Config, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
@@ -25,6 +25,8 @@ use files::{Errno, Files, Opening, Seen};
 /// How long the kernel may believe what it was told of a class's files; what changes by itself it asks for each time.
 const BELIEVED: Duration = Duration::from_secs(1);
 const THREADS: usize = 4;
+/// How long a read waits before it is looked whether its reader still wants it.
+const SLICE: Duration = Duration::from_millis(200);
 
 /// Numbers for paths, as long as the kernel knows them.
 struct Numbers {
@@ -120,6 +122,19 @@ fn below(directory: &str, name: &OsStr) -> Result<String, Errno> {
     } else {
         format!("{directory}/{name}")
     })
+}
+
+/// Whether a signal waits for a process that it neither blocks nor ignores.
+fn is_signalled(pid: u32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return true;
+    };
+    let mask = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .unwrap_or(0)
+    };
+    (mask("SigPnd:") | mask("ShdPnd:")) & !mask("SigBlk:") & !mask("SigIgn:") != 0
 }
 
 fn believed(path: &str) -> Duration {
@@ -351,7 +366,7 @@ impl Filesystem for Mounted {
 
     fn read(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -367,10 +382,13 @@ impl Filesystem for Mounted {
             };
         };
         // May wait for ever, and others do not wait for it.
+        let reader = request.pid();
         std::thread::spawn(move || {
-            let piece = lock(&live).read_piece(size, None);
+            let piece = lock(&live).read_wanted(size, SLICE, || !is_signalled(reader));
             match piece {
                 Ok(piece) => reply.data(piece.as_ref()),
+                // Whoever was told to end would wait for the answer nevertheless.
+                Err(Error::TimedOut) => reply.error(fuser::Errno::EINTR),
                 Err(error) => reply.error(errno(error.into())),
             }
         });

@@ -12,6 +12,8 @@ mod acceptance;
 mod assist;
 #[path = "agents/commands.rs"]
 mod commands;
+#[path = "agents/directions.rs"]
+mod directions;
 #[path = "agents/doors.rs"]
 mod doors;
 #[path = "agents/faults.rs"]

@@ -132,9 +132,15 @@ const MESSAGE_BYTES: usize = 256;
 pub struct Events {
     received: mpsc::Receiver<(Value, usize)>,
     weight: Weight,
+    dropped: Arc<AtomicU64>,
 }
 
 impl Events {
+    /// How many came while there was no room for them, since this was asked last.
+    pub fn take_dropped(&self) -> u64 {
+        self.dropped.swap(0, Ordering::Relaxed)
+    }
+
     /// The next event; `None` when the connection has ended.
     pub async fn recv(&mut self) -> Option<Value> {
         let (event, bytes) = self.received.recv().await?;
@@ -284,10 +290,12 @@ impl Connection {
             replies: Weight::default(),
             events,
             event_bytes: Weight::default(),
+            dropped: Arc::default(),
         };
         let received = Events {
             received,
             weight: events.event_bytes.clone(),
+            dropped: events.dropped.clone(),
         };
         let (waiting, weight) = (events.waiting.clone(), events.replies.clone());
         tokio::spawn(send_all(sink, requests));
@@ -319,10 +327,12 @@ impl Connection {
             replies: Weight::default(),
             events,
             event_bytes: Weight::default(),
+            dropped: Arc::default(),
         };
         let received = Events {
             received,
             weight: routes.event_bytes.clone(),
+            dropped: routes.dropped.clone(),
         };
         let (waiting, weight) = (routes.waiting.clone(), routes.replies.clone());
         let session = loop {
@@ -496,6 +506,7 @@ struct Routes {
     replies: Weight,
     events: mpsc::Sender<(Value, usize)>,
     event_bytes: Weight,
+    dropped: Arc<AtomicU64>,
 }
 
 /// More waits to be looked at than there is room for.
@@ -505,10 +516,11 @@ impl Routes {
     fn route(&self, message: Map<String, Value>, bytes: usize) -> Result<(), Overrun> {
         let Some(id) = message.get("id").and_then(Value::as_str).map(str::to_owned) else {
             // Answers must not wait behind events that nobody takes.
-            if self.event_bytes.add(bytes, EVENT_BYTES)
-                && self.events.try_send((Value::Object(message), bytes)).is_err()
-            {
+            if !self.event_bytes.add(bytes, EVENT_BYTES) {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+            } else if self.events.try_send((Value::Object(message), bytes)).is_err() {
                 self.event_bytes.remove(bytes);
+                self.dropped.fetch_add(1, Ordering::Relaxed);
             }
             return Ok(());
         };

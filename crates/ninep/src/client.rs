@@ -366,7 +366,23 @@ impl Pending {
                 None => given_up.and(Err(Error::TimedOut)),
             };
         }
-        match outcome? {
+        self.judged(outcome?)
+    }
+
+    /// Wait a while; the request itself when its answer has not come yet.
+    pub fn wait_a_while(mut self, limit: Duration) -> Result<Result<Reply, Error>, Self> {
+        match self.client.wait(self.tag, Some(Instant::now() + limit)) {
+            Err(Error::TimedOut) => Err(self),
+            outcome => {
+                self.done = true;
+                Ok(outcome.and_then(|reply| self.judged(reply)))
+            }
+        }
+    }
+
+    /// An error reply is an error, and so is the answer to something else.
+    fn judged(&self, reply: Reply) -> Result<Reply, Error> {
+        match reply {
             Reply::Error { ename } => Err(Error::Refused(Refusal::new(5, ename))),
             Reply::Lerror { ecode } => Err(Error::Refused(Refusal::new(ecode, format!("errno {ecode}")))),
             reply if reply.number() == 101 || expects(self.asked, &reply) => Ok(reply),

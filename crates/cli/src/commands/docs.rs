@@ -54,6 +54,7 @@ pages! {
     "editors" "editors.md" "Neovim, Helix, Zed, Emacs and VS Code: blocks to paste";
     "loop" "loop.md" "watch files, supervise processes, run workflows";
     "agents" "agents.md" "sessions in tmux, everything as files";
+    "files" "files.md" "the running image as files: classes, methods, actors, editors on a mount";
     "config" "config.md" "config.toml and variables";
     "cli" "cli.md" "commands, flags and exit codes";
     "remote" "remote.md" "reaching a workspace from elsewhere: ssh, tokens, TLS";

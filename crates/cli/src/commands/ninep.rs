@@ -1,6 +1,7 @@
 //! `beamtalk 9p`: a general 9P client.
 
 mod listing;
+mod people;
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -89,6 +90,46 @@ enum Command {
     Rm {
         #[arg(required = true)]
         paths: Vec<String>,
+    },
+    /// Copy a file; a path that begins with `./`, `../` or `/` is on this machine, and so is `-`.
+    Cp { from: String, to: String },
+    /// Print files.
+    Cat {
+        /// Go on with what is added.
+        #[arg(short = 'f')]
+        follow: bool,
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Change a file with `$VISUAL` or `$EDITOR`.
+    Edit { path: String },
+    /// Show a directory and all below it.
+    Tree {
+        /// So many levels.
+        #[arg(short = 'L', value_name = "N")]
+        levels: Option<usize>,
+        path: String,
+    },
+    /// Print the paths of files whose name fits; `*` and `?` stand for others.
+    Find {
+        path: String,
+        #[arg(default_value = "*")]
+        name: String,
+    },
+    /// Print the lines that match an expression, with their files.
+    Grep {
+        /// Small and capital letters are the same.
+        #[arg(short = 'i')]
+        ignore_case: bool,
+        pattern: String,
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// What a shell completes a path with.
+    #[command(hide = true)]
+    Complete {
+        #[arg(default_value = "")]
+        begun: String,
     },
     /// A two-way terminal.
     Con {
@@ -309,6 +350,17 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
             }
             Ok(())
         }
+        Command::Cp { from, to } => people::cp(arguments, from, to),
+        Command::Cat { follow, paths } => people::cat(arguments, paths, *follow),
+        Command::Edit { path } => people::edit(arguments, path),
+        Command::Tree { levels, path } => people::tree(arguments, path, *levels),
+        Command::Find { path, name } => people::find(arguments, path, name),
+        Command::Grep {
+            ignore_case,
+            pattern,
+            paths,
+        } => people::grep(arguments, pattern, paths, *ignore_case),
+        Command::Complete { begun } => people::complete(arguments, begun),
         Command::Con { raw, path } => con(&reach(arguments, path)?, *raw),
     }
 }

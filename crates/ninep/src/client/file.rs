@@ -230,7 +230,11 @@ impl File {
 
     /// Wait for a piece that was asked for.
     pub fn finish_read(&mut self, pending: Pending, limit: Option<Duration>) -> Result<Payload, Error> {
-        match pending.wait(limit)? {
+        self.taken(pending.wait(limit)?)
+    }
+
+    fn taken(&mut self, reply: Reply) -> Result<Payload, Error> {
+        match reply {
             Reply::Read { data } => {
                 self.offset += data.len() as u64;
                 Ok(data)
@@ -242,14 +246,29 @@ impl File {
         }
     }
 
-    /// The next piece, of at most `count` bytes.
-    pub fn read_piece(&mut self, count: u32, limit: Option<Duration>) -> Result<Payload, Error> {
-        let pending = self.client.start(&Request::Read {
+    /// The next piece, of at most `count` bytes. It is given up when nobody wants it any more, which is asked each time
+    /// after `slice`.
+    pub fn read_wanted(
+        &mut self,
+        count: u32,
+        slice: Duration,
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<Payload, Error> {
+        let mut pending = self.client.start(&Request::Read {
             fid: self.fid,
             offset: self.offset,
             count: count.min(self.iounit),
         })?;
-        self.finish_read(pending, limit)
+        loop {
+            match pending.wait_a_while(slice) {
+                Ok(outcome) => return self.taken(outcome?),
+                Err(waiting) if is_wanted() => pending = waiting,
+                Err(waiting) => {
+                    waiting.flush()?;
+                    return Err(Error::TimedOut);
+                }
+            }
+        }
     }
 
     pub fn read_to_end(&mut self) -> Result<Vec<u8>, Error> {
