@@ -18,6 +18,7 @@ use crate::places::variable;
 use crate::sys;
 
 pub(super) const SOCKET: &str = "agent";
+const OTHER_NAME: &str = "anvillm";
 const TEMPORARY: &str = "agent.tmp";
 
 /// The door a connection came through: the one thing that says who it is.
@@ -42,12 +43,17 @@ pub(super) fn bind(directory: impl AsFd) -> std::io::Result<UnixListener> {
     listener.set_nonblocking(true)?;
     std::fs::set_permissions(&temporary, std::fs::Permissions::from_mode(0o600))?;
     rustix::fs::renameat(&directory, TEMPORARY, &directory, SOCKET)?;
+    // The same socket by the name that clients written for another server know.
+    rustix::fs::unlinkat(&directory, OTHER_NAME, AtFlags::empty()).ok();
+    rustix::fs::linkat(&directory, SOCKET, &directory, OTHER_NAME, AtFlags::empty())?;
     UnixListener::from_std(listener)
 }
 
 pub(super) fn unbind(directory: impl AsFd) {
     // Gone already is what we want.
-    rustix::fs::unlinkat(directory, SOCKET, AtFlags::empty()).ok();
+    for name in [SOCKET, OTHER_NAME] {
+        rustix::fs::unlinkat(&directory, name, AtFlags::empty()).ok();
+    }
 }
 
 /// `READY=1` for the service manager.

@@ -358,7 +358,7 @@ fn a_session_sees_only_its_own_part_of_the_daemon() {
     let id = world.value("beamtalk agents new shell $W/work --wait");
     world.check(
         &format!("beamtalk agents prompt {id} 'ls -A $NAMESPACE; ls -A $TMPDIR/../../.. 2>/dev/null | grep -c .' --wait"),
-        "agent\n0\n[exit 1]\n",
+        "agent\nanvillm\n0\n[exit 1]\n",
     );
     world.check(
         &format!("beamtalk agents prompt {id} 'tmux -S $NAMESPACE/tmux.sock list-windows; echo $?' --wait | tail -1"),
@@ -417,7 +417,7 @@ fn a_session_around_the_namespace_cannot_replace_the_socket() {
         &prompt("beamtalk agents state $AGENT_ID; touch work/here && ls work/here"),
         "running\nwork/here\n",
     );
-    world.check(&format!("ls -A $NAMESPACE/doors/{id}"), "agent\n");
+    world.check(&format!("ls -A $NAMESPACE/doors/{id}"), "agent\nanvillm\n");
 }
 
 #[test]

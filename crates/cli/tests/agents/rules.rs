@@ -312,7 +312,10 @@ fn a_user_without_privileges_gets_the_same_sandbox() {
         );
     }
     let prompt = |text: &str| user(&format!("beamtalk agents prompt {id} '{text}' --wait"));
-    world.check(&prompt("id -u; ls -A $NAMESPACE"), &format!("{UID}\nagent\n"));
+    world.check(
+        &prompt("id -u; ls -A $NAMESPACE"),
+        &format!("{UID}\nagent\nanvillm\n"),
+    );
     world.check(
         &prompt("echo y > made; cat made; echo z > $TMPDIR/t; cat $TMPDIR/t"),
         "y\nz\n",

@@ -343,3 +343,21 @@ fn sessions_come_back_after_a_reboot_with_their_conversation() {
         "anvilsrv started successfully\nstopped\n",
     );
 }
+
+/// Scripts written for the server whose layout this is name it `anvillm`.
+#[test]
+fn scripts_of_the_classic_server_run_unedited() {
+    let world = World::started();
+    world.check(
+        "set -e
+         id=$(echo \"new echo $W/work\" | beamtalk 9p write anvillm/ctl; beamtalk 9p read anvillm/list | cut -f1)
+         beamtalk 9p read anvillm/$id/wait
+         echo hello | beamtalk 9p write anvillm/$id/in
+         beamtalk 9p read anvillm/$id/wait
+         beamtalk 9p read anvillm/$id/out
+         echo kill | beamtalk 9p write anvillm/$id/ctl
+         beamtalk 9p read anvillm/list
+         stat -c '%a %F' $NAMESPACE/anvillm",
+        "idle\nidle\necho: hello\n600 socket\n",
+    );
+}

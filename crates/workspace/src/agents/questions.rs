@@ -306,7 +306,7 @@ fn messages(link: &AgentsLink, directory: &str) -> Result<Vec<Value>, ErrorBody>
         let mut names: Vec<String> = tree
             .list(&format!("{directory}/inbox"))?
             .into_iter()
-            .map(|entry| entry.name.to_string())
+            .map(|entry| entry.name)
             .collect();
         names.sort();
         let mut messages = Vec::new();
