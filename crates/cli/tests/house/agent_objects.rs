@@ -36,7 +36,7 @@ fn agents_are_objects() {
            [a state] on: Error do: [:e | e kind]
            Agents all
            Agents userInbox"#,
-        r##"true
+        r#"true
             Agent
             #idle
             "echo: good morning
@@ -67,7 +67,7 @@ fn agents_are_objects() {
             true
             #agent_not_found
             #()
-            #()"##,
+            #()"#,
     );
 }
 
@@ -83,13 +83,13 @@ fn what_agents_write_is_only_text() {
            (a prompt: "kill -9 $$") error kind
            (Agents at: a id) isOk
            a kill isOk"#,
-        r##"Agent
+        r#"Agent
             "red�end
             "
             "200000"
             #agent_failed
             true
-            true"##,
+            true"#,
     );
 }
 
@@ -112,7 +112,7 @@ fn changes_are_announced() {
            m := (a mail: "QUERY_REQUEST" subject: "s" body: "b") unwrap. (await value: #mail) =:= m
            a send: "!exit 3". (await value: #crashed) =:= a id
            a kill. (await value: #removed) =:= a id"#,
-        r##"1
+        r#"1
             2
             3
             4
@@ -127,7 +127,7 @@ fn changes_are_announced() {
             #idle
             true
             true
-            true"##,
+            true"#,
     );
 }
 

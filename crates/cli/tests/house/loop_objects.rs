@@ -111,7 +111,7 @@ fn the_loop_is_an_object() {
            [Loop state at: "page" put: 3] on: Error do: [:e | e kind]
            Loop events
            (Loop status at: #processes) size"#,
-        r##"true
+        r#"true
             #running
             #(#server, #twin)
             #("hello kim")
@@ -137,7 +137,7 @@ fn the_loop_is_an_object() {
             #loop_unknown_event
             #does_not_understand
             #(#page)
-            2"##,
+            2"#,
     );
     // A second loop has no place; the one that runs is not disturbed.
     let (text, status) = house.0.run("beamtalk loop run --workspace");
@@ -167,7 +167,7 @@ fn announcements_come_in_order_and_a_slow_subscriber_delays_nobody() {
            named := [:text | (heard keys collect: [:k | heard at: k]) select: [:name | name asString startsWith: text]]. 7
            named value: "LoopWorkflow"
            named value: "LoopProcess""#,
-        r##"1
+        r"1
             2
             3
             4
@@ -179,7 +179,7 @@ fn announcements_come_in_order_and_a_slow_subscriber_delays_nobody() {
             nil
             7
             #(#LoopWorkflowStarted, #LoopWorkflowFinished, #LoopWorkflowStarted, #LoopWorkflowFailed)
-            #(#LoopProcessExited, #LoopProcessStarted)"##,
+            #(#LoopProcessExited, #LoopProcessStarted)",
     );
     drop(attached.kill());
     assert!(ended(&mut attached).is_none(), "it was killed");

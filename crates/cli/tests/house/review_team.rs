@@ -22,12 +22,12 @@ fn a_team_works_through_its_queue_although_an_agent_dies() {
            ((ReviewQueue named: #reviews) unwrap attemptsOf: "exit 4")
            (Agents all collect: [:each | each alias]) sort
            team stop"#,
-        r##"ReviewTeam
+        r#"ReviewTeam
             5
             #("first", "fourth", "second", "sixth", "third")
             #("exit 4")
             3
             #("reviewer1", "reviewer2", "reviewer3")
-            nil"##,
+            nil"#,
     );
 }

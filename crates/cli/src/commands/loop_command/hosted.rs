@@ -22,7 +22,7 @@ pub(super) fn run(terminal: &mut Terminal, mut request: Value) -> anyhow::Result
         Config::of(&place.state)?.start,
     )?)?;
     let found = place.find_or_start(terminal, &options)?;
-    let socket = found.info.socket.clone();
+    let socket = found.info.socket;
     let mut control = Control::connect(socket.as_ref())?;
     control.wait_for_ever()?;
     request["op"] = json!("loop-run");

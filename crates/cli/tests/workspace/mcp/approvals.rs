@@ -75,7 +75,7 @@ fn a_call_waits_for_a_person_and_their_answer_is_recorded() {
         "{shown}"
     );
     let name = shown["id"].as_str().expect("a name").to_owned();
-    assert_eq!(answer(&home, &["approve", &name]).0, true);
+    assert!(answer(&home, &["approve", &name]).0);
     let done = mcp.message();
     assert_eq!(
         (&done["id"], &done["result"]["isError"]),
