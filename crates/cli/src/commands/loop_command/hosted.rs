@@ -90,6 +90,10 @@ fn pass_signals(socket: String) -> anyhow::Result<()> {
                     let asked = Control::connect(Path::new(&socket))
                         .and_then(|mut control| control.call(&json!({"op": "loop-stop"})));
                     if asked.is_err() {
+                        #[expect(
+                            clippy::exit,
+                            reason = "the daemon is gone, and the main thread waits for it"
+                        )]
                         std::process::exit(i32::from(Exit::Failure.code()));
                     }
                 }

@@ -36,6 +36,7 @@ const OUTPUT_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 1_024;
 
 /// How the workspace is reached.
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 pub(super) enum Reach {
     /// From a process of its own: found, and started where that is wanted.
     Outside { options: StartOptions, starts: bool },

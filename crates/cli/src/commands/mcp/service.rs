@@ -17,12 +17,14 @@ use super::rules::{Asked, Rules};
 use crate::config::{Config, McpConfig};
 use crate::workspace_link::Place;
 
+/// Endpoints by the name of the principal and the policy of its token.
+type Endpoints = HashMap<(String, Option<String>), Rc<Endpoint<Workspace>>>;
+
 struct Service {
     link: Link,
     place: Arc<Place>,
     user: McpConfig,
-    /// By the name of the principal and the policy of its token.
-    endpoints: RefCell<HashMap<(String, Option<String>), Rc<Endpoint<Workspace>>>>,
+    endpoints: RefCell<Endpoints>,
     hosts: RefCell<HashMap<String, Rc<Workspace>>>,
 }
 
