@@ -72,8 +72,14 @@ async fn rotation_closes_all_and_accepts_the_new_cookie_only() {
 #[tokio::test]
 async fn revoked_token_closes_connection() {
     let mut house = house().await;
-    let token = house.gate.create_token("laptop", Role::Observer, None).unwrap();
-    house.gate.create_token("phone", Role::Owner, None).unwrap();
+    let token = house
+        .gate
+        .create_token("laptop", (Role::Observer, None), None)
+        .unwrap();
+    house
+        .gate
+        .create_token("phone", (Role::Owner, None), None)
+        .unwrap();
     let mut client = house.client().await;
     client.expect("auth-required").await;
     client.token(token.expose()).await;
@@ -99,7 +105,7 @@ async fn an_expired_token_ends_its_connection() {
     let mut house = house().await;
     let token = house
         .gate
-        .create_token("short", Role::Owner, Some(Duration::from_secs(1)))
+        .create_token("short", (Role::Owner, None), Some(Duration::from_secs(1)))
         .unwrap();
     let mut client = house.client().await;
     client.expect("auth-required").await;

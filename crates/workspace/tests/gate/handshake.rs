@@ -181,7 +181,10 @@ async fn a_foreign_protocol_version_is_named() {
 #[tokio::test]
 async fn the_secret_in_a_header() {
     let mut house = house().await;
-    let token = house.gate.create_token("laptop", Role::Observer, None).unwrap();
+    let token = house
+        .gate
+        .create_token("laptop", (Role::Observer, None), None)
+        .unwrap();
     for (secret, auth) in [
         (COOKIE, AuthKind::Cookie),
         (token.expose(), AuthKind::Token("laptop".into())),

@@ -275,7 +275,10 @@ async fn an_observer_logs_in_as_one() {
 #[tokio::test]
 async fn an_access_token_logs_in_and_ends_with_its_login() {
     let mut house = house().await;
-    let token = house.gate.create_token("tablet", Role::Observer, None).unwrap();
+    let token = house
+        .gate
+        .create_token("tablet", (Role::Observer, None), None)
+        .unwrap();
     let form = format!("token={}", token.expose());
     let answer = post_login(&house, &form).await;
     assert_eq!(status(&answer), 303);
@@ -296,7 +299,10 @@ async fn an_access_token_logs_in_and_ends_with_its_login() {
     let mut again = house.client_with(&headers).await.unwrap();
     again.expect("auth_error").await;
     // Under a plain name not even a right token logs in.
-    let token = house.gate.create_token("other", Role::Owner, None).unwrap();
+    let token = house
+        .gate
+        .create_token("other", (Role::Owner, None), None)
+        .unwrap();
     let form = format!("token={}", token.expose());
     assert_eq!(status(&house.http("POST /login", &[], &form).await), 403);
 }

@@ -234,7 +234,10 @@ async fn from_the_network_only_tokens_count() {
         config.tls = Some(authority.files(false));
     })
     .await;
-    let token = house.gate.create_token("laptop", Role::Owner, None).unwrap();
+    let token = house
+        .gate
+        .create_token("laptop", (Role::Owner, None), None)
+        .unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(der(&authority.pair.certificate)).unwrap();
     let config =
