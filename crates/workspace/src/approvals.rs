@@ -324,10 +324,9 @@ mod tests {
         assert!(approvals.answer(&id, yes(), None, "terminal").is_err());
         assert!(approvals.answer(&id, yes(), Some(&hash), "terminal").is_ok());
         assert_eq!(said.try_recv(), Ok(yes()));
-        let late = approvals
-            .answer(&id, yes(), Some(&hash), "browser")
-            .err()
-            .expect("late");
+        let Err(late) = approvals.answer(&id, yes(), Some(&hash), "browser") else {
+            panic!("somebody was first")
+        };
         assert_eq!(late.message, "already answered by terminal");
     }
 
@@ -337,10 +336,10 @@ mod tests {
         let all: Vec<_> = (0..WAITING)
             .map(|_| approvals.ask("owner", by(), &ask("{}")).expect("room"))
             .collect();
-        assert_eq!(
-            approvals.ask("owner", by(), &ask("{}")).err().expect("full").kind,
-            ErrorKind::Busy
-        );
+        let Err(full) = approvals.ask("owner", by(), &ask("{}")) else {
+            panic!("there is no room")
+        };
+        assert_eq!(full.kind, ErrorKind::Busy);
         assert!(approvals.ask("token:ci", by(), &ask("{}")).is_ok());
         assert_eq!(approvals.list(Some("token:ci")).len(), 1);
         assert!(approvals.withdraw(&all[0].0));
