@@ -357,7 +357,7 @@ fn a_session_sees_only_its_own_part_of_the_daemon() {
     let world = World::started();
     let id = world.value("beamtalk agents new shell $W/work --wait");
     world.check(
-        &format!("beamtalk agents prompt {id} 'ls -A $NAMESPACE; ls -A $TMPDIR/../../.. 2>/dev/null | grep -c .' --wait"),
+        &format!("beamtalk agents prompt {id} 'ls -1A $NAMESPACE; ls -A $TMPDIR/../../.. 2>/dev/null | grep -c .' --wait"),
         "agent\nanvillm\n0\n[exit 1]\n",
     );
     world.check(

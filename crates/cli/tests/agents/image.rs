@@ -252,7 +252,9 @@ fn the_link_is_found_again() {
         world.check("beamtalk 9p ls agent/classes/Fan | tail -1", "speed\n");
         let began = Instant::now();
         world.check(
-            "beamtalk 9p read agent/transcript.follow & beamtalk workspace stop > /dev/null 2>&1; wait $!; echo ended",
+            "beamtalk 9p read agent/transcript.follow > $W/said & reader=$!; \
+             until [ -s $W/said ]; do beamtalk eval 'Transcript show: 1' > /dev/null; done; \
+             beamtalk workspace stop > /dev/null 2>&1; wait $reader; rm $W/said; echo ended",
             "ended\n",
         );
         assert!(began.elapsed() < Duration::from_secs(30));

@@ -313,7 +313,7 @@ fn a_user_without_privileges_gets_the_same_sandbox() {
     }
     let prompt = |text: &str| user(&format!("beamtalk agents prompt {id} '{text}' --wait"));
     world.check(
-        &prompt("id -u; ls -A $NAMESPACE"),
+        &prompt("id -u; ls -1A $NAMESPACE"),
         &format!("{UID}\nagent\nanvillm\n"),
     );
     world.check(

@@ -28,7 +28,9 @@ impl<'a> Infer<'_, 'a> {
         if !of.members().iter().all(is_plain) {
             return;
         }
-        let text = eco_format!("Cannot use ! (cast) on value type `{of}`. Value types are not actors.");
+        let named = of.members().iter().find(|member| !member.is_nil()).unwrap_or(of);
+        let name = named.class_name().unwrap_or("Nil");
+        let text = eco_format!("Cannot use ! (cast) on value type `{name}`. Value types are not actors.");
         self.tell(
             Diagnostic::error(codes::CAST_ON_VALUE, message.span, text)
                 .with_hint("Drop the ! to send the message."),
