@@ -328,7 +328,7 @@ fn sessions_come_back_after_a_reboot_with_their_conversation() {
         "beamtalk 9p read agent/demo/output | tr -d '\\r' | grep -o 'started --resume c-42'
          beamtalk 9p read agent/demo/context; echo
          beamtalk 9p read agent/resting/state
-         beamtalk 9p read agent/demo/log | grep -c 'Go on with the interrupted work'",
+         beamtalk 9p read agent/demo/log | grep -c 'Go on with the interrupted work' || true",
         "started --resume c-42\nin short\nstopped\n0\n",
     );
     assert_eq!(
