@@ -126,8 +126,12 @@ pub fn run(config: Config, options: Options) -> Outcome {
             return Outcome::Ended(1);
         }
     };
+    let signals = {
+        let _inside = runtime.enter();
+        Signals::install()
+    };
     let start = Start {
-        signals: Signals::install(),
+        signals,
         opened: None,
     };
     drive(runtime, config, options, &output, start)
