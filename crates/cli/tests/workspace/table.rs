@@ -490,7 +490,7 @@ pub(crate) fn table(pid: &str, handle: &str, question: &str) -> Vec<Row> {
         row(
             "browse-class",
             lamp(),
-            vec!["class"],
+            vec!["definition", "methods"],
             Some(none()),
             "missing_parameter",
         ),
