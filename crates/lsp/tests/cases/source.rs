@@ -40,7 +40,8 @@ impl Case {
         }
         case.add(&name, content);
         if case.marked.is_empty() {
-            case.marked = case.files.last().unwrap().0.clone();
+            let (name, _) = case.files.last().unwrap();
+            case.marked.clone_from(name);
         }
         case
     }
