@@ -1,7 +1,5 @@
 //! The types of Erlang functions, from the files of the installed OTP.
 
-#![expect(clippy::disallowed_methods, reason = "the modules are files")]
-
 use beamtalk_compiler::ffi::{Function, Kinds, Module};
 use beamtalk_node::Erlang;
 use beamtalk_project::specs::Specs;
