@@ -1,7 +1,7 @@
 //! Stopping what runs in a session.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beamtalk_wire::answers::ValueAnswer;
 use beamtalk_wire::requests::Interrupt;
@@ -15,6 +15,8 @@ use crate::workspace::Workspace;
 
 /// How long an interrupted session may take to say so.
 const TIME: Duration = Duration::from_secs(2);
+/// How long to wait before asking again.
+const AGAIN: Duration = Duration::from_millis(5);
 
 pub(super) async fn interrupt(
     workspace: &Rc<Workspace>,
@@ -55,20 +57,30 @@ pub(super) async fn interrupt(
             }
         }
     };
-    let running = session.running.borrow().as_ref().map(|(_, number)| *number);
-    let Some(running) = running else {
+    let current = || session.running.borrow().as_ref().map(|(_, number)| *number);
+    let Some(running) = current() else {
         return Ok(nothing);
     };
-    let arguments = terms::map([("for", number(running))]);
-    let answer = workspace
-        .image
-        .call_within(TIME, &session.id, "interrupt", arguments)
-        .await;
-    match answer {
-        Err(error) if error.kind == ErrorKind::Timeout => {
-            workspace.image.replace_session(&session.id);
-            Ok(ValueAnswer { value: true })
+    let deadline = Instant::now() + TIME;
+    loop {
+        let arguments = terms::map([("for", number(running))]);
+        let answer = workspace
+            .image
+            .call_within(TIME, &session.id, "interrupt", arguments)
+            .await;
+        match answer {
+            Err(error) if error.kind == ErrorKind::Timeout => {
+                workspace.image.replace_session(&session.id);
+                return Ok(ValueAnswer { value: true });
+            }
+            answer => {
+                let answer: ValueAnswer = terms::typed(answer?)?;
+                // This may have overtaken the evaluation on its way to the session.
+                if answer.value || current() != Some(running) || Instant::now() > deadline {
+                    return Ok(answer);
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
         }
-        answer => terms::typed(answer?),
     }
 }

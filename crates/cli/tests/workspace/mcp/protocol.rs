@@ -289,11 +289,15 @@ fn hostile_lines_leave_the_server_alive() {
         let line: String = line.into_iter().filter(|letter| *letter != '\n').collect();
         mcp.line(&line);
     }
-    let id = mcp.send("tools/list", json!({}));
+    let mut id = mcp.send("tools/list", json!({}));
     loop {
         let answer = mcp.message();
         if answer["id"] == id && answer["result"]["tools"].is_array() {
             break;
+        }
+        // A line before it may have the same id and be open still, which refuses this one.
+        if answer["id"] == id && answer["error"].is_object() {
+            id = mcp.send("tools/list", json!({}));
         }
     }
     assert_eq!(mcp.end().0, Some(0));
