@@ -219,8 +219,8 @@ fn transcript_and_change_log_can_be_followed() {
         "one {x} \"two\" \\three\n",
     );
     world.check(
-        "(echo 'tail 3'; sleep 60) | beamtalk 9p con agent/transcript.follow > $W/told & echo $! > $W/p1
-         (sleep 60) | beamtalk 9p con agent/changes/follow > $W/log & echo $! > $W/p2
+        "(echo 'tail 3'; exec sleep 60 2>/dev/null) | beamtalk 9p con agent/transcript.follow > $W/told & echo $! > $W/p1
+         (exec sleep 60 2>/dev/null) | beamtalk 9p con agent/changes/follow > $W/log & echo $! > $W/p2
          n=0; until grep -q ee $W/told || test $n = 300; do sleep 0.1; n=$((n+1)); done
          beamtalk 9p write agent/transcript 'four'
          beamtalk 9p write agent/classes/Fan/faster 'faster => 1'
