@@ -18,7 +18,7 @@ export NEXTEST_TEST_THREADS ?= $(JOBS)
 # What Beamtalk and its tests need, as Debian packages: Erlang/OTP, tmux for the agents, networks and scripts of tests.
 PACKAGES := erlang-base erlang-crypto erlang-eunit erlang-inets erlang-ssl fuse3 iproute2 jq nano python3 tmux vim-tiny
 
-.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench fuzz grammar clean
+.PHONY: help setup tools browser web build repl test lint test-rust test-runtime test-language test-web test-mcp mcp-clients test-editors test-vscode bench-web test-v9fs deny vscode properties campaign bench bench-quick bench-tools fuzz grammar clean
 
 help:
 	@echo "make repl       install Erlang and Node.js if they are missing, build, start a session"
@@ -29,7 +29,8 @@ help:
 	@echo "make campaign   1,000 random kills over all parts; SEED repeats a run"
 	@echo "make fuzz       everything that reads bytes from outside, FUZZ_SECONDS (60) for each target"
 	@echo "make test-mcp   the MCP server under clients of others and the official suite (from npm and PyPI)"
-	@echo "make bench      language benchmarks, with ratios to plain Erlang"
+	@echo "make bench      language benchmarks, with ratios to plain Erlang and how far they can be believed"
+	@echo "make bench-quick the same in two minutes; bench/compare sets two runs side by side"
 	@echo "make test-vscode the extension in a real VS Code, by Chromium; writes its screenshots"
 	@echo "make vscode     the extension for VS Code, editors/vscode/beamtalk-*.vsix"
 	@echo "make bench-web  figures of the browser workspace beside their limits"
@@ -194,8 +195,17 @@ campaign: tools
 	BEAMTALK_SEED=$(SEED) BEAMTALK_SECONDS=120 $(CARGO) test --package beamtalk-cli --test agents directions -- --nocapture
 	BEAMTALK_SEED=$(SEED) BEAMTALK_KILLS=$(shell expr $(KILLS) / 4) BEAMTALK_ROUNDS=200 $(CARGO) test --package beamtalk-cli --test loop_tests -- --nocapture random_rounds random_kills
 
-bench: build
-	python3 bench/lang/run.py target/release/beamtalk
+# The contenders are installed if they are missing.
+BENCH_PACKAGES := elixir ruby
+bench-tools: setup
+	@if { ! command -v elixirc >/dev/null 2>&1 || ! command -v ruby >/dev/null 2>&1; } && command -v apt-get >/dev/null 2>&1; then \
+	  $(AS_ROOT); $$as_root apt-get update && $(APT_INSTALL) $(BENCH_PACKAGES); fi
+
+bench: build bench-tools
+	python3 bench/lang/run.py --json _build/bench.json target/release/beamtalk
+
+bench-quick: build bench-tools
+	python3 bench/lang/run.py --quick --json _build/bench-quick.json target/release/beamtalk
 
 bench-web: setup build web/node_modules/.test
 	cd web && BEAMTALK_BINARY=$(abspath target/release/beamtalk) node test.mjs bench

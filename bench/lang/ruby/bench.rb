@@ -1,11 +1,11 @@
 # The same programs in Ruby. Prints `name median-in-nanoseconds`.
 def measure(name)
-  times = Array.new(5) do
+  times = Array.new(15) do
     started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     yield
     Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - started
   end
-  puts "#{name} #{times.sort[2]}"
+  puts "#{name} #{times.sort[7]}"
   $stdout.flush
 end
 
@@ -45,4 +45,5 @@ measure("while_loop") { count(10_000_000) }
 measure("collect") { items.map { |x| x + 1 }.size }
 measure("select") { items.select { |x| x % 2 == 0 }.size }
 measure("inject") { items.inject(0) { |sum, x| sum + x } }
+measure("chain") { items.select { |x| x % 2 == 0 }.map { |x| x * 3 }.inject(0) { |sum, x| sum + x } }
 measure("sends") { sends(5_000_000) }

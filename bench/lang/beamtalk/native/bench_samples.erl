@@ -1,0 +1,71 @@
+%% Takes the samples: every contender in this one node, each sample in a fresh process with the same heap settings, the
+%% contenders in turn and the turn rotated, so that what else the machine does meets all of them alike.
+-module(bench_samples).
+-export([take/1]).
+
+%% The blocks of Beamtalk by row: `{Prepare, Run}'. What to take comes by the environment:
+%% BENCH_ROWS (names), BENCH_SAMPLES, BENCH_PATHS (of contenders' code, absent ones are left out).
+take(Blocks) ->
+    [code:add_pathz(Path) || Path <- words("BENCH_PATHS", ":")],
+    Samples = list_to_integer(os:getenv("BENCH_SAMPLES", "15")),
+    Rows = [list_to_existing_atom(Row) || Row <- words("BENCH_ROWS", " ")],
+    [take(Row, Samples, contenders(Row, Blocks)) || Row <- Rows],
+    nil.
+
+words(Name, Separators) -> string:lexemes(os:getenv(Name, ""), Separators).
+
+%% Erlang stands twice: what its two columns differ by is what this run cannot tell apart.
+contenders(Row, Blocks) ->
+    [{"Erlang", module(bench_erlang, Row)},
+     {"Beamtalk", maps:get(Row, Blocks)},
+     {"Erlang again", module(bench_erlang, Row)}]
+    ++ [{"Elixir", module('Elixir.Bench', Row)} || has('Elixir.Bench', Row)].
+
+has(Module, Row) ->
+    code:ensure_loaded(Module) =:= {module, Module} andalso lists:member(Row, Module:rows()).
+
+module(Module, Row) ->
+    {fun() -> Module:prepare(Row) end, fun(Input) -> Module:run(Row, Input) end}.
+
+take(Row, Samples, Contenders) ->
+    %% Code is loaded and tables have their size before the first sample that counts.
+    [sample(Contender) || {_, Contender} <- Contenders],
+    rounds(Row, Samples, Contenders).
+
+rounds(_, 0, _) -> ok;
+rounds(Row, Samples, [First | Others] = Contenders) ->
+    [begin
+         {Time, Reductions, Memory} = sample(Contender),
+         io:format("~s\t~s\t~b\t~b\t~b~n", [Row, Name, Time, Reductions, Memory])
+     end || {Name, Contender} <- Contenders],
+    rounds(Row, Samples - 1, Others ++ [First]).
+
+%% Nanoseconds, reductions of the process, and bytes that the node has more at the end.
+sample({Prepare, Run}) ->
+    Processes = erlang:system_info(process_count),
+    {_, Monitor} = spawn_opt(fun() ->
+        Input = Prepare(),
+        garbage_collect(),
+        Memory = erlang:memory(total),
+        {reductions, Before} = process_info(self(), reductions),
+        Started = erlang:monotonic_time(nanosecond),
+        _Kept = Run(Input),
+        Elapsed = erlang:monotonic_time(nanosecond) - Started,
+        {reductions, After} = process_info(self(), reductions),
+        Grown = max(0, erlang:memory(total) - Memory),
+        exit({sample, {Elapsed, After - Before, Grown}})
+    end, [monitor]),
+    receive
+        {'DOWN', Monitor, process, _, {sample, Sample}} ->
+            %% What the sample started is linked to it and goes with it.
+            wait_for(Processes),
+            Sample;
+        {'DOWN', Monitor, process, _, Reason} -> error({no_sample, Reason})
+    end.
+
+wait_for(Processes) ->
+    case erlang:system_info(process_count) > Processes of
+        true ->
+            receive after 1 -> wait_for(Processes) end;
+        false -> ok
+    end.
