@@ -18,7 +18,7 @@ use beamtalk_syntax::span::{LineIndex, Span};
 use ecow::{EcoString, eco_format};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::erl::{Clause, Erl, ErlKind, Function};
+use crate::erl::{self, Clause, Erl, ErlKind, Function};
 use crate::ir::{Body, Node, NodeKind, Storage, Variable, VariableId};
 use crate::table::{ClassTable, Kind};
 
@@ -101,6 +101,8 @@ struct Fast {
     function: EcoString,
     /// Which parameters must be numbers.
     numeric: Vec<bool>,
+    /// Only its recursion needs the receiver, so it is not handed on.
+    without_self: bool,
 }
 
 /// The functions of one method: its own, the specialised one, and the loops lifted out of both.
@@ -146,36 +148,31 @@ const SPECIALIZE_LIMIT: usize = 60;
 /// arithmetic are numbers: no type tests, direct self-sends. It is a function of its own because the Erlang
 /// compiler then sees the types of all its callers; the answered clause leads there.
 fn specialize(target: &Target, body: &Body, numeric: &[VariableId], line: u32) -> (Clause, Vec<Function>) {
-    let name = eco_format!("{} fast 0", target.function);
-    let mut lowerer = Lowerer::new(target, &body.variables);
-    lowerer.self_is_exact = true;
-    let is_numeric: Vec<bool> = body.parameters.iter().map(|id| numeric.contains(id)).collect();
-    lowerer.fast = Some(Fast {
-        function: name.clone(),
-        numeric: is_numeric.clone(),
-    });
-    let parameters = lowerer.parameters(&body.parameters, line);
-    let mut guards = Vec::new();
-    for (parameter, is_numeric) in parameters.iter().zip(is_numeric) {
-        if let (true, ErlKind::Var(name)) = (is_numeric, &parameter.kind) {
-            lowerer.facts.insert(name.clone(), Fact::Number);
-            guards.push(Erl::call(line, "erlang", "is_number", vec![parameter.clone()]));
-        }
+    let mut version = Version::lower(target, body, numeric, line, true);
+    if erl::free_variables(&version.statements, &[])
+        .iter()
+        .any(|name| name == "Self")
+    {
+        version = Version::lower(target, body, numeric, line, false);
     }
-    let statements = lowerer.method_body(body, line);
     let own = Erl::var(line, "Self");
     let receiver = if target.is_sealed {
         own.clone()
     } else {
         Erl::new(
             line,
-            ErlKind::Match(Box::new(lowerer.exact_pattern(line)), Box::new(own.clone())),
+            ErlKind::Match(Box::new(version.exact), Box::new(own.clone())),
         )
     };
-    let mut entry_patterns = vec![receiver];
-    entry_patterns.extend(parameters.clone());
-    let mut arguments = vec![own];
-    arguments.extend(parameters);
+    let mut patterns = vec![receiver];
+    patterns.extend(version.parameters.clone());
+    let mut arguments = if version.fast.without_self {
+        Vec::new()
+    } else {
+        vec![own]
+    };
+    arguments.extend(version.parameters);
+    let name = version.fast.function;
     let call = Erl::new(
         line,
         ErlKind::LocalCall {
@@ -184,8 +181,8 @@ fn specialize(target: &Target, body: &Body, numeric: &[VariableId], line: u32) -
         },
     );
     let entry = Clause {
-        patterns: entry_patterns,
-        guards,
+        patterns,
+        guards: version.guards,
         body: vec![call],
         line,
     };
@@ -193,7 +190,7 @@ fn specialize(target: &Target, body: &Body, numeric: &[VariableId], line: u32) -
     let clause = Clause {
         patterns: arguments,
         guards: Vec::new(),
-        body: statements,
+        body: version.statements,
         line,
     };
     let mut functions = vec![Function {
@@ -202,8 +199,48 @@ fn specialize(target: &Target, body: &Body, numeric: &[VariableId], line: u32) -
         clauses: vec![clause],
         line,
     }];
-    functions.append(&mut lowerer.lifted);
+    functions.extend(version.lifted);
     (entry, functions)
+}
+
+/// The parts of a specialised version.
+struct Version {
+    fast: Fast,
+    parameters: Vec<Erl>,
+    guards: Vec<Erl>,
+    statements: Vec<Erl>,
+    exact: Erl,
+    lifted: Vec<Function>,
+}
+
+impl Version {
+    fn lower(target: &Target, body: &Body, numeric: &[VariableId], line: u32, without_self: bool) -> Self {
+        let mut lowerer = Lowerer::new(target, &body.variables);
+        lowerer.self_is_exact = true;
+        let fast = Fast {
+            function: eco_format!("{} fast 0", target.function),
+            numeric: body.parameters.iter().map(|id| numeric.contains(id)).collect(),
+            without_self,
+        };
+        let parameters = lowerer.parameters(&body.parameters, line);
+        let mut guards = Vec::new();
+        for (parameter, is_numeric) in parameters.iter().zip(&fast.numeric) {
+            if let (true, ErlKind::Var(name)) = (is_numeric, &parameter.kind) {
+                lowerer.facts.insert(name.clone(), Fact::Number);
+                guards.push(Erl::call(line, "erlang", "is_number", vec![parameter.clone()]));
+            }
+        }
+        lowerer.fast = Some(fast.clone());
+        let statements = lowerer.method_body(body, line);
+        Self {
+            fast,
+            parameters,
+            guards,
+            statements,
+            exact: lowerer.exact_pattern(line),
+            lifted: lowerer.lifted,
+        }
+    }
 }
 
 fn size(node: &Node) -> usize {

@@ -299,6 +299,9 @@ impl Lowerer<'_> {
                 .zip(&values)
                 .all(|(numeric, value)| !numeric || value.fact == Fact::Number)
         {
+            if fast.without_self {
+                direct.clear();
+            }
             direct.extend(values.into_iter().map(|value| value.erl));
             let erl = Erl::new(
                 line,
