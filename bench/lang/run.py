@@ -64,7 +64,7 @@ def elixir_paths(out):
 
 
 def samples_of(binary, rows, samples, paths):
-    """Row to contender to its samples (nanoseconds, reductions, bytes), in the order they were taken."""
+    """Row to contender to its samples (nanoseconds, milliseconds of all cores, reductions, bytes), in the order they were taken."""
     environment = dict(os.environ, BENCH_ROWS=" ".join(rows), BENCH_SAMPLES=str(samples), BENCH_PATHS=":".join(paths))
     done = subprocess.run(
         [binary, "run", "Bench", "main"], cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=7200
@@ -74,7 +74,7 @@ def samples_of(binary, rows, samples, paths):
     taken = {}
     for line in done.stdout.splitlines():
         cells = line.split("\t")
-        if len(cells) == 5:
+        if len(cells) == 6:
             row, contender, *numbers = cells
             taken.setdefault(row, {}).setdefault(contender, []).append([int(number) for number in numbers])
     return taken
@@ -109,8 +109,8 @@ def judged(row, limit, rivals, contenders):
     again = ratio(column(contenders, "Erlang again", 0), column(contenders, "Erlang", 0))
 
     def share(index):
-        theirs = statistics.median(column(contenders, rival, index))
-        return statistics.median(column(contenders, "Beamtalk", index)) / theirs if theirs else None
+        theirs = statistics.mean(column(contenders, rival, index))
+        return statistics.mean(column(contenders, "Beamtalk", index)) / theirs if theirs else None
 
     return {
         "row": row,
@@ -118,8 +118,9 @@ def judged(row, limit, rivals, contenders):
         "rival": rival,
         "ratio": [middle, low, high],
         "again": again,
-        "reductions": share(1),
-        "memory": share(2),
+        "cores": share(1),
+        "reductions": share(2),
+        "memory": share(3),
         "verdict": verdict(low, high, limit),
         "median": {name: statistics.median(column(contenders, name, 0)) for name in contenders},
         "spread": {name: spread(column(contenders, name, 0)) for name in contenders},
@@ -149,8 +150,8 @@ def main():
         os.remove(lines)
     outside = {} if options.quick else others(chosen)
     names = ["Erlang", "Beamtalk"] + (["Elixir"] if any("Elixir" in row for row in taken.values()) else []) + list(outside)
-    print(f"| work | {' | '.join(names)} | ratio | 95 % interval | Erlang again | reductions | memory | at most | |")
-    print(f"|---|{'---:|' * (len(names) + 6)}---|")
+    print(f"| work | {' | '.join(names)} | ratio | 95 % interval | Erlang again | cores | reductions | memory | at most | |")
+    print(f"|---|{'---:|' * (len(names) + 7)}---|")
     results = []
     for row, about, limit, rivals in ROWS:
         if row not in taken:
@@ -167,7 +168,7 @@ def main():
         middle, low, high = result["ratio"]
         ours = "—" if result["verdict"] == "not settled" else f"{middle:.2f}×"
         whom = "" if result["rival"] == "Erlang" else f" of {result['rival']}"
-        shares = [f"{share:.2f}×" if share is not None else "—" for share in (result["reductions"], result["memory"])]
+        shares = [f"{share:.2f}×" if share is not None else "—" for share in (result["cores"], result["reductions"], result["memory"])]
         print(
             f"| {about} | {' | '.join(cells)} | {ours}{whom} | {low:.2f}–{high:.2f} | {result['again'][0]:.2f}× "
             f"| {' | '.join(shares)} | {limit}× | {result['verdict']} |"
