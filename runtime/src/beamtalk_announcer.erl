@@ -23,7 +23,7 @@
 %% Set for good once somebody has subscribed to the system's events.
 -define(WATCHED, {?MODULE, watched}).
 %% Set while somebody may have subscribed to changes of state.
--define(STATES, {?MODULE, states}).
+-define(STATES, '$bt_announcer_states').
 
 %% `kind' is `do', `send' or `doOnce'; `handler' a block, or `{Selector, Receiver}'.
 -record(subscription, {id :: reference() | '_', bus :: term(), class :: atom(),

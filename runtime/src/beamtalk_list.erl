@@ -73,12 +73,32 @@ isEmpty(Self) ->
     beamtalk_argument:block(Block, 1, 'List', 'collect:').
 
 -spec 'select:'(list(), term()) -> list().
-'select:'(Self, Block) ->
-    beamtalk_collection:filter(Self, Block, true, 'select:').
+'select:'(Self, Block) when is_function(Block, 1) ->
+    select(Self, Block);
+'select:'(_, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'select:').
+
+select([Element | Rest], Block) ->
+    case Block(Element) of
+        true -> [Element | select(Rest, Block)];
+        false -> select(Rest, Block);
+        Other -> beamtalk_argument:boolean(Other, 'List', 'select:')
+    end;
+select([], _) -> [].
 
 -spec 'reject:'(list(), term()) -> list().
-'reject:'(Self, Block) ->
-    beamtalk_collection:filter(Self, Block, false, 'reject:').
+'reject:'(Self, Block) when is_function(Block, 1) ->
+    reject(Self, Block);
+'reject:'(_, Block) ->
+    beamtalk_argument:block(Block, 1, 'List', 'reject:').
+
+reject([Element | Rest], Block) ->
+    case Block(Element) of
+        true -> reject(Rest, Block);
+        false -> [Element | reject(Rest, Block)];
+        Other -> beamtalk_argument:boolean(Other, 'List', 'reject:')
+    end;
+reject([], _) -> [].
 
 -spec 'inject:into:'(list(), term(), term()) -> term().
 'inject:into:'(Self, Initial, Block) when is_function(Block, 2) ->

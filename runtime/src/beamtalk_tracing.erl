@@ -19,7 +19,8 @@
 
 -define(CLASS, 'Tracing').
 -define(EVENTS, beamtalk_trace_events).
--define(SETTINGS, {?MODULE, settings}).
+%% A name, not a tuple: it is looked up with every message.
+-define(SETTINGS, '$bt_tracing_settings').
 -define(MAX_EVENTS, 100000).
 -define(MAX_ROWS, 50000).
 %% Aggregates a process keeps before it adds them to the table.
