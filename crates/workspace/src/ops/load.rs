@@ -85,8 +85,8 @@ pub(super) fn not_loaded(path: String, error: ErrorBody) -> LoadError {
     }
 }
 
-/// Load code together. If the image refuses that, each piece is tried by itself as long as one more comes in: what
-/// cannot be loaded, such as a class whose superclass has errors, leaves the others alone.
+/// Load code together. What the image refuses is tried in halves, down to the pieces it refuses by themselves, as long
+/// as one more comes in: what cannot be loaded, such as a class whose superclass has errors, leaves the others alone.
 pub(super) async fn load_units(
     workspace: &Rc<Workspace>,
     units: Vec<Unit>,
@@ -105,32 +105,30 @@ pub(super) async fn load_units(
         terms::typed::<LoadAnswer>(answer)
     };
     let is_gone = |error: &ErrorBody| matches!(error.kind, ErrorKind::NodeDown | ErrorKind::NodeStarting);
-    let error = match load(units.iter().map(|unit| unit.code.clone()).collect()).await {
-        Ok(answer) => {
-            let refused = Vec::new();
-            return Ok(Loaded { answer, refused });
-        }
-        Err(error) if units.len() == 1 || is_gone(&error) => return Err(error),
-        Err(error) => error,
-    };
+    let is_one = units.len() == 1;
     let mut answer = LoadAnswer::default();
-    let mut waiting: Vec<(Unit, ErrorBody)> = units.into_iter().map(|unit| (unit, error.clone())).collect();
+    let mut refused: Vec<(Unit, ErrorBody)> = Vec::new();
+    let mut waiting = units;
     loop {
         let before = waiting.len();
-        let mut refused = Vec::new();
-        for (unit, _) in waiting {
-            match load(vec![unit.code.clone()]).await {
+        let mut parts = vec![waiting];
+        while let Some(mut part) = parts.pop() {
+            match load(part.iter().map(|unit| unit.code.clone()).collect()).await {
                 Ok(more) => answer.add(more),
-                Err(error) if is_gone(&error) => return Err(error),
-                Err(error) => refused.push((unit, error)),
+                Err(error) if is_one || is_gone(&error) => return Err(error),
+                Err(error) if part.len() == 1 => refused.extend(part.pop().map(|unit| (unit, error))),
+                Err(_) => {
+                    let second = part.split_off(part.len() / 2);
+                    parts.extend([second, part]);
+                }
             }
         }
-        waiting = refused;
-        if waiting.is_empty() || waiting.len() == before {
+        if refused.is_empty() || refused.len() == before {
             break;
         }
+        waiting = refused.drain(..).map(|(unit, _)| unit).collect();
     }
-    let refused = waiting.into_iter().map(|(unit, error)| (unit.file, error));
+    let refused = refused.into_iter().map(|(unit, error)| (unit.file, error));
     Ok(Loaded {
         answer,
         refused: refused.collect(),
