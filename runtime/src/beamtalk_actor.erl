@@ -22,9 +22,6 @@
 -type handle() :: {beamtalk_object, atom(), module(), pid() | {registered, atom()}}.
 -export_type([handle/0]).
 
-%% The usual one, a chain and nothing else, is that chain: it is copied with every message.
--type context() :: [{pid(), reference()}] | map().
-
 %%% State
 
 -spec get_field(atom()) -> term().
@@ -186,15 +183,14 @@ chain() ->
     end.
 
 %% Context of a request made by this process in its current chain.
--spec context() -> context().
+-spec context() -> map().
 context() -> context(chain()).
 
 context(Chain) ->
-    case {get('$bt_locks'), get('$bt_trace_context')} of
-        {undefined, undefined} -> Chain;
-        {undefined, Trace} -> #{chain => Chain, trace => Trace};
-        {Locks, undefined} -> #{chain => Chain, locks => Locks};
-        {Locks, Trace} -> #{chain => Chain, locks => Locks, trace => Trace}
+    Base = trace_context(),
+    case get('$bt_locks') of
+        undefined -> Base#{chain => Chain};
+        Locks -> Base#{chain => Chain, locks => Locks}
     end.
 
 %% What `Tracing setContext:' says travels with every message.
@@ -349,7 +345,7 @@ missing(Class, {Slot, Declaring, Type}) ->
 %%% Handling messages
 
 -spec handle_call(term(), gen_server:from(), map()) -> tuple().
-handle_call({Sel, Args, Context}, _From, State) when is_atom(Sel), is_list(Args) ->
+handle_call({Sel, Args, Context}, _From, State) when is_atom(Sel), is_list(Args), is_map(Context) ->
     answer(Sel, Args, Context, State);
 handle_call({Sel, Args}, _From, State) when is_atom(Sel), is_list(Args) ->
     answer(Sel, Args, #{}, State);
@@ -466,7 +462,6 @@ perform(Table, Self, Sel, Args) ->
         _ -> beamtalk_dispatch:call_local(element(2, Self), Self, Sel, Args)
     end.
 
-enter(Chain) when is_list(Chain) -> put('$bt_chain', Chain);
 enter(Context) ->
     case Context of
         #{chain := Chain} -> put('$bt_chain', Chain);
