@@ -29,20 +29,58 @@ perform(Units, Args) ->
     code:add_pathsa([binary_to_list(Path) || Path <- maps:get(<<"paths">>, Args, [])]),
     [application:ensure_all_started(binary_to_atom(Name)) || Name <- maps:get(<<"applications">>, Args, [])],
     case read(Units) of
-        {ok, Modules} -> install(Modules);
+        {ok, Modules} ->
+            case news(Units, Modules) of
+                {ok, New} -> install_later(New);
+                none -> install(Modules)
+            end;
         {error, Error} -> {error, Error}
+    end.
+
+%% Files that are loaded into a fresh image, with their summaries: nothing that runs is replaced, so their code can wait.
+news(Units, Modules) ->
+    Directories = lists:usort([filename:dirname(Path) || {beam, Path} <- Units]),
+    try [{Module, Beam, summary(Module, Beam)} || {Module, Beam, unknown} <- Modules] of
+        New when length(New) =:= length(Units), New =/= [] ->
+            code:add_pathsa([binary_to_list(Directory) || Directory <- Directories]),
+            {ok, New};
+        _ -> none
+    catch throw:not_new -> none
+    end.
+
+summary(Module, Beam) ->
+    IsKnown = erlang:module_loaded(Module) orelse ets:member(beamtalk_modules, Module),
+    case not IsKnown andalso beamtalk_summary:read(Beam) of
+        {ok, #{meta := #{class := Class}} = Summary} ->
+            case beamtalk_class:exists(Class) of
+                true -> throw(not_new);
+                false -> Summary
+            end;
+        {ok, Summary} -> Summary;
+        _ -> throw(not_new)
+    end.
+
+install_later(Modules) ->
+    Classes = [Class || {_, _, #{meta := #{class := Class}}} <- Modules],
+    answered(try_register(Modules), fun() -> #{<<"classes">> => names([], Classes)} end).
+
+try_register(Modules) ->
+    try beamtalk_class:load_later(Modules)
+    catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
     end.
 
 install(Modules) ->
     Classes = [Class || {_, _, #{class := Class}} <- Modules],
     Shapes = beamtalk_migration:shapes(Classes ++ late(Modules)),
-    case try_load(Modules) of
-        ok -> {ok, maps:merge(#{<<"classes">> => names(Modules, Classes)}, migrated(Shapes, Modules))};
-        {error, #{error := _} = Exception} -> {error, beamtalk_bridge_error:of_exception(Exception)};
-        {error, Reason} ->
-            {error, beamtalk_bridge_error:new(<<"reload_failed">>, "the code could not be loaded",
-                                              beamtalk_bridge_error:details(#{reason => Reason}))}
-    end.
+    answered(try_load(Modules), fun() ->
+        maps:merge(#{<<"classes">> => names(Modules, Classes)}, migrated(Shapes, Modules))
+    end).
+
+answered(ok, Answer) -> {ok, Answer()};
+answered({error, #{error := _} = Exception}, _) -> {error, beamtalk_bridge_error:of_exception(Exception)};
+answered({error, Reason}, _) ->
+    {error, beamtalk_bridge_error:new(<<"reload_failed">>, "the code could not be loaded",
+                                      beamtalk_bridge_error:details(#{reason => Reason}))}.
 
 try_load(Modules) ->
     try beamtalk_class:load_compiled(Modules)

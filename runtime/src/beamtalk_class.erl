@@ -6,12 +6,12 @@
 %% time under the lock `registry'; readers never wait.
 -module(beamtalk_class).
 
--export([load/2, load_all/1, load_compiled/1, load_forms/1, register_module/1, register_all/1]).
+-export([load/2, load_all/1, load_compiled/1, load_forms/1, load_later/1, register_module/1, register_all/1]).
 -export([boot/1, write_image/2]).
 -export([named/1, find/1, record/1, meta/1, exists/1, all/0, of_module/1, inherits/2,
          subclasses/1, all_subclasses/1, class_object/1, classes_of/1, with_descendants/1]).
 -export([remove_class/1, remove_method/3, has_own/3, change/2, locked/1, recompute/1, reconstitute/1]).
--export([is_library/1, register_record/1]).
+-export([is_library/1, register_record/1, without_texts/1]).
 
 -type name() :: atom().
 
@@ -36,6 +36,17 @@ load_all(Modules) ->
 -spec load_compiled([beamtalk_code:prepared()]) -> ok | {error, term()}.
 load_compiled(Modules) ->
     load_units(Modules, fun({Module, _, Meta}) -> {Module, Meta} end, fun beamtalk_code:prepare_compiled/2).
+
+%% Modules on the code path that nothing is known of yet, with their summaries. Their classes are there at once; their
+%% code is loaded when it is first called, and the rest of it in the background.
+-spec load_later([{module(), binary(), beamtalk_summary:summary()}]) -> ok | {error, term()}.
+load_later(Modules) ->
+    locked(fun() ->
+        case register_units([beamtalk_summary:unit(Module, Summary) || {Module, _, Summary} <- Modules]) of
+            ok -> beamtalk_code:load_later([{Module, Beam} || {Module, Beam, _} <- Modules]);
+            {error, _} = Error -> Error
+        end
+    end).
 
 %% Compile, load and register one module, or several, given as abstract forms.
 -spec load_forms([term()] | [[term()]]) -> ok | {error, term()}.
@@ -166,9 +177,19 @@ register_record(Record) ->
         end
     end).
 
-new_record(Code, Meta) ->
+%% The texts of methods stay in the module; a record is read often and copied each time.
+-spec without_texts(map()) -> map().
+without_texts(#{method_info := Methods, class_method_info := ClassMethods} = Meta) ->
     Light = fun(Infos) -> maps:map(fun(_, I) -> maps:without([doc, source, sites], I) end, Infos) end,
-    #{class := Name, superclass := Super, method_info := Methods, class_method_info := ClassMethods} = Meta,
+    Meta#{method_info := Light(Methods), class_method_info := Light(ClassMethods)}.
+
+%% Has the module the function? Of one that is not loaded, its summary tells.
+has(_, Function, Arity, #{has := Functions}) -> lists:member({Function, Arity}, Functions);
+has(Code, Function, Arity, _) -> erlang:function_exported(Code, Function, Arity).
+
+new_record(Code, Meta) ->
+    #{class := Name, superclass := Super, method_info := Methods, class_method_info := ClassMethods} =
+        without_texts(Meta),
     Built = maps:with([built], Meta),
     {Patches, Removed} = live_changes(Meta, Code),
     Built#{name => Name,
@@ -185,17 +206,17 @@ new_record(Code, Meta) ->
       loaded_at => erlang:system_time(second),
       slots => maps:get(slots, Meta, []),
       class_slots => maps:get(class_slots, Meta, []),
-      method_info => Light(Methods),
-      class_method_info => Light(ClassMethods),
-      has_defaults => erlang:function_exported(Code, '__defaults', 1),
-      has_class_defaults => erlang:function_exported(Code, '__class_defaults', 0),
+      method_info => Methods,
+      class_method_info => ClassMethods,
+      has_defaults => has(Code, '__defaults', 1, Meta),
+      has_class_defaults => has(Code, '__class_defaults', 0, Meta),
       patches => Patches, removed => Removed, docs => #{}}.
 
 %% Live changes that survive. A class compiled again because one method was
 %% replaced has the text of all its methods in it and keeps the changes of what
 %% is not in that text; a new definition keeps none.
 live_changes(#{class := Name} = Meta, Code) ->
-    case erlang:function_exported(Code, '__beamtalk_replaced', 0) andalso record(Name) of
+    case has(Code, '__beamtalk_replaced', 0, Meta) andalso record(Name) of
         #{patches := Patches, removed := Removed} ->
             {maps:filter(fun(Method, _) -> not is_in_text(Method, Meta) end, Patches),
              [Method || Method <- Removed, not is_in_text(Method, Meta)]};

@@ -10,12 +10,15 @@
 -module(beamtalk_code).
 
 -export([prepare_beam/3, prepare_compiled/2, prepare_forms/1, metadata/1, module_of/1,
-         current/0, load/1, compile_forms/1, unload/1, slot/2]).
+         current/0, load/1, load_later/1, compile_forms/1, unload/1, slot/2]).
 
 -export_type([prepared/0]).
 
 %% For each slot, probes of its current and of its older version.
 -define(PROBES, beamtalk_probes).
+%% When code that was not called is loaded, in milliseconds after the start, and how many modules at once.
+-define(LATER, 1000).
+-define(AT_ONCE, 20).
 -define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all, no_spawn_compiler_process]).
 
 %% A module ready to be loaded, with its metadata when that is known without
@@ -151,6 +154,31 @@ load(Modules) ->
         {error, Reasons} -> {error, {load_failed, Reasons}}
     end.
 
+%% Modules whose code the VM finds on its path when it is first called; whatever nobody has called after a while is
+%% loaded in the background, a few at a time, so that the image does not depend on files for long.
+-spec load_later([{module(), binary()}]) -> ok.
+load_later(Modules) ->
+    ets:insert(?PROBES, [{Module, later, Beam} || {Module, Beam} <- Modules]),
+    spawn(fun() ->
+        process_flag(priority, low),
+        receive after ?LATER -> load_rest([Module || {Module, _} <- Modules]) end
+    end),
+    ok.
+
+load_rest([]) -> ok;
+load_rest(Modules) ->
+    {Now, Rest} = lists:split(min(?AT_ONCE, length(Modules)), Modules),
+    beamtalk_class:locked(fun() -> load_waiting(lists:append([ets:lookup(?PROBES, Module) || Module <- Now])) end),
+    load_rest(Rest).
+
+%% What was replaced meanwhile does not wait any more.
+load_waiting(Rows) ->
+    Waiting = [{Module, Beam} || {Module, later, Beam} <- Rows],
+    _ = [code:load_binary(Module, atom_to_list(Module) ++ ".beam", Beam)
+         || {Module, Beam} <- Waiting, not erlang:module_loaded(Module)],
+    [ets:insert(?PROBES, {Module, beamtalk_fun_count:probes(Module, Beam), []}) || {Module, Beam} <- Waiting],
+    ok.
+
 %% A module that is no code at all is refused like one that cannot be loaded.
 prepared(Files) ->
     try code:prepare_loading(Files)
@@ -182,8 +210,16 @@ purge(Slot) ->
 %% The probes of the current and of the older version of a slot.
 probes(Slot) ->
     case ets:lookup(?PROBES, Slot) of
+        [{_, later, Beam}] -> {waiting_probes(Slot, Beam), []};
         [{_, Current, Old}] -> {Current, Old};
         [] -> {[], []}
+    end.
+
+%% Code that was not called has no blocks.
+waiting_probes(Slot, Beam) ->
+    case erlang:module_loaded(Slot) of
+        true -> beamtalk_fun_count:probes(Slot, Beam);
+        false -> []
     end.
 
 -spec slot(module(), non_neg_integer()) -> module().

@@ -1,13 +1,21 @@
 %% From the compiler's Erlang forms to code: compiling many modules at once, writing and loading them.
 -module(beamtalk_forms).
 
--export([compile/1, read/1, compile_read/2, messages/1, parallel/3, write/2]).
+-export([compile/1, compile_with_summary/1, read/1, compile_read/2, messages/1, parallel/3, write/2]).
 
 %% Compile one module from the external format of its forms.
 -spec compile(binary()) -> {ok, module(), binary()} | {error, binary()}.
 compile(Forms) ->
     case read(Forms) of
         {ok, Abstract} -> compile_read(Abstract, []);
+        {error, _} = Error -> Error
+    end.
+
+%% The same for a file that a workspace loads without its code.
+-spec compile_with_summary(binary()) -> {ok, module(), binary()} | {error, binary()}.
+compile_with_summary(Forms) ->
+    case read(Forms) of
+        {ok, Abstract} -> compile_read(Abstract, beamtalk_summary:chunk(Abstract));
         {error, _} = Error -> Error
     end.
 
@@ -18,7 +26,7 @@ read(Forms) ->
     end.
 
 %% The same from the forms themselves, with more options of the Erlang compiler.
--spec compile_read([term()], [atom()]) -> {ok, module(), binary()} | {error, binary()}.
+-spec compile_read([term()], [compile:option()]) -> {ok, module(), binary()} | {error, binary()}.
 compile_read(Abstract, Options) ->
     case compile:noenv_forms(Abstract, Options ++ options()) of
         {ok, Module, Beam} -> {ok, Module, Beam};

@@ -189,7 +189,7 @@ jobs(0) -> erlang:system_info(schedulers_online);
 jobs(Jobs) -> Jobs.
 
 compile(Forms, Path) ->
-    case beamtalk_forms:compile(Forms) of
+    case beamtalk_forms:compile_with_summary(Forms) of
         {ok, _, Beam} -> beamtalk_forms:write(Path, Beam);
         {error, Text} -> {error, Text}
     end.
