@@ -19,8 +19,9 @@
 -module(beamtalk_cell).
 
 -export([new/1, read/1, read/2, write/2, write/3, cell/2, session/1, block/2]).
+-export([computed/1, operate/5]).
 -export([freeze/1, has_live/0, end_message/2, end_evaluation/0]).
--export([start_session/1, session_names/0, session_value/1, set_session/2, integers/1, forget_session/1]).
+-export([start_session/1, session_names/0, session_value/1, set_session/2, forget_session/1]).
 
 -type cell() :: {'$bt_cell', term(), map()}.
 -type environment() :: {'$bt_env', fun(), tuple()}.
@@ -61,6 +62,36 @@ write({_, Key, _}, Value) ->
 -spec write(environment(), pos_integer(), Value) -> Value when Value :: term().
 write({_, _, Cells}, Index, Value) ->
     write(element(Index, Cells), Value).
+
+%%% Loops that hold the values of cells and write them back
+
+%% The present values, unless somebody is told of every assignment, or one has none.
+-spec computed(tuple()) -> tuple() | none.
+computed(Cells) ->
+    case beamtalk_announcer:is_watched() of
+        true -> none;
+        false -> computed(tuple_to_list(Cells), [])
+    end.
+
+computed([{_, Key, Frozen} | Cells], Values) ->
+    case get(Key) of
+        {value, Value} -> computed(Cells, [Value | Values]);
+        undefined ->
+            case Frozen of
+                #{Key := {plain, Value}} -> computed(Cells, [Value | Values]);
+                _ -> none
+            end
+    end;
+computed([], Values) -> list_to_tuple(lists:reverse(Values)).
+
+%% An operation of such a loop that may fail.
+-spec operate(atom(), number(), number(), tuple(), tuple()) -> number().
+operate(Operator, Left, Right, Cells, Values) ->
+    try beamtalk_walk:operate(Operator, Left, Right)
+    catch error:Reason:Stack ->
+        [write(Cell, Value) || {Cell, Value} <- lists:zip(tuple_to_list(Cells), tuple_to_list(Values))],
+        erlang:raise(error, Reason, Stack)
+    end.
 
 %% The cell itself, for a block inside the block.
 -spec cell(environment(), pos_integer()) -> cell().
@@ -120,18 +151,6 @@ session_value(Name) ->
 set_session(Name, Value) ->
     put({'$bt_session', Name}, {value, Value}),
     ok.
-
-%% The values of session variables, if all of them are integers.
--spec integers(tuple()) -> tuple() | none.
-integers(Names) ->
-    Values = [case get({'$bt_session', Name}) of
-                  {value, Value} when is_integer(Value) -> Value;
-                  _ -> none
-              end || Name <- tuple_to_list(Names)],
-    case lists:member(none, Values) of
-        true -> none;
-        false -> list_to_tuple(Values)
-    end.
 
 -spec forget_session(atom()) -> ok.
 forget_session(Name) ->

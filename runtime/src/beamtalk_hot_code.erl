@@ -35,7 +35,7 @@
 
 %% What a statement is known by; small enough to be compared at once.
 -type id() :: 0..16#7FFFFFFFFFFFFFF.
--type source() :: {statement, Input :: binary(), Statement :: pos_integer()} | {method, Forms :: [tuple()]}.
+-type source() :: {sites, Input :: binary(), beamtalk_walk:place()} | {method, Forms :: [tuple()]}.
 %% Who waits for code: the heat of a unit, or a process.
 -type waiting() :: {unit, atomics:atomics_ref()} | {process, gen_server:from()}.
 
@@ -54,13 +54,13 @@
 
 %% The unit gets code as soon as there is some.
 -spec want(beamtalk_walk:unit()) -> ok.
-want({_, _, Heat, Input, Statement}) ->
-    gen_server:cast(server(), {want, {unit, Heat}, {statement, Input, Statement}}).
+want({_, _, Heat, Input, Place}) ->
+    gen_server:cast(server(), {want, {unit, Heat}, {sites, Input, Place}}).
 
 %% The same, waiting for it. The unit may get none.
 -spec await(beamtalk_walk:unit()) -> ok.
-await({_, _, Heat, Input, Statement}) ->
-    case gen_server:call(server(), {want, {statement, Input, Statement}}, infinity) of
+await({_, _, Heat, Input, Place}) ->
+    case gen_server:call(server(), {want, {sites, Input, Place}}, infinity) of
         {ok, _} = Answer -> tell({unit, Heat}, Answer);
         {error, _} -> ok
     end.
@@ -85,7 +85,7 @@ run_method(Forms, Self) ->
     end.
 
 -spec id(source()) -> id().
-id({statement, Input, Statement}) -> id(erlang:md5([<<Statement:32>>, Input]));
+id({sites, Input, {Statement, Outermost}}) -> id(erlang:md5([<<Statement:32, Outermost:32>>, Input]));
 id({method, Forms}) -> id(erlang:md5(term_to_binary(Forms)));
 id(<<_:5, Id:59, _/binary>>) -> Id.
 
@@ -219,15 +219,15 @@ compile(Source, Module, Id) ->
     catch throw:too_large -> error
     end.
 
-forms({statement, Input, Statement}, Module, Id) ->
-    beamtalk_sites:compiled(lists:nth(Statement, binary_to_term(Input)), Module, Id);
+forms({sites, Input, {Statement, Outermost}}, Module, Id) ->
+    beamtalk_sites:compiled(lists:nth(Statement, binary_to_term(Input)), Outermost, Module, Id);
 forms({method, Forms}, Module, Id) ->
     beamtalk_sites:entered(Forms, Module, Id).
 
 options(Source) -> [binary, no_spawn_compiler_process, nowarn_unused_vars | haste(Source)].
 
 %% The optimiser of types takes a quarter of the time, and arithmetic in loops is four times as fast with it.
-haste({statement, Input, _}) when byte_size(Input) > ?LARGE -> [no_type_opt, no_ssa_opt, no_copt];
+haste({sites, Input, _}) when byte_size(Input) > ?LARGE -> [no_type_opt, no_ssa_opt, no_copt];
 haste(_) -> [].
 
 finish(#job{waiting = Waiting} = Job, Reason, State) ->

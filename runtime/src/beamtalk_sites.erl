@@ -1,14 +1,16 @@
 %% Where code can become hot: the blocks and loops of a statement, each a function of the variables it uses.
 %%
-%% A statement is an abstract expression as the compiler makes it. Its sites are numbered in the order in which they
-%% stand, so the numbers are the same whenever the statement is read. `walked/2' gives what the interpreter runs, in which
-%% a site is data for beamtalk_walk; `compiled/3' gives a module in which every site is a function.
+%% A statement is an abstract expression as the compiler makes it. Sites inside others belong to the outermost one, and become
+%% hot and are compiled together: of a loop that the compiler has written in two ways only the one that runs. Outermost
+%% sites, and those of one, are numbered in the order in which they stand, so the numbers are the same whenever the statement is
+%% read. `walked/2' gives what the interpreter runs, in which a site is data for beamtalk_walk; `compiled/4' gives a module in
+%% which every site of an outermost one is a function.
 -module(beamtalk_sites).
 
--export([has_sites/1, walked/2, compiled/3, entered/3, empty/1]).
+-export([has_sites/1, walked/2, compiled/4, entered/3, empty/1]).
 -export_type([site/0]).
 
-%% Unit is what the sites of one statement share (see beamtalk_walk), Free names the variables from outside. The name of a
+%% Unit is what the sites of an outermost one share (see beamtalk_walk), Free names the variables from outside. The name of a
 %% loop stands for the loop itself in its clauses.
 -type site() :: {site, Unit :: term(), Index :: pos_integer(), Free :: [atom()], Loop :: atom(), Clauses :: [tuple()]}.
 
@@ -18,7 +20,11 @@
 %% The variables of so many operations have names of their own.
 -define(MAX_OPERATIONS, 1000).
 
--record(rewriting, {target :: {walked, Unit :: term()} | compiled,
+%% Around is the number of the outermost site that is being read, and Unit what belongs to it.
+-record(rewriting, {target :: {walked, fun((pos_integer()) -> term())} | {compiled, pos_integer()},
+                    around = none :: pos_integer() | none,
+                    unit = none :: term(),
+                    outermost = 0 :: non_neg_integer(),
                     last = 0 :: non_neg_integer(),
                     operations = 0 :: non_neg_integer(),
                     functions = [] :: [tuple()]}).
@@ -31,16 +37,16 @@ has_sites(Form) when is_tuple(Form) -> has_sites(tuple_to_list(Form));
 has_sites([Form | Rest]) -> has_sites(Form) orelse has_sites(Rest);
 has_sites(_) -> false.
 
--spec walked(tuple(), term()) -> tuple().
-walked(Form, Unit) ->
-    {Walked, _} = rewrite(Form, #{}, #rewriting{target = {walked, Unit}}),
+-spec walked(tuple(), fun((Outermost :: pos_integer()) -> Unit :: term())) -> tuple().
+walked(Form, UnitOf) ->
+    {Walked, _} = rewrite(Form, #{}, #rewriting{target = {walked, UnitOf}}),
     Walked.
 
 %% Its function `call/5' goes on at a site with the variables from outside and the arguments, each in a tuple. Who comes for
-%% another statement walks. Throws where the statement is too large.
--spec compiled(tuple(), module(), beamtalk_hot_code:id()) -> [tuple()].
-compiled(Form, Module, Id) ->
-    {_, #rewriting{functions = Functions}} = rewrite(Form, #{}, #rewriting{target = compiled}),
+%% other sites walks. Throws where they are too large.
+-spec compiled(tuple(), pos_integer(), module(), beamtalk_hot_code:id()) -> [tuple()].
+compiled(Form, Outermost, Module, Id) ->
+    {_, #rewriting{functions = Functions}} = rewrite(Form, #{}, #rewriting{target = {compiled, Outermost}}),
     module(Module, [entry(Id, Function) || Function <- Functions])
      ++ [{function, Line, function_name(Index), Arity, Clauses} || {Index, Line, _, Arity, Clauses} <- Functions].
 
@@ -102,8 +108,10 @@ rewrite({clause, Line, Patterns, Guards, Body}, Loops, State) ->
 rewrite({match, Line, Pattern, Value}, Loops, State) ->
     {NewValue, Done} = rewrite(Value, Loops, State),
     {{match, Line, Pattern, NewValue}, Done};
-rewrite({op, Line, Operator, Left, Right}, Loops, #rewriting{target = compiled} = State)
-  when Operator =:= '+'; Operator =:= '-'; Operator =:= '*'; Operator =:= '/'; Operator =:= 'div'; Operator =:= 'rem' ->
+rewrite({op, Line, Operator, Left, Right}, Loops, #rewriting{target = {compiled, _}, around = Around} = State)
+  when Around =/= none,
+       (Operator =:= '+' orelse Operator =:= '-' orelse Operator =:= '*' orelse Operator =:= '/'
+        orelse Operator =:= 'div' orelse Operator =:= 'rem') ->
     {Operands, #rewriting{operations = Before} = Done} = rewrite_all([Left, Right], Loops, State),
     Before < ?MAX_OPERATIONS orelse throw(too_large),
     {operation(Line, Operator, Operands, Before), Done#rewriting{operations = Before + 1}};
@@ -118,7 +126,19 @@ rewrite(Other, _, State) -> {Other, State}.
 rewrite_all(Forms, Loops, State) ->
     lists:mapfoldl(fun(Form, Now) -> rewrite(Form, Loops, Now) end, State, Forms).
 
-site({Kind, Line, Name, Clauses, Args}, Loops, #rewriting{last = Last} = State) ->
+site(Site, Loops, #rewriting{around = none, outermost = Before, target = Target} = State) ->
+    Number = Before + 1,
+    Entered = State#rewriting{around = Number, last = 0, outermost = Number},
+    {Form, Done} = case Target of
+        {walked, UnitOf} -> inside(Site, Loops, Entered#rewriting{unit = UnitOf(Number)});
+        {compiled, Number} -> inside(Site, Loops, Entered);
+        %% What is outside is not compiled.
+        {compiled, _} -> {{nil, 0}, Entered}
+    end,
+    {Form, Done#rewriting{around = none}};
+site(Site, Loops, State) -> inside(Site, Loops, State).
+
+inside({Kind, Line, Name, Clauses, Args}, Loops, #rewriting{last = Last} = State) ->
     Index = Last + 1,
     Free = lists:delete(Name, free(Clauses)),
     Inside = case Kind of
@@ -129,7 +149,7 @@ site({Kind, Line, Name, Clauses, Args}, Loops, #rewriting{last = Last} = State) 
     emit({Kind, Line, Name, counted(Clauses, NewClauses, Done), Args}, Index, Free, Done).
 
 %% Where all it computes with are integers the VM need not look at each operation, so that is a clause of its own.
-counted([{clause, _, _, [], Body}], [{clause, Line, Patterns, [], NewBody} = Clause], #rewriting{target = compiled}) ->
+counted([{clause, _, _, [], Body}], [{clause, Line, Patterns, [], NewBody} = Clause], #rewriting{target = {compiled, _}}) ->
     case operands(Body, ordsets:new()) of
         [] -> [Clause];
         Operands ->
@@ -152,7 +172,7 @@ operands(_, Found) -> Found.
 
 %%% Sites as data
 
-emit({Kind, Line, Name, Clauses, Args}, Index, Free, #rewriting{target = {walked, Unit}} = State) ->
+emit({Kind, Line, Name, Clauses, Args}, Index, Free, #rewriting{target = {walked, _}, unit = Unit} = State) ->
     Variables = {tuple, Line, variables(Line, Free)},
     Shared = case Kind of
         %% What makes a block again must go on making the same one.
@@ -169,7 +189,7 @@ emit({Kind, Line, Name, Clauses, Args}, Index, Free, #rewriting{target = {walked
 
 %%% Sites as functions
 
-emit({Kind, Line, _, Clauses, Args}, Index, Free, #rewriting{target = compiled, functions = Functions} = State) ->
+emit({Kind, Line, _, Clauses, Args}, Index, Free, #rewriting{target = {compiled, _}, functions = Functions} = State) ->
     [{clause, _, Patterns, _, _} | _] = Clauses,
     Outside = variables(Line, Free),
     Arity = length(Outside) + length(Patterns),
@@ -185,7 +205,7 @@ emit({Kind, Line, _, Clauses, Args}, Index, Free, #rewriting{target = compiled, 
 
 %% The next turn of a loop.
 again({walked, _}, Line, Variable, _, Args) -> walk(Line, turn, [Variable, {tuple, Line, Args}]);
-again(compiled, Line, _, {Index, Free}, Args) -> call_site(Line, Index, variables(Line, Free) ++ Args).
+again({compiled, _}, Line, _, {Index, Free}, Args) -> call_site(Line, Index, variables(Line, Free) ++ Args).
 
 %% Compiled code that fails in an operation does not tell its operands, as messages do. So what may fail is done elsewhere.
 operation(Line, Operator, [First, Second], Number) ->

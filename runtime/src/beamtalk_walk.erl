@@ -1,8 +1,8 @@
 %% Runs the expressions of sessions and scripts: by walking their forms, until they turn out hot.
 %%
 %% Walking starts at once and makes no code, which is right for nearly everything a person types. Every call of a block and
-%% every turn of a loop is counted for its statement. After some hundred of them the statement is compiled beside the
-%% evaluation (beamtalk_hot_code), and whichever block or loop of it comes next goes on in the compiled code with the same
+%% every turn of a loop is counted for the outermost block or loop around it. After some hundred of them that is compiled beside
+%% the evaluation (beamtalk_hot_code), and whichever block or loop of it comes next goes on in the compiled code with the same
 %% variables. Until then, and if no code comes, walking goes on.
 %%
 %% A block that was made by walking stays one: it holds its forms, not code, so it may be kept anywhere for ever.
@@ -16,12 +16,13 @@
 %% How many calls and turns are walked before code is made: about what making it costs.
 -define(THRESHOLD, 500).
 
-%% What the sites of a statement share: the slot its code is expected in, or 0; what it is known by; its heat; the forms of its
-%% input and its place there. All who hold a block share the binary.
--type unit() :: {Slot :: non_neg_integer(), beamtalk_hot_code:id(), heat(), Input :: binary(), Statement :: pos_integer()}.
+%% What an outermost site of a statement shares with those inside: the slot their code is expected in, or 0; what they are known
+%% by; their heat; the forms of their input and their place there. All who hold a block share the binary.
+-type unit() :: {Slot :: non_neg_integer(), beamtalk_hot_code:id(), heat(), Input :: binary(), place()}.
+-type place() :: {Statement :: pos_integer(), Outermost :: pos_integer()}.
 %% How often sites ran, from below zero up to when code is asked for, and the slot of the code when it came.
 -type heat() :: atomics:atomics_ref().
--export_type([unit/0]).
+-export_type([unit/0, place/0]).
 
 %% A site with the values of the variables from outside: what a block or a running loop is. What is needed to go on in
 %% compiled code stands first.
@@ -35,14 +36,14 @@
 -spec statement(tuple(), binary(), pos_integer(), map()) -> {term(), map()}.
 statement(Form, Input, Statement, Bindings) ->
     Walked = case beamtalk_sites:has_sites(Form) of
-        true -> beamtalk_sites:walked(Form, unit(Input, Statement));
+        true -> beamtalk_sites:walked(Form, fun(Outermost) -> unit(Input, {Statement, Outermost}) end);
         false -> Form
     end,
     {value, Value, NewBindings} = erl_eval:expr(Walked, Bindings, none, none, none),
     {Value, NewBindings}.
 
-unit(Input, Statement) ->
-    Id = beamtalk_hot_code:id({statement, Input, Statement}),
+unit(Input, Place) ->
+    Id = beamtalk_hot_code:id({sites, Input, Place}),
     Expected = beamtalk_hot_code:slot(Id),
     Slot = case erlang:module_loaded(beamtalk_hot_code:module(Expected)) of
         true -> Expected;
@@ -51,7 +52,7 @@ unit(Input, Statement) ->
     Heat = atomics:new(2, [{signed, true}]),
     {Threshold, _} = setting(),
     atomics:put(Heat, ?COUNT, -Threshold),
-    {Slot, Id, Heat, Input, Statement}.
+    {Slot, Id, Heat, Input, Place}.
 
 %% For tests: code is made after so many calls and turns, and waited for with `wait'; never with `infinity'.
 -spec set_threshold({pos_integer(), wait | go_on} | infinity | default) -> ok.

@@ -94,8 +94,12 @@ impl Site {
         all
     }
 
-    /// The address of a class from a page `up` directories below the first.
+    /// The address of a class, or of a page of the guide, from a page `up` directories below the first.
     fn link(&self, name: &str, up: &str) -> Option<String> {
+        if let Some(stem) = name.strip_suffix(".md") {
+            let is_page = self.guide.contains_key(stem) && stem != "index";
+            return is_page.then(|| format!("{up}guide/{}.html", html::address(stem)));
+        }
         self.documented.contains(name).then(|| format!("{up}{name}.html"))
     }
 

@@ -207,6 +207,7 @@ pages! {
     agents: "agents.md",
     live_edit: "live-edit.md",
     the_loop: "loop.md",
+    language_server: "lsp.md",
     packages: "packages.md",
     security: "security.md",
     testing: "testing.md",

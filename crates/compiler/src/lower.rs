@@ -75,6 +75,10 @@ pub(crate) struct Lowerer<'a> {
     places: FxHashMap<VariableId, Place>,
     /// Variables of the session that are Erlang variables for now.
     held: FxHashSet<VariableId>,
+    /// Those of them that are assigned meanwhile.
+    kept: session_loops::Held,
+    /// In a loop over variables of the session as they are.
+    is_unheld: bool,
     facts: FxHashMap<EcoString, Fact>,
     out: Vec<Erl>,
     next: u32,
@@ -296,6 +300,8 @@ impl<'a> Lowerer<'a> {
             variables,
             places: FxHashMap::default(),
             held: FxHashSet::default(),
+            kept: Vec::new(),
+            is_unheld: false,
             facts: FxHashMap::default(),
             out: Vec::new(),
             next: 0,

@@ -59,6 +59,7 @@ impl<'a> Resolver<'a> {
 
     /// A method: its parameters and statements.
     pub(crate) fn method(mut self, method: &ast::Method) -> Body {
+        self.check_parameters(&method.head.parameters);
         let quiet = is_placeholder(&method.body);
         let parameters = method
             .head
@@ -411,7 +412,27 @@ impl<'a> Resolver<'a> {
         self.diagnostics.push(diagnostic);
     }
 
+    /// No name stands for two arguments; `_` stands for none.
+    fn check_parameters(&mut self, parameters: &[ast::Parameter]) {
+        for (index, parameter) in parameters.iter().enumerate() {
+            let name = &parameter.name;
+            let earlier = parameters
+                .iter()
+                .take(index)
+                .find(|other| other.name.text == name.text && name.text != "_");
+            if let Some(earlier) = earlier {
+                let message = eco_format!("Two parameters are named `{}`", name.text);
+                self.diagnostics.push(
+                    Diagnostic::error(codes::DUPLICATE_PARAMETER, name.span, message)
+                        .with_note(earlier.name.span, "the first one")
+                        .with_hint("Give each parameter a name of its own."),
+                );
+            }
+        }
+    }
+
     pub(crate) fn closure(&mut self, block: &ast::Block) -> Closure {
+        self.check_parameters(&block.parameters);
         self.scopes.open_closure();
         let rebinds_self = block
             .parameters

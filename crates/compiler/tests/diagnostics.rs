@@ -234,6 +234,19 @@ findings!(
     Package,
     "type First = Second\n\ntype Second = First\n"
 );
+findings!(
+    parameters_have_names_of_their_own,
+    Package,
+    "Object subclass: Demo
+  class at: x put: x => x
+  class run => #([:a :b :a | a + b], [:_ :_ | 1])
+"
+);
+findings!(
+    parameters_of_an_input_have_names_of_their_own,
+    Session,
+    "[:x :x | x]\n"
+);
 findings!(alias_of_one_letter, Package, "type A = Integer\n");
 findings!(
     protocol_extends_unknown,

@@ -51,6 +51,7 @@ pages! {
     "live-edit" "live-edit.md" "changing code while it runs, flush, conflicts";
     "browser" "browser.md" "the workspace in a browser: panes, keys, links";
     "mcp" "mcp.md" "AI clients in the workspace: setting up, tools, what is guarded";
+    "lsp" "lsp.md" "the language server: what it does, options";
     "editors" "editors.md" "Neovim, Helix, Zed, Emacs and VS Code: blocks to paste";
     "loop" "loop.md" "watch files, supervise processes, run workflows";
     "agents" "agents.md" "sessions in tmux, everything as files";
@@ -58,6 +59,8 @@ pages! {
     "config" "config.md" "config.toml and variables";
     "cli" "cli.md" "commands, flags and exit codes";
     "remote" "remote.md" "reaching a workspace from elsewhere: ssh, tokens, TLS";
+    "reliability" "reliability.md" "what ends when something goes wrong, and what stays";
+    "protocol" "protocol.md" "the workspace protocol, for who writes a client";
     "security" "security.md" "what Beamtalk protects and what it does not";
     "threat-model" "security/threat-model.md" "who is trusted with what, the cookie, the operator's checklist";
 }
@@ -336,6 +339,20 @@ mod tests {
     fn every_class_of_the_library_has_a_page() {
         for (name, _) in beamtalk_node::library_sources() {
             assert!(page(name.trim_end_matches(".bt"), None).is_some(), "{name}");
+        }
+    }
+
+    /// Every page of `docs/` is shown, but for the two that are about the repository.
+    #[test]
+    fn every_page_of_the_guide_is_a_topic() {
+        let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let Some(topic) = name.strip_suffix(".md") else {
+                continue;
+            };
+            let is_internal = ["architecture", "calling-convention"].contains(&topic);
+            assert_eq!(page(topic, None).is_none(), is_internal, "{topic}");
         }
     }
 

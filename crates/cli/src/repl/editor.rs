@@ -581,6 +581,11 @@ impl Completer for Assistant {
         if self.before.borrow().is_empty() && line.trim_start().starts_with(':') {
             return self.complete_command(line, at);
         }
+        // Everything there is is no help, and asking whether to show it takes the next key.
+        let is_begun = line.get(..at).is_some_and(|typed| !typed.trim().is_empty());
+        if !is_begun {
+            return Ok((at, Vec::new()));
+        }
         Ok(self.complete_code(line, 0, at))
     }
 }

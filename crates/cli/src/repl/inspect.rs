@@ -179,9 +179,6 @@ pub(crate) fn step(view: Option<&View>, words: &str) -> Step {
         .iter()
         .find(|field| shown_name(&field.name) == words || field.label == words)
     {
-        if !field.drillable {
-            return Step::Refused(format!("There is nothing inside {}", field.label));
-        }
         let mut inner = View::new(view.root.clone());
         inner.path.clone_from(&view.path);
         inner.path.push((field.name.clone(), field.label.clone()));
@@ -259,7 +256,8 @@ mod tests {
             json!({"actor": "<0.9.0>", "understands": true})
         );
         assert!(matches!(step(Some(&outer), ".."), Step::Refused(_)));
-        assert!(matches!(step(Some(&view), "on"), Step::Refused(_)));
+        // What has nothing inside shows its value and what it understands.
+        assert!(matches!(step(Some(&view), "on"), Step::Look(_)));
         assert_eq!(step(Some(&view), "lamp2"), Step::Evaluate);
         assert_eq!(step(None, "bulbs"), Step::Evaluate);
     }

@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd}
 use super::highlight;
 use super::html::{address, escape};
 
-/// Where the page of a class is, if it has one.
+/// Where the page of a class, or of a Markdown file by its name, is, if it has one.
 pub(super) type Link<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// A text below the title of its page.
@@ -175,7 +175,7 @@ impl Writer<'_> {
         let target = if self.links.contains(&true) {
             None
         } else {
-            safe(target).or_else(|| (self.link)(target))
+            safe(target, self.link).or_else(|| (self.link)(target))
         };
         if let Some(target) = &target {
             self.out += &format!("<a href=\"{target}\">");
@@ -197,8 +197,8 @@ fn is_beamtalk(kind: &CodeBlockKind<'_>) -> bool {
     }
 }
 
-/// An address that cannot run anything.
-fn safe(target: &str) -> Option<String> {
+/// An address that cannot run anything. Files that are no pages of the site have none.
+fn safe(target: &str, link: &Link<'_>) -> Option<String> {
     if target.starts_with("https://") || target.starts_with("http://") {
         return Some(escape(target));
     }
@@ -207,15 +207,15 @@ fn safe(target: &str) -> Option<String> {
     if !is_plain(path) || path.starts_with('/') || (path.is_empty() && fragment.is_empty()) {
         return None;
     }
-    // Pages of the guide lie beside each other.
-    let path = match path.strip_suffix(".md") {
-        Some(stem) => format!("{stem}.html"),
-        None => path.to_owned(),
-    };
     let fragment = if fragment.is_empty() {
         String::new()
     } else {
         format!("#{}", address(fragment))
     };
-    Some(format!("{}{fragment}", address(&path)))
+    let page = if path.ends_with(".md") {
+        link(path.rsplit('/').next().unwrap_or(path))?
+    } else {
+        address(path)
+    };
+    Some(format!("{page}{fragment}"))
 }

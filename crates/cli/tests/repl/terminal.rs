@@ -390,14 +390,29 @@ fn help_and_unknown_commands() {
     place.stop();
 }
 
+/// Tab on an empty line offers nothing and takes no key away from what is typed next.
+#[test]
+fn tab_on_an_empty_line_does_nothing() {
+    let place = Place::new();
+    let screen = Screen::repl(&place);
+    screen.keys(&["Tab", "Tab"]);
+    screen.evaluate("40 + 2", "> 40 + 2\n42\n");
+    assert!(!screen.shown().contains("possibilities"), "{}", screen.shown());
+    drop(screen);
+    place.stop();
+}
+
 #[test]
 fn values_are_looked_into() {
     let place = Place::new();
     let screen = Screen::repl(&place);
     screen.evaluate("d := #{#a => #(1, 2), #b => 3}", "#a => ");
     screen.evaluate(":i d", "\nDictionary\n= #{#a => #(1, 2), #b => 3}\n▸ ");
-    screen.evaluate(":i b", "\nThere is nothing inside b\n");
+    screen.evaluate(":i b", "\nInteger (d › b)\n= 3\n");
+    screen.evaluate(":i ..", "> :i ..\nDictionary\n= #{");
     screen.evaluate(":i a", "\nList (d › a)\n= #(1, 2)\n  1  1\n");
+    screen.evaluate(":i 2", "\nInteger (d › a › 2)\n= 2\n");
+    screen.evaluate(":i ..", "> :i ..\nList (d › a)\n");
     screen.evaluate(":i ..", "> :i ..\nDictionary\n= #{");
     screen.line("Actor subclass: Lamp");
     screen.line("  state: bulbs = #(60, 40)");

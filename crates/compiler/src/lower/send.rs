@@ -157,6 +157,10 @@ impl Lowerer<'_> {
         };
         let [left, right] = self.two(receiver, argument);
         let known = if is_ordering { Fact::Boolean } else { Fact::Number };
+        if !is_ordering && !self.kept.is_empty() {
+            let erl = self.held_operation(operator, [left.erl, right.erl], line);
+            return Some(Value { erl, fact: known });
+        }
         if left.fact == Fact::Number {
             let erl = Erl::operator(line, operator, left.erl, right.erl);
             return Some(Value { erl, fact: known });
