@@ -189,6 +189,28 @@ stage.test("a change that was replaced after it was shown is not written", async
   await shot(stage.watched, "46-expect");
 });
 
+stage.test("a pane floats above the others, moves by keys, is kept over a reload and goes back", async () => {
+  await stage.choose("Layout: Start");
+  await stage.page.getByRole("button", { name: "Menu of Inspector" }).click();
+  await stage.page.getByRole("menuitem", { name: "Float" }).click();
+  const handle = stage.page.getByRole("group", { name: "Move Inspector" });
+  await handle.waitFor();
+  const before = (await handle.boundingBox())?.x ?? 0;
+  await handle.focus();
+  for (let step = 0; step < 3; step += 1) await stage.page.keyboard.press("ArrowRight");
+  await stage.page.waitForFunction((x) => (document.querySelector(".floating")?.getBoundingClientRect().x ?? 0) > x + 40, before);
+  await shot(stage.watched, "47-floating");
+  await stage.page.waitForFunction(() => document.querySelector(".floating") !== null);
+  for (let tries = 0; tries < 100 && !stage.watched.frames.some((frame) => frame.includes("floats")); tries += 1) await stage.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
+  await stage.page.reload();
+  await ready(stage.page);
+  await handle.waitFor();
+  await stage.page.getByRole("button", { name: "Menu of Inspector" }).click();
+  await stage.page.getByRole("menuitem", { name: "Put back" }).click();
+  await stage.page.getByRole("tab", { name: "Inspector" }).waitFor();
+  assert.equal(await handle.count(), 0);
+});
+
 stage.test("20,000 classes are listed, filtered and left without a halt", async () => {
   const context = stage.watched.context;
   const page = await context.newPage();

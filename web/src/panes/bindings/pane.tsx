@@ -56,7 +56,7 @@ export default function Bindings({ isVisible }: PaneProps): JSX.Element {
           <>
             <span class="code" style={{ width: "30%", flex: "none" }}>{visible(name)}</span>
             <span class="code cut grow">{visible(value?.text ?? "")}</span>
-            <span class="chip">{visible(value?.class ?? "")}</span>
+            <span class="chip cut" style={{ maxWidth: "40%" }}>{visible(value?.class ?? "")}</span>
             {value?.scope === "session" ? null : <span class="muted">{value?.scope ?? ""}</span>}
           </>
         )} />
