@@ -7,6 +7,7 @@ import { focused, actionsOf, isTyping, keyText, type Action } from "./kernel/act
 import { keep, kept, readDesk } from "./kernel/desk";
 import { PRESETS, parse as parseLayout, type PaneId } from "./kernel/layout";
 import { alarm, toast } from "./kernel/notices";
+import { startRecent } from "./kernel/recent";
 import { place, startRoutes, wanted } from "./kernel/routes";
 import { change, readSettings, settings } from "./kernel/settings";
 import { client, diskChanged, epoch, fault, isOnline, isOwner, node, notice, now, pending, phase, role, running, start, status, waiting, workspaceName } from "./kernel/store";
@@ -198,6 +199,7 @@ async function begin(): Promise<void> {
   isReady.value = true;
   startRoutes();
   watchSymbols();
+  startRecent();
   // What is told of changes comes in bursts.
   let counting: ReturnType<typeof setTimeout> | undefined;
   client.on("changes", () => {

@@ -9,7 +9,10 @@ import { Stage } from "../support/stage";
 
 const isBench = process.env.BEAMTALK_BENCH === "1";
 /** How much slower than its limit a figure may be where others use the machine too. */
-const SLACK = isBench ? 1 : Number(process.env.BEAMTALK_SLACK ?? 4);
+const SLACK = isBench ? 1 : Number(process.env.BEAMTALK_SLACK ?? 2);
+/** Twice that for the slowest few of many, and for what waits for several processes one after another: there one turn
+ * of another program on the processor is most of the limit. */
+const SLOWEST = 2;
 
 const many = Array.from({ length: 40 }, (_, at) => `/// Number ${at}\nValue subclass: Many${at}\n\n${Array.from({ length: 25 }, (_one, method) => `  method${method}Of${at} => ${method}\n`).join("\n")}`);
 const stage = Stage.of(Object.fromEntries(many.map((text, at) => [`src/Many${at}.bt`, text])));
@@ -17,8 +20,9 @@ const table: string[] = [];
 
 /** Times have slack; what does not depend on the machine has none. */
 function holds(name: string, value: number, limit: number, unit = "ms"): void {
+  const slack = SLACK > 1 && /95 of 100|P1 first|P11/.test(name) ? SLACK * SLOWEST : SLACK;
   table.push(`${name.padEnd(52)} ${value.toFixed(unit === "ms" ? 1 : 0).padStart(10)} ${unit.padEnd(4)} limit ${limit}`);
-  assert.ok(value <= (unit === "ms" ? limit * SLACK : limit), `${name}: ${value} ${unit}, limit ${limit}`);
+  assert.ok(value <= (unit === "ms" ? limit * slack : limit), `${name}: ${value} ${unit}, limit ${limit}`);
 }
 after(() => { console.log(`\n${table.join("\n")}\n`); });
 

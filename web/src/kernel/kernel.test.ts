@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { PRESETS, close, drift, float, groups, move, parse, resize, show, sink, visiblePanes } from "./layout";
-import { format, parse as parseRoute } from "./routes";
+import { format, parse as parseRoute, readRecent, visited } from "./routes";
 import { age, byteOffset, bytes, match, placeOfByte, visible } from "./text";
 
 const start = PRESETS.Start ?? { columns: [] };
@@ -49,6 +49,13 @@ test("a pane that floats is in one place, on the screen, and comes back", () => 
   assert.deepEqual(layout.floats?.map((one) => one.pane), ["transcript"]);
   assert.equal(close(layout, "transcript").floats?.length, 0);
   assert.deepEqual(float({ columns: [{ size: 100, groups: [{ tabs: ["workspace"], active: "workspace", size: 100 }] }] }, "workspace").floats, undefined);
+});
+
+test("places that were opened come newest first, each once, and from outside only if they are places", () => {
+  assert.deepEqual(visited(visited(visited([], "#/class/A"), "#/class/B"), "#/class/A"), ["#/class/A", "#/class/B"]);
+  assert.equal(Array.from({ length: 80 }, (_, at) => `#/class/C${at}`).reduce<string[]>(visited, []).length, 50);
+  assert.deepEqual(readRecent(JSON.stringify(["#/class/A", "javascript:1", 7, null, "#/nothing"])), ["#/class/A"]);
+  for (const text of [null, "", "{", "{}", "3"]) assert.deepEqual(readRecent(text), []);
 });
 
 test("a layout from outside is checked", () => {

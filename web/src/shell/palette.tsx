@@ -5,7 +5,8 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText, type Action } from "../kernel/actions";
 import { PANES, PRESETS } from "../kernel/layout";
-import { go } from "../kernel/routes";
+import { recent } from "../kernel/recent";
+import { go, parse as parseRoute } from "../kernel/routes";
 import { client, fault, isOwner } from "../kernel/store";
 import { match, visible } from "../kernel/text";
 import { allowed, commandOf } from "./commands";
@@ -95,7 +96,11 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
     text: TITLES[pane], detail: `g ${Object.keys(LETTERS).find((letter) => LETTERS[letter] === pane) ?? ""}`, run: () => reveal(pane, true),
   }));
   const presets = Object.keys(PRESETS).map((name) => ({ text: `Layout: ${name}`, detail: "preset", run: () => { layout.value = structuredClone(PRESETS[name] ?? layout.value); } }));
-  return best(text, [...panes, ...acts, ...presets, ...(text === "" ? [] : classEntries(text))], (one) => one.text);
+  const places = recent.value.flatMap((hash) => {
+    const parts = parseRoute(hash)?.parts ?? [];
+    return parts.length < 2 ? [] : [{ text: parts.slice(1).join(" "), detail: `recent ${parts[0] ?? ""}`, run: () => go(...parts) }];
+  });
+  return best(text, [...(text === "" ? places.slice(0, 3) : []), ...panes, ...acts, ...(text === "" ? [] : places), ...presets, ...(text === "" ? [] : classEntries(text))], (one) => one.text);
 }
 
 export function Palette({ actions }: { actions: Action[] }): JSX.Element | null {
