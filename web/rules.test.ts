@@ -19,7 +19,7 @@ test("nothing makes markup or code of text", () => {
 });
 
 test("layers use only those below them, and no pane another", () => {
-  const order = ["wire", "kernel", "editor", "parts", "panes", "shell", ""];
+  const order = ["wire", "kernel", "editor", "parts", "views", "panes", "shell", ""];
   const layer = (path: string): string => path.split("/")[1]?.includes(".") === true ? "" : (path.split("/")[1] ?? "");
   for (const name of sources.filter((one) => /tsx?$/.test(one))) {
     for (const [, used = ""] of readFileSync(name, "utf8").matchAll(/from "(\.[^"]*)"/g)) {

@@ -4,7 +4,7 @@
 %% shown leaves the process. They go with the evaluator, and the least recently used goes first.
 -module(beamtalk_held).
 
--export([hold/1, serve/3]).
+-export([hold/1, serve/3, find/1]).
 -export([ask/3]).
 
 -define(MOST, 256).
@@ -41,6 +41,8 @@ serve({From, Tag}, Wanted, Look) ->
     From ! {Tag, Answer},
     ok.
 
+%% A value of this process.
+-spec find({ref, binary()} | {variable, atom()}) -> {value, term()} | none.
 find({ref, <<"v-", Digits/binary>>}) ->
     try binary_to_integer(Digits) of
         Number -> used(Number, get({'$bt_held', Number}))

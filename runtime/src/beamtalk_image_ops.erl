@@ -47,6 +47,8 @@ operations() ->
       <<"erlang-complete">> => fun beamtalk_image_ops_docs:erlang_complete/1,
       <<"actors">> => fun beamtalk_image_ops_actors:actors/1,
       <<"inspect">> => fun beamtalk_image_ops_actors:inspect/2,
+      <<"views">> => fun beamtalk_image_ops_views:views/2,
+      <<"view">> => fun beamtalk_image_ops_views:view/2,
       <<"pid-stats">> => fun beamtalk_image_ops_actors:pid_stats/1,
       <<"top-actors">> => fun beamtalk_image_ops_actors:top_actors/1,
       <<"supervision-tree">> => fun beamtalk_image_ops_actors:supervision_tree/1,
@@ -62,6 +64,7 @@ operations() ->
       <<"actor-stats">> => fun beamtalk_image_ops_tracing:stats/1,
       <<"export-traces">> => fun beamtalk_image_ops_tracing:export/1,
       <<"log-level">> => fun beamtalk_image_ops_tracing:log_level/1,
+      <<"vitals">> => fun beamtalk_image_ops_tracing:vitals/1,
       <<"health">> => fun beamtalk_image_ops_tracing:health/1,
       <<"work">> => fun beamtalk_image_ops_tracing:work/1}.
 

@@ -4,7 +4,7 @@
 -export([actors/1, inspect/2, pid_stats/1, top_actors/1, supervision_tree/1, kill/1]).
 -export([stop/1, process/1]).
 
--import(beamtalk_image_ops_fields, [fail/2, fail/3]).
+-import(beamtalk_image_ops_fields, [fail/2]).
 
 -type fields() :: beamtalk_image_ops_fields:fields().
 
@@ -12,13 +12,89 @@
 -define(LARGEST, 500).
 %% Rows and classes in one answer.
 -define(MOST, 200).
+%% So many processes are asked for an order.
+-define(SAMPLE, 50000).
 
 -spec actors(fields()) -> map().
 actors(Fields) ->
     Wanted = beamtalk_image_ops_fields:optional_class(Fields, <<"class">>),
-    #{actors => [actor(Pid, Class, Module)
-                 || {_, Class, Module, Pid} <- beamtalk_actor_class:all(),
-                    Wanted =:= none orelse beamtalk_class:inherits(Class, Wanted)]}.
+    HasStats = beamtalk_image_ops_fields:boolean(Fields, <<"stats">>, false),
+    Find = beamtalk_image_ops_fields:text(Fields, <<"find">>, <<>>),
+    All = [Actor || {_, Class, _, Pid} = Actor <- beamtalk_actor_class:all(), is_pid(Pid),
+                    Wanted =:= none orelse beamtalk_class:inherits(Class, Wanted), is_meant(Find, Class, Pid)],
+    IsWindow = lists:any(fun(Key) -> beamtalk_image_ops_fields:is_given(Fields, Key) end,
+                         [<<"offset">>, <<"limit">>, <<"sort">>, <<"find">>, <<"stats">>]),
+    Row = fun({_, Class, Module, Pid}) -> with_stats(HasStats, Pid, actor(Pid, Class, Module)) end,
+    case IsWindow of
+        false -> #{actors => [Row(Actor) || Actor <- All]};
+        true ->
+            Offset = beamtalk_image_ops_fields:integer(Fields, <<"offset">>, 0, 0),
+            Limit = min(beamtalk_image_ops_fields:integer(Fields, <<"limit">>, 0, ?WINDOW), ?LARGEST),
+            {Ordered, Sampled} = ordered(Fields, All),
+            Window = lists:sublist(lists:nthtail(min(Offset, length(Ordered)), Ordered), Limit),
+            Answer = #{actors => [Row(Actor) || Actor <- Window], total => length(All)},
+            case Sampled of
+                none -> Answer;
+                _ -> Answer#{sampled => Sampled}
+            end
+    end.
+
+is_meant(<<>>, _, _) -> true;
+is_meant(Find, Class, Pid) ->
+    Texts = [atom_to_binary(Class), beamtalk_plain:pid(Pid) | [atom_to_binary(Name) || Name <- [registered_name(Pid)], is_atom(Name), Name =/= nil]],
+    lists:any(fun(Text) -> string:find(string:casefold(Text), string:casefold(Find)) =/= nomatch end, Texts).
+
+%% The order wanted. Where every process would have to be asked and there are too many, an even sample of them is
+%% put in order and stands before the others.
+ordered(Fields, All) ->
+    Order = beamtalk_image_ops_fields:choice(Fields, <<"sort">>, [class, name, queue, memory, reductions, age], none),
+    IsDescending = beamtalk_image_ops_fields:boolean(Fields, <<"descending">>, false),
+    IsAsking = lists:member(Order, [queue, memory, reductions]),
+    {Looked, Rest} = case IsAsking andalso length(All) > ?SAMPLE of
+        true -> sample(All, length(All) div ?SAMPLE + 1);
+        false -> {All, []}
+    end,
+    Sorted = case Order of
+        none -> Looked;
+        _ -> [Actor || {_, Actor} <- lists:sort([{order(Order, Actor), Actor} || Actor <- Looked])]
+    end,
+    Turned = case IsDescending of
+        true -> lists:reverse(Sorted);
+        false -> Sorted
+    end,
+    {Turned ++ Rest, case Rest of [] -> none; _ -> length(Looked) end}.
+
+sample(All, Every) ->
+    {Looked, Rest, _} = lists:foldl(fun(One, {In, Out, 1}) -> {[One | In], Out, Every};
+                                       (One, {In, Out, Left}) -> {In, [One | Out], Left - 1}
+                                    end, {[], [], 1}, All),
+    {lists:reverse(Looked), lists:reverse(Rest)}.
+
+order(class, {_, Class, _, _}) -> atom_to_binary(Class);
+order(name, {_, _, _, Pid}) ->
+    case registered_name(Pid) of
+        Name when Name =:= nil; Name =:= [] -> {1, nil};
+        Name -> {0, atom_to_binary(Name)}
+    end;
+order(age, {_, _, _, Pid}) ->
+    case spawned_at(Pid) of
+        Started when is_integer(Started) -> -Started;
+        nil -> 0
+    end;
+order(queue, {_, _, _, Pid}) -> -largest(Pid, message_queue_len);
+order(Order, {_, _, _, Pid}) -> -largest(Pid, Order).
+
+with_stats(false, _, Row) -> Row;
+with_stats(true, Pid, Row) ->
+    case process_info(Pid, [message_queue_len, memory, reductions, current_stacktrace]) of
+        undefined -> Row;
+        [{_, Length}, {_, Memory}, {_, Reductions}, {_, Stack}] ->
+            Figures = Row#{queue_len => Length, memory => Memory, reductions => Reductions},
+            case message(Stack) of
+                nil -> Figures;
+                Message -> Figures#{message => Message}
+            end
+    end.
 
 actor(Pid, Class, Module) ->
     #{pid => beamtalk_plain:pid(Pid), class => Class, module => Module, spawned_at => spawned_at(Pid),
@@ -148,56 +224,37 @@ not_alive(Pid) -> fail(actor_not_alive, ["the actor ", beamtalk_plain:pid(Pid), 
 %%% Looking inside
 
 -spec inspect(fields(), binary()) -> map().
-inspect(Fields, Session) ->
-    Look = look(Fields),
-    case [Name || Name <- [<<"ref">>, <<"binding">>], beamtalk_image_ops_fields:is_given(Fields, Name)] of
-        [<<"ref">> | _] -> held(beamtalk_image_ops_fields:text(Fields, <<"ref">>), Session, Look);
-        [<<"binding">>] -> bound(beamtalk_image_ops_fields:text(Fields, <<"binding">>), Session, Look);
-        [] ->
-            case process(Fields) of
-                {Pid, dead} -> not_alive(Pid);
-                {_, {_, Known}} -> Look(Known)
-            end
-    end.
-
-held(Ref, Session, Look) ->
-    case beamtalk_held:ask(beamtalk_session_keeper:evaluator(Session), {ref, Ref}, Look) of
-        {ok, Seen} -> Seen;
-        {failed, Failure} -> throw({op_failed, Failure});
-        busy -> fail(busy, "an evaluation runs in this session", <<"look again when it has ended">>);
-        gone -> fail(ref_gone, "the value is no longer held", <<"evaluate again">>)
-    end.
-
-%% A variable is looked at where it is; while an evaluation runs, as the one before left it.
-bound(Name, Session, Look) ->
-    Asked = case beamtalk_image_ops_fields:existing(Name) of
-        {ok, Variable} -> beamtalk_held:ask(beamtalk_session_keeper:evaluator(Session), {variable, Variable}, Look);
-        none -> gone
-    end,
-    case Asked of
-        {ok, Seen} -> Seen;
-        {failed, Failure} -> throw({op_failed, Failure});
-        _ -> Look(binding(Name, Session))
-    end.
+inspect(Fields, Session) -> beamtalk_image_ops_target:look(Fields, Session, looking(Fields)).
 
 %% What is answered about a value. It runs in the process that has the value, and copies only what is shown.
-look(Fields) ->
-    IsStep = fun(Step) -> is_binary(Step) orelse is_integer(Step) end,
-    Path = beamtalk_image_ops_fields:list(Fields, <<"path">>, IsStep),
+looking(Fields) ->
     Page = beamtalk_image_ops_fields:integer(Fields, <<"page">>, 1, 1),
     Offset = beamtalk_image_ops_fields:integer(Fields, <<"offset">>, 0, (Page - 1) * ?WINDOW),
     Limit = min(beamtalk_image_ops_fields:integer(Fields, <<"limit">>, 1, ?WINDOW), ?LARGEST),
     Understands = beamtalk_image_ops_fields:boolean(Fields, <<"understands">>, false),
-    fun(Target) ->
-        Found = follow(Path, Target),
-        {Kind, EntryKind, Order, Total, Entries} = beamtalk_window:look(Found, Offset, Limit),
-        Seen = #{kind => Kind, class => beamtalk_plain:class(Found), total => Total, order => Order,
-                 text => beamtalk_plain:text(Found),
-                 fields => [field(EntryKind, Name, Value) || {Name, Value} <- Entries]},
+    Find = beamtalk_image_ops_fields:text(Fields, <<"find">>, none),
+    fun(Found) ->
+        Seen = seen(Found, fun() -> window(Found, Find, Offset, Limit) end),
         case Understands of
             true -> Seen#{understands => understood(Found)};
             false -> Seen
         end
+    end.
+
+seen({beamtalk_object, _, _, Process} = Actor, Look) when not is_atom(Process) ->
+    beamtalk_image_ops_target:with_state(Actor, Look);
+seen(_, Look) -> Look().
+
+window(Found, Find, Offset, Limit) ->
+    At = beamtalk_window:find(Found, Find),
+    From = case At of none -> Offset; _ -> At end,
+    {Kind, EntryKind, Order, Total, Entries} = beamtalk_window:look(Found, From, Limit),
+    Seen = #{kind => Kind, class => beamtalk_plain:class(Found), total => Total, order => Order,
+             text => beamtalk_plain:text(Found),
+             fields => [field(EntryKind, Name, Value) || {Name, Value} <- Entries]},
+    case At of
+        none -> Seen;
+        _ -> Seen#{at => At}
     end.
 
 %% The messages a value understands by the class they come from, its own first; each in one place only.
@@ -223,44 +280,8 @@ lineage(Class) ->
         _ -> []
     end.
 
-binding(Name, Session) ->
-    case beamtalk_image_ops_fields:existing(Name) of
-        {ok, Variable} ->
-            case beamtalk_session_keeper:variable(Session, Variable) of
-                {ok, Value} -> Value;
-                none -> unbound(Name)
-            end;
-        none -> unbound(Name)
-    end.
-
--spec unbound(binary()) -> no_return().
-unbound(Name) -> fail(undefined_variable, ["the session has no variable '", Name, "'"]).
-
-follow([], Value) -> Value;
-follow([Step | Rest], Value) when is_integer(Step), Step > 0 ->
-    case beamtalk_window:look(Value, Step - 1, 1) of
-        {collection, element, _, _, [{Step, Inner}]} -> follow(Rest, Inner);
-        _ -> follow_named([Step | Rest], Value)
-    end;
-follow(Path, Value) -> follow_named(Path, Value).
-
-follow_named([Step | Rest], Value) ->
-    {_, EntryKind, Entries} = beamtalk_inspector:look(Value),
-    Named = [Inner || {Name, Inner} <- Entries, step(EntryKind, Name) =:= Step],
-    case Named ++ [Inner || {Name, Inner} <- Entries, beamtalk_plain:label(Name) =:= Step] of
-        [Inner | _] -> follow(Rest, Inner);
-        [] -> fail(inspect_failed, ["there is no field ", beamtalk_plain:text(Step)],
-                   <<"The value may have changed; inspect it again from its root">>)
-    end.
-
-%% How a field is named in answers and paths. Keys are printed, so that `#a' and `"a"' are two; a label may stand for
-%% them in a path.
-step(_, Name) when is_integer(Name) -> Name;
-step(association, Key) -> beamtalk_plain:text(Key);
-step(_, Name) -> beamtalk_plain:label(Name).
-
 field(EntryKind, Name, Value) ->
-    #{name => step(EntryKind, Name), label => beamtalk_plain:label(Name), text => beamtalk_plain:text(Value),
+    #{name => beamtalk_image_ops_target:step(EntryKind, Name), label => beamtalk_plain:label(Name), text => beamtalk_plain:text(Value),
       class => beamtalk_plain:class(Value), drillable => beamtalk_inspector:is_drillable(Value)}.
 
 %% The status of the process is told below `stats' only: beside the others it would take the place of the answer's own.

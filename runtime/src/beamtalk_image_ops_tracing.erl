@@ -1,7 +1,7 @@
 %% Requests about traces, logs and the health of the node.
 -module(beamtalk_image_ops_tracing).
 
--export([enable/1, disable/1, clear/1, traces/1, stats/1, export/1, log_level/1, health/1, work/1]).
+-export([enable/1, disable/1, clear/1, traces/1, stats/1, export/1, log_level/1, health/1, vitals/1, work/1]).
 
 -import(beamtalk_image_ops_fields, [fail/2, fail/4]).
 
@@ -107,6 +107,12 @@ health(_) ->
     #{memory => maps:from_list(erlang:memory([total, processes, system, atom, binary, code, ets])),
       processes => erlang:system_info(process_count),
       run_queue => erlang:statistics(run_queue)}.
+
+%% How the node did in the last 15 minutes.
+-spec vitals(fields()) -> map().
+vitals(Fields) ->
+    #{fields => beamtalk_vitals:fields(),
+      samples => beamtalk_vitals:since(beamtalk_image_ops_fields:integer(Fields, <<"since">>, 0, 0))}.
 
 %% What the actors have done so far: a number that stays the same only while none of them runs.
 -spec work(fields()) -> map().

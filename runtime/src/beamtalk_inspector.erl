@@ -5,7 +5,7 @@
 -module(beamtalk_inspector).
 
 -export(['class on:'/2]).
--export([look/1, is_drillable/1]).
+-export([look/1, slots/1, is_drillable/1]).
 -export([subject/1, kind/1, fields/1, size/1, 'at:'/2, 'page:'/2, 'evaluate:'/2, parent/1, root/1,
          path/1, refresh/1, 'printStringExpanded:'/2, asDictionaries/1, asDictionary/1]).
 
@@ -46,8 +46,7 @@ snapshot({beamtalk_object, _, _, Process} = Actor, _) when is_pid(Process);
                                                                     element(1, Process) =:= registered ->
     case actor_state(Actor) of
         {ok, State} ->
-            {actor, State, slot, lists:sort([{Name, Value} || {Name, Value} <- maps:to_list(State),
-                                                              is_field(Name)])};
+            {actor, State, slot, slots(State)};
         error ->
             {actor, nil, slot, [{status, unavailable}]}
     end;
@@ -64,6 +63,10 @@ snapshot(Target, Elements) ->
         true -> collection(Target, Elements);
         false -> value(Target)
     end.
+
+%% The slots in the state of an actor.
+-spec slots(map()) -> [{atom(), term()}].
+slots(State) -> lists:sort([{Name, Value} || {Name, Value} <- maps:to_list(State), is_field(Name)]).
 
 collection(Target, Elements) ->
     case beamtalk_dispatch:class_name(Target) of
@@ -93,8 +96,9 @@ actor_state({beamtalk_object, Class, _, Target}) ->
         Pid when Pid =:= self() ->
             own_state();
         Pid when is_pid(Pid) ->
-            case beamtalk_dispatch:info(Class) of
-                #{native := nil} -> asked_state(Pid);
+            case {get('$bt_unreadable'), beamtalk_dispatch:info(Class)} of
+                {true, _} -> error;
+                {_, #{native := nil}} -> asked_state(Pid);
                 _ -> native_state(asked_state(Pid))
             end;
         undefined ->
@@ -104,7 +108,7 @@ actor_state({beamtalk_object, Class, _, Target}) ->
 own_state() ->
     case get('$bt_state') of
         undefined -> error;
-        State -> {ok, State}
+        State -> native_state({ok, State})
     end.
 
 asked_state(Pid) ->

@@ -7,6 +7,8 @@
 %% Give memory back this long after the last input.
 -define(IDLE, 1000).
 -define(VALUE_LIMIT, 65536).
+%% As the daemon names it.
+-define(RECEIVER, beamtalkReceiver).
 
 -spec init(pid(), binary(), ets:tid()) -> no_return().
 init(Keeper, Session, Table) ->
@@ -23,14 +25,21 @@ restore({Name, Value}) ->
 idle(Keeper, Table, Saved) ->
     receive
         {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved);
-        {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved)
+        {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved);
+        {forget, Name} -> forget(Name, Keeper, Table, Saved)
     after ?IDLE ->
         erlang:garbage_collect(),
         receive
             {evaluate, Id, Args} -> evaluate(Id, Args, Keeper, Table, Saved);
-            {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved)
+            {look, From, Wanted, Look} -> looked(From, Wanted, Look, Keeper, Table, Saved);
+            {forget, Name} -> forget(Name, Keeper, Table, Saved)
         end
     end.
+
+%% The keeper's table has it no more.
+forget(Name, Keeper, Table, Saved) ->
+    beamtalk_cell:forget_session(Name),
+    idle(Keeper, Table, maps:remove({'$bt_session', Name}, Saved)).
 
 %% Somebody looks at a value that is here.
 looked(From, Wanted, Look, Keeper, Table, Saved) ->
@@ -92,7 +101,31 @@ outcome(#{<<"modules">> := [_ | _] = Modules} = Args) ->
             end;
         {error, Error} -> {error, Error}
     end;
+outcome(#{<<"self">> := Target} = Args) ->
+    case self_of(Target) of
+        {ok, Self} -> with_self(Self, Args);
+        {error, Error} -> {error, Error}
+    end;
 outcome(Args) -> expressions(Args).
+
+%%% Code with a self of its own
+
+%% A value has it as a method of its class would; an actor is sent it as a message, being in a variable meanwhile.
+with_self(Self, #{<<"method">> := Method} = Args) ->
+    Ran = try {value, beamtalk_hot_code:run_method(binary_to_term(Method), Self)}
+          catch Class:Reason:Stack -> {raised, beamtalk_error:from_caught(Class, Reason, Stack)}
+          end,
+    shown(Ran, Args);
+with_self(Self, Args) ->
+    beamtalk_cell:set_session(?RECEIVER, Self),
+    try expressions(Args)
+    after beamtalk_cell:forget_session(?RECEIVER)
+    end.
+
+self_of(Target) ->
+    try {ok, beamtalk_image_ops_target:here(Target)}
+    catch throw:{op_failed, Failure} -> {error, Failure}
+    end.
 
 expressions(#{<<"steps">> := Steps} = Args) when is_list(Steps) -> steps(Steps, Args, []);
 expressions(#{<<"expression">> := Binary} = Args) when is_binary(Binary) -> shown(beamtalk_eval:value(Binary), Args);

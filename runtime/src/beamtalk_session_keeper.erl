@@ -32,7 +32,8 @@
 -spec request(binary(), beamtalk_bridge:id(), binary() | nil, map()) -> ok | not_mine.
 request(Op, Id, Session, Args)
   when Op =:= <<"eval">>; Op =:= <<"stdin">>; Op =:= <<"interrupt">>; Op =:= <<"clear">>;
-       Op =:= <<"clone">>; Op =:= <<"bindings">>; Op =:= <<"session-close">>; Op =:= <<"variables">> ->
+       Op =:= <<"clone">>; Op =:= <<"bindings">>; Op =:= <<"session-close">>; Op =:= <<"variables">>;
+       Op =:= <<"unbind">> ->
     case find(Session) of
         {ok, Keeper} ->
             ets:insert(beamtalk_requests, {Id, Keeper}),
@@ -252,6 +253,33 @@ perform(<<"clear">>, Id, _, #state{running = none, table = Table} = State) ->
 perform(<<"clear">>, Id, _, State) ->
     beamtalk_bridge:refuse(Id, beamtalk_bridge_error:new(<<"busy">>, "an evaluation is running in this session")),
     loop(State);
+perform(<<"unbind">>, Id, #{<<"scope">> := <<"workspace">>, <<"name">> := Name}, State) ->
+    Done = case beamtalk_image_ops_fields:existing(Name) of
+        {ok, Known} -> beamtalk_workspace:unbind(Known);
+        none -> none
+    end,
+    case Done of
+        none -> beamtalk_bridge:refuse(Id, unbound("the workspace", Name));
+        _ -> beamtalk_bridge:respond(Id, #{})
+    end,
+    loop(State);
+perform(<<"unbind">>, Id, #{<<"name">> := Name}, #state{running = none, table = Table, evaluator = Evaluator} = State) ->
+    Known = case beamtalk_image_ops_fields:existing(Name) of
+        {ok, Variable} -> [Variable || is_visible(Variable), ets:member(Table, Variable)];
+        none -> []
+    end,
+    case Known of
+        [One] ->
+            ets:delete(Table, One),
+            [Pid ! {forget, One} || {Pid, _} <- [Evaluator]],
+            bindings_changed(State),
+            beamtalk_bridge:respond(Id, #{<<"names">> => [atom_to_binary(Left) || Left <- names(Table)]});
+        [] -> beamtalk_bridge:refuse(Id, unbound("the session", Name))
+    end,
+    loop(State);
+perform(<<"unbind">>, Id, _, State) ->
+    beamtalk_bridge:refuse(Id, beamtalk_bridge_error:new(<<"busy">>, "an evaluation is running in this session")),
+    loop(State);
 perform(<<"bindings">>, Id, Args, #state{table = Table} = State) ->
     Names = names(Table),
     beamtalk_bridge_request:aside(Id, fun() -> {ok, beamtalk_session_view:bindings(Table, Names, Args)} end),
@@ -379,6 +407,9 @@ interrupted(Doing) ->
 %% What the evaluation is busy with: nothing to tell unless it waits for an actor.
 doing(#state{evaluator = {Pid, _}}) -> beamtalk_waiting:describe(Pid);
 doing(_) -> "".
+
+unbound(Where, Name) ->
+    beamtalk_bridge_error:new(<<"undefined_variable">>, [Where, " has no variable '", Name, "'"]).
 
 bindings_changed(#state{id = Session}) ->
     beamtalk_workspace:bindings_changed(Session).

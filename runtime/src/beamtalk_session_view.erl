@@ -29,11 +29,33 @@ class(Value) -> atom_to_binary(beamtalk_dispatch:class_name(Value)).
 
 %% Built-in reflection only: a class that prints itself in its own way is not asked.
 -spec bindings(ets:tid(), [atom()], map()) -> map().
+bindings(Table, Names, #{<<"scope">> := Scope} = Args) when is_binary(Scope) ->
+    scoped(Scope, Table, Names, maps:remove(<<"scope">>, Args));
 bindings(Table, Names, #{<<"values">> := false}) ->
     #{<<"bindings">> => maps:from_list([{atom_to_binary(Name), #{}} || Name <- Names, ets:member(Table, Name)])};
 bindings(Table, Names, _) ->
     Shown = [{atom_to_binary(Name), binding(Value)} || Name <- Names, {_, Value} <- ets:lookup(Table, Name)],
     #{<<"bindings">> => maps:from_list(Shown)}.
+
+%% With whom a name is bound for.
+scoped(<<"session">>, Table, Names, Args) -> marked_as(<<"session">>, bindings(Table, Names, Args));
+scoped(<<"workspace">>, _, _, Args) -> globals(<<"workspace">>, fun(Name) -> not is_singleton(Name) end, Args);
+scoped(<<"global">>, _, _, Args) -> globals(<<"global">>, fun is_singleton/1, Args);
+scoped(_, Table, Names, Args) ->
+    Parts = [Shown || Scope <- [<<"global">>, <<"workspace">>, <<"session">>],
+                      #{<<"bindings">> := Shown} <- [scoped(Scope, Table, Names, Args)]],
+    #{<<"bindings">> => lists:foldl(fun(Part, Done) -> maps:merge(Done, Part) end, #{}, Parts)}.
+
+globals(Scope, IsMeant, Args) ->
+    Shown = [{atom_to_binary(Name), case Args of #{<<"values">> := false} -> #{}; _ -> binding(Value) end}
+             || Name <- beamtalk_workspace:global_names(), IsMeant(Name), {ok, Value} <- [beamtalk_workspace:global(Name)]],
+    marked_as(Scope, #{<<"bindings">> => maps:from_list(Shown)}).
+
+marked_as(Scope, #{<<"bindings">> := Shown}) ->
+    #{<<"bindings">> => maps:map(fun(_, Binding) -> Binding#{<<"scope">> => Scope} end, Shown)}.
+
+%% Those the workspace itself makes.
+is_singleton(Name) -> lists:member(Name, ['Transcript', 'Workspace', 'Beamtalk']).
 
 binding(Value) ->
     {Text, _} = beamtalk_bridge_value:cut(beamtalk_plain:text(Value), ?BINDING_LIMIT),

@@ -48,7 +48,7 @@ part(workspace) ->
     Bridge = (worker(beamtalk_bridge))#{restart => temporary, significant => true, shutdown => brutal_kill},
     {flags(one_for_one),
      [worker(beamtalk_guard), worker(beamtalk_workspace), worker(beamtalk_transcript_stream, start_current),
-      worker(beamtalk_news),
+      worker(beamtalk_news), worker(beamtalk_vitals),
       Sessions, worker(beamtalk_bridge_writer), Bridge]};
 part(sessions) ->
     Keeper = (worker(beamtalk_session_keeper))#{restart => transient, shutdown => brutal_kill},

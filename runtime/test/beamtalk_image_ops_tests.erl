@@ -36,6 +36,10 @@ read_ops_run_no_user_code_test() ->
                 {<<"inspect">>, #{<<"actor">> => Pid, <<"path">> => [<<"on">>, <<"b">>, <<"items">>, 1]}},
                 {<<"inspect">>, #{<<"binding">> => <<"trap">>, <<"understands">> => true}},
                 {<<"top-actors">>, #{<<"sort">> => <<"memory">>}}, {<<"pid-stats">>, #{<<"actor">> => Pid}}, {<<"supervision-tree">>, #{}}, {<<"list-tests">>, #{}},
+                {<<"views">>, #{<<"actor">> => Pid}}, {<<"view">>, #{<<"actor">> => Pid}},
+                {<<"view">>, #{<<"binding">> => <<"trap">>}}, {<<"vitals">>, #{}},
+                {<<"actors">>, #{<<"stats">> => true, <<"sort">> => <<"queue">>, <<"find">> => <<"lamp">>}},
+                {<<"inspect">>, #{<<"actor">> => Pid, <<"path">> => [<<"on">>], <<"find">> => <<"b">>}},
                 {<<"get-traces">>, #{}}, {<<"actor-stats">>, #{}}, {<<"health">>, #{}}, {<<"work">>, #{}}],
     true = beamtalk_image_ops_fixture:is_quiet(),
     [begin

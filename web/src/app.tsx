@@ -7,6 +7,7 @@ import { focused, actionsOf, isTyping, keyText, type Action } from "./kernel/act
 import { keep, kept, readDesk } from "./kernel/desk";
 import { PRESETS, parse as parseLayout, type PaneId } from "./kernel/layout";
 import { alarm, toast } from "./kernel/notices";
+import { startRecent } from "./kernel/recent";
 import { place, startRoutes, wanted } from "./kernel/routes";
 import { change, readSettings, settings } from "./kernel/settings";
 import { client, diskChanged, epoch, fault, isOnline, isOwner, node, notice, now, pending, phase, role, running, start, status, waiting, workspaceName } from "./kernel/store";
@@ -81,6 +82,7 @@ function Banner(): JSX.Element {
     return <div class="banner" role="alert">Connection lost. Trying again in {seconds} s. <button class="plain" onClick={() => client.hurry()}>Now</button></div>;
   }
   if (at.is === "stopped") return <div class="banner" role="alert">The workspace was stopped at {clock(at.at).slice(0, 5)}. Run beamtalk web to open it again.</div>;
+  if (node.value === "failed") return <div class="banner" role="alert">The image ended four times within a minute. Run beamtalk workspace restart. {isOwner.value ? <button class="plain" onClick={() => reveal("log", true)}>Log</button> : null}</div>;
   if (at.is === "taken-over") return <div class="banner" role="alert">This session is open in another tab. <button class="plain" onClick={() => location.reload()}>Use here</button></div>;
   if (at.is === "other-version") return <div class="banner" role="alert">The workspace was updated. <button class="plain" onClick={() => location.reload()}>Reload</button></div>;
   if (at.is === "connecting" && isLate) return <div class="banner info">Connecting…</div>;
@@ -197,6 +199,13 @@ async function begin(): Promise<void> {
   isReady.value = true;
   startRoutes();
   watchSymbols();
+  startRecent();
+  // What is told of changes comes in bursts.
+  let counting: ReturnType<typeof setTimeout> | undefined;
+  client.on("changes", () => {
+    clearTimeout(counting);
+    counting = setTimeout(() => void readCounts().catch(() => undefined), 150);
+  });
   // The layout is kept as it is left.
   let isFirst = true;
   effect(() => {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ChangesAnswer, ClassRow, EntryView, Place, SupervisedProcess, TestOutcome } from "./wire/protocol";
-import { ordered, pushed, rowOf, withFigures, withoutOld } from "./panes/actors/model";
+import { joined, rowOf, seriesOf, withEnded, withoutOld, workOf } from "./panes/actors/model";
 import { diffLines, hasMarks, isContested, merged, plainChoice, sections } from "./panes/changes/model";
 import { filtered, nearest, selectorOf, tree } from "./panes/classes/model";
 import { recent, rows } from "./panes/supervision/model";
 import { failedFirst, testRows } from "./panes/tests/model";
 import { MOST, add, found, gap, none } from "./panes/transcript/model";
-import { begun, findPlace, heard, mark, readAbout, type About } from "./panes/workspace/model";
+import { begun, findPlace, heard, mark, readAbout, type About, tail } from "./panes/workspace/model";
 
 const about: About = { buffer: "main", from: 3, to: 8, hash: mark("1 + 2"), how: "print", at: 1000 };
 
@@ -23,6 +23,16 @@ test("workspace: frames of any page load make one result", () => {
   assert.equal(failed.state, "failed");
   const lost = heard(begun("c", about), { id: "c", status: ["done"], lost_bytes: 5 }, 0);
   assert.equal(lost.state, "lost");
+});
+
+test("workspace: the last lines of an output, and how many there are", () => {
+  const shown = (output: string, most: number) => tail({ output, ends: output.split("\n").length - 1 }, most);
+  assert.deepEqual(shown("a\nb\nc\n", 2), { text: "b\nc", total: 3 });
+  assert.deepEqual(shown("a\nb\nc", 2), { text: "b\nc", total: 3 });
+  assert.deepEqual(shown("\n\n", 5), { text: "\n", total: 2 });
+  assert.deepEqual(shown("a", 5), { text: "a", total: 1 });
+  assert.deepEqual(shown("\na\n", Number.POSITIVE_INFINITY), { text: "\na", total: 2 });
+  assert.deepEqual(shown("", 5), { text: "", total: 0 });
 });
 
 test("workspace: output is bounded and says so", () => {
@@ -115,14 +125,22 @@ test("supervision: a tree that ends, with what is closed closed", () => {
   assert.equal(recent([{ at: 0, what: "restarted", reason: null }, { at: 90_000, what: "restarted", reason: null }], 100_000), 1);
 });
 
-test("actors: figures, order, and those that ended", () => {
-  const list = ["a", "b"].map((pid) => rowOf({ pid, class: "C", module: null, spawned_at: 1, name: null }));
-  const known = withFigures(list, [{ pid: "b", class: "C", name: null, queue_len: 7, memory: 1, reductions: 1, message: null }]);
-  assert.deepEqual(ordered(known, "queue", true).map((row) => row.pid), ["b", "a"]);
-  assert.deepEqual(withoutOld([{ ...list[0]!, ended: { at: 0, reason: "normal" } }, list[1]!], 6000).map((row) => row.pid), ["b"]);
-  let series = { at: [] as number[], values: [] as number[][] };
-  for (let at = 0; at < 5; at += 1) series = pushed(series, at, [at * 10], 3);
-  assert.deepEqual(series, { at: [2, 3, 4], values: [[20, 30, 40]] });
+test("actors: work between two looks, and those that ended stay where they stood", () => {
+  const actor = (pid: string, reductions: number) => ({ pid, class: "C", module: null, spawned_at: 1, name: null, queue_len: 0, memory: 1, reductions });
+  const work = workOf([actor("a", 100)], 1000);
+  assert.equal(rowOf(actor("a", 600), work, 1500).reductions, 1000);
+  assert.equal(rowOf(actor("b", 600), work, 1500).reductions, null);
+  const before = ["a", "b", "c"].map((pid) => rowOf(actor(pid, 0), new Map(), 0));
+  const ended = new Map([["b", { at: 0, reason: "crashed" }], ["x", { at: 4000, reason: "normal" }]]);
+  const shown = withEnded(before.filter((row) => row.pid !== "b"), before, ended);
+  assert.deepEqual(shown.map((row) => [row.pid, row.ended?.reason ?? null]), [["a", null], ["b", "crashed"], ["c", null]]);
+  assert.deepEqual([...withoutOld(ended, 6000).keys()], ["x"]);
+});
+
+test("vitals: later samples follow, none twice, the oldest go", () => {
+  let samples = joined(null, ["at", "total"], [[1, 10], [2, 20]], 3);
+  samples = joined(samples, ["at", "total"], [[2, 20], [3, 30], [4, 40]], 3);
+  assert.deepEqual(seriesOf(samples, ["total", "nothing"]), { at: [2, 3, 4], values: [[20, 30, 40], [0, 0, 0]] });
 });
 
 test("tests: failures first", () => {

@@ -21,6 +21,8 @@ mod faults;
 mod home;
 #[path = "workspace/kills.rs"]
 mod kills;
+#[path = "workspace/looking.rs"]
+mod looking;
 #[path = "workspace/lsp.rs"]
 mod lsp;
 #[path = "workspace/mcp.rs"]

@@ -172,6 +172,7 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.assigns = assigns;
         input.expression = Some(expression);
     }
+    refuse_as_files_do(file, table, &mut diagnostics);
     input.diagnostics = expect::apply(file, diagnostics, expect::Tool::Compiler);
     // What is not understood shows at once.
     input
@@ -185,6 +186,28 @@ pub fn compile_input(file: &SourceFile, table: &ClassTable, bound: &[EcoString])
         input.replaced = replacements.replaced;
     }
     input
+}
+
+/// What a session only warns of is an error in a file, and a method of a class that stands in one will be written there.
+fn refuse_as_files_do(file: &SourceFile, table: &ClassTable, diagnostics: &mut [Diagnostic]) {
+    let is_of_file = |extension: &&ast::Extension| {
+        let target = table.class(&extension.target.name.text);
+        target.is_some_and(|entry| matches!(entry.origin, Origin::Package | Origin::Test))
+    };
+    let methods: Vec<Span> = file
+        .unit
+        .items
+        .iter()
+        .filter_map(as_extension)
+        .filter(is_of_file)
+        .map(|extension| extension.span)
+        .collect();
+    for found in diagnostics {
+        let is_inside = |span: &Span| span.start <= found.span.start && found.span.end <= span.end;
+        if check::ERRORS_IN_FILES.contains(&found.code) && methods.iter().any(is_inside) {
+            found.severity = Severity::Error;
+        }
+    }
 }
 
 fn as_extension(item: &ast::Item) -> Option<&ast::Extension> {

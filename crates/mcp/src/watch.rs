@@ -74,7 +74,7 @@ fn changes(event: &Event) -> (Vec<String>, Vec<String>, bool) {
             let (class, is_list) = match told {
                 ClassesEvent::Loaded { class, .. } | ClassesEvent::Removed { class, .. } => (class, true),
                 ClassesEvent::Changed { class, .. } => (class, false),
-                ClassesEvent::Dropped { .. } => {
+                ClassesEvent::Dropped { .. } | ClassesEvent::Gap { .. } => {
                     return (names(&["classes"]), names(&["class/", "method/"]), true);
                 }
             };

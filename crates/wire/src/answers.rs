@@ -12,6 +12,7 @@ mod loading;
 mod observation;
 mod sessions;
 mod tests;
+mod views;
 
 pub use actors::{
     Actor, ActorsAnswer, ClassCount, InspectAnswer, InspectedField, PidStatsAnswer, ProcessStats,
@@ -19,7 +20,8 @@ pub use actors::{
 };
 pub use browser::{
     AuditTrailAnswer, AutoflushAnswer, DeskItem, DeskReadAnswer, DeskWriteAnswer, DocCell, DocCellsAnswer,
-    FormatAnswer, InputPlace, ReplayAnswer, TranscriptAnswer, TranscriptEntry,
+    FormatAnswer, InputPlace, LogAnswer, LogLine, ReplayAnswer, TranscriptAnswer, TranscriptEntry,
+    VitalsAnswer,
 };
 pub use changes::{
     ChangeSidesAnswer, ChangesAnswer, ClearChangesAnswer, Conflict, ConflictReason, DecideAnswer, DiffAnswer,
@@ -52,7 +54,14 @@ pub use sessions::{
     BoundValue, CloneAnswer, HandleInfo, HandleListAnswer, HandleOpenAnswer, JobAnswer, QuestionKeepAnswer,
     QuestionTakeAnswer, SessionInfo, SessionsAnswer, ToolCount,
 };
-pub use tests::{ListTestsAnswer, TestAnswer, TestClass, TestFailure, TestOutcome, TestResults};
+pub use tests::{
+    LastOutcome, LastResultsAnswer, ListTestsAnswer, RunningTests, TestAnswer, TestClass, TestFailure,
+    TestOutcome, TestResults,
+};
+pub use views::{
+    Opened, ShownView, ViewAnswer, ViewAxis, ViewCell, ViewColumn, ViewFigure, ViewName, ViewNode, ViewRow,
+    ViewSeries, ViewsAnswer,
+};
 
 /// Declares a part of an answer: what it always has, then what it may have.
 macro_rules! answer {

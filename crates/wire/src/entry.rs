@@ -247,6 +247,9 @@ pub struct EntryView {
     pub shadowed: bool,
     /// Its file has the same already.
     pub clean: bool,
+    /// Of its source, for `expect`; the one of the empty text when it has none.
+    #[serde(default)]
+    pub sha256: String,
     /// Why the node, started anew, did not take it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", ts(optional))]

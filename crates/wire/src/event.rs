@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::answers::{Finding, FlushedFile, NotInstalled};
+use crate::answers::{Finding, FlushedFile, NotInstalled, TestOutcome};
 use crate::entry::Entry;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash, Ord, PartialOrd, Serialize, Deserialize)]
@@ -19,10 +19,16 @@ pub enum Channel {
     ReloadCheck,
     Workspace,
     Logs,
+    /// Of the change log.
+    Changes,
+    Tests,
+    Desk,
+    /// Of the audit trail; for owners.
+    Audit,
 }
 
 impl Channel {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Transcript,
         Self::Actors,
         Self::Classes,
@@ -32,6 +38,10 @@ impl Channel {
         Self::ReloadCheck,
         Self::Workspace,
         Self::Logs,
+        Self::Changes,
+        Self::Tests,
+        Self::Desk,
+        Self::Audit,
     ];
 
     pub fn name(self) -> &'static str {
@@ -45,6 +55,10 @@ impl Channel {
             Self::ReloadCheck => "reload_check",
             Self::Workspace => "workspace",
             Self::Logs => "logs",
+            Self::Changes => "changes",
+            Self::Tests => "tests",
+            Self::Desk => "desk",
+            Self::Audit => "audit",
         }
     }
 
@@ -76,6 +90,8 @@ macro_rules! channel {
             $($(#[$event_about])* $event { $($(#[$field_about])* $field: $type,)* },)*
             /// Older events than these went by unread.
             Dropped { count: u64 },
+            /// Events that were asked for by `since` and are no longer kept.
+            Gap { from: u64, to: u64 },
         }
 
         impl $name {
@@ -92,8 +108,6 @@ channel! {
             /// The `id` of the evaluation of this connection that caused it.
             r#for: Option<String>,
         },
-        /// Entries that were asked for and are no longer kept.
-        Gap { from: u64, to: u64, },
     }
 }
 
@@ -182,6 +196,39 @@ channel! {
     }
 }
 
+channel! {
+    ChangesEvent {
+        /// It is pending now.
+        Added { seq: u64, class: String, selector: Option<String>, file: Option<String>, author: String, },
+        /// It is not pending any more.
+        Retired { seq: u64, class: String, selector: Option<String>, file: Option<String>, },
+        /// A flush left a file alone.
+        Conflict { file: String, reason: String, seqs: Vec<u64>, },
+    }
+}
+
+channel! {
+    TestsEvent {
+        Started { class: Option<String>, method: Option<String>, session: String, },
+        Result { test: Box<TestOutcome>, },
+        Finished { total: u64, passed: u64, failed: u64, skipped: u64, session: String, },
+    }
+}
+
+channel! {
+    DeskEvent {
+        /// The version is 0 when it was removed.
+        Changed { name: String, version: u64, },
+    }
+}
+
+channel! {
+    AuditEvent {
+        /// As it stands in the trail.
+        Record { record: serde_json::Map<String, serde_json::Value>, },
+    }
+}
+
 /// An event with its channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
@@ -196,6 +243,31 @@ pub enum Event {
     ReloadCheck(ReloadCheckEvent),
     Workspace(WorkspaceEvent),
     Logs(LogsEvent),
+    Changes(ChangesEvent),
+    Tests(TestsEvent),
+    Desk(DeskEvent),
+    Audit(AuditEvent),
+}
+
+/// An event that every channel has.
+macro_rules! of_channel {
+    ($channel:expr, $event:ident $fields:tt) => {
+        match $channel {
+            Channel::Transcript => Event::Transcript(TranscriptEvent::$event $fields),
+            Channel::Actors => Event::Actors(ActorsEvent::$event $fields),
+            Channel::Classes => Event::Classes(ClassesEvent::$event $fields),
+            Channel::Bindings => Event::Bindings(BindingsEvent::$event $fields),
+            Channel::Supervision => Event::Supervision(SupervisionEvent::$event $fields),
+            Channel::Object => Event::Object(ObjectEvent::$event $fields),
+            Channel::ReloadCheck => Event::ReloadCheck(ReloadCheckEvent::$event $fields),
+            Channel::Workspace => Event::Workspace(WorkspaceEvent::$event $fields),
+            Channel::Logs => Event::Logs(LogsEvent::$event $fields),
+            Channel::Changes => Event::Changes(ChangesEvent::$event $fields),
+            Channel::Tests => Event::Tests(TestsEvent::$event $fields),
+            Channel::Desk => Event::Desk(DeskEvent::$event $fields),
+            Channel::Audit => Event::Audit(AuditEvent::$event $fields),
+        }
+    };
 }
 
 impl Event {
@@ -210,6 +282,10 @@ impl Event {
             Self::ReloadCheck(_) => Channel::ReloadCheck,
             Self::Workspace(_) => Channel::Workspace,
             Self::Logs(_) => Channel::Logs,
+            Self::Changes(_) => Channel::Changes,
+            Self::Tests(_) => Channel::Tests,
+            Self::Desk(_) => Channel::Desk,
+            Self::Audit(_) => Channel::Audit,
         }
     }
 
@@ -231,17 +307,12 @@ impl Event {
 
     /// That events of a channel went by unread.
     pub fn dropped(channel: Channel, count: u64) -> Self {
-        match channel {
-            Channel::Transcript => Self::Transcript(TranscriptEvent::Dropped { count }),
-            Channel::Actors => Self::Actors(ActorsEvent::Dropped { count }),
-            Channel::Classes => Self::Classes(ClassesEvent::Dropped { count }),
-            Channel::Bindings => Self::Bindings(BindingsEvent::Dropped { count }),
-            Channel::Supervision => Self::Supervision(SupervisionEvent::Dropped { count }),
-            Channel::Object => Self::Object(ObjectEvent::Dropped { count }),
-            Channel::ReloadCheck => Self::ReloadCheck(ReloadCheckEvent::Dropped { count }),
-            Channel::Workspace => Self::Workspace(WorkspaceEvent::Dropped { count }),
-            Channel::Logs => Self::Logs(LogsEvent::Dropped { count }),
-        }
+        of_channel!(channel, Dropped { count })
+    }
+
+    /// That events of a channel are no longer kept.
+    pub fn gap(channel: Channel, from: u64, to: u64) -> Self {
+        of_channel!(channel, Gap { from, to })
     }
 }
 

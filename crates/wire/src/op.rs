@@ -11,25 +11,26 @@ use crate::answers::{
     DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer, DiffAnswer, DirtyAnswer,
     DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer,
     FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HandleListAnswer, HandleOpenAnswer,
-    HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, JobAnswer, ListClassesAnswer, ListTestsAnswer,
-    LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing,
-    PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer,
-    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
-    SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, TranscriptAnswer, ValueAnswer,
+    HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, JobAnswer, LastResultsAnswer, ListClassesAnswer,
+    ListTestsAnswer, LoadAnswer, LogAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer,
+    NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
+    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
+    TranscriptAnswer, ValueAnswer, ViewAnswer, ViewsAnswer, VitalsAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
     ActorStats, Actors, ApprovalAnswer, ApprovalAsk, Approvals, AuditSummary, AuditTrail, Autoflush,
     Bindings, BrowseClass, BrowseClassDefinition, BrowseClasses, BrowseMethodSource, BrowseNativeSource,
-    BrowseProtocols, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone, Close, Complete,
+    BrowseProtocols, Cancel, ChangeSides, Changes, Clear, ClearChanges, ClearTraces, Clone, Close, Complete,
     Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty, DisableTracing, Discard, DocCells, Docs,
     EnableTracing, ErlangComplete, Eval, ExportTraces, Fields, Flush, Format, GetTraces, HandleClose,
     HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel, JobGet, JobStart, Kill,
-    ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, McpCall, Methods,
-    Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage,
-    Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass,
-    SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test,
-    TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
+    LastResults, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, Log, LogLevel,
+    McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake,
+    RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry,
+    SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take,
+    Test, TestAll, TopActors, Transcript, TryMethod, Unbind, Unload, Unsubscribe, View, Views, Vitals,
 };
 
 /// What an operation may do.
@@ -184,6 +185,7 @@ operations! {
     Sessions "sessions" Read "-" SessionsAnswer;
     Bindings "bindings" Read "-" BindingsAnswer;
     Clear "clear" Execute "-" Nothing;
+    Unbind "unbind" Execute "-" Nothing;
     Clone "clone" Execute "-" CloneAnswer;
     Close "close" Execute "-" Nothing;
     HandleOpen "handle-open" Execute "-" HandleOpenAnswer;
@@ -198,6 +200,7 @@ operations! {
     Approvals "approvals" Read "-" ApprovalsAnswer;
     ApprovalAnswer "approval-answer" Administer "approval" Nothing;
     AuditSummary "audit-summary" Read "-" AuditSummaryAnswer;
+    Cancel "cancel" Read "-" ValueAnswer;
     Replay "replay" Read "-" ReplayAnswer;
     DeskRead "desk-read" Read "-" DeskReadAnswer;
     DeskWrite "desk-write" Execute "-" DeskWriteAnswer;
@@ -215,6 +218,8 @@ operations! {
     // Actors.
     Actors "actors" Read "-" ActorsAnswer;
     Inspect "inspect" Read "-" InspectAnswer;
+    Views "views" Read "-" ViewsAnswer;
+    View "view" Read "-" ViewAnswer;
     PidStats "pid-stats" Read "-" PidStatsAnswer;
     TopActors "top-actors" Read "-" TopActorsAnswer;
     SupervisionTree "supervision-tree" Read "-" SupervisionTreeAnswer;
@@ -223,6 +228,7 @@ operations! {
     ListTests "list-tests" Read "-" ListTestsAnswer;
     Test "test" Execute "test" TestAnswer;
     TestAll "test-all" Execute "test" TestAnswer;
+    LastResults "test-results" Read "-" LastResultsAnswer;
     // Live editing.
     SaveMethod "save-method" Execute "method" SaveMethodAnswer;
     TryMethod "try-method" Execute "method" SaveMethodAnswer;
@@ -254,6 +260,8 @@ operations! {
     ActorStats "actor-stats" Read "-" ActorStatsAnswer;
     ExportTraces "export-traces" Execute "-" ExportTracesAnswer;
     Transcript "transcript" Read "-" TranscriptAnswer;
+    Vitals "vitals" Read "-" VitalsAnswer;
+    Log "log" Read "-" LogAnswer;
     McpCall "mcp-call" Execute "mcp" Nothing;
     LogLevel "log-level" Execute "-" LogLevelAnswer;
     Describe "describe" Read "-" DescribeAnswer;
@@ -273,7 +281,7 @@ impl Op {
 
     /// Reads what only the owner may see.
     pub fn is_owners(self) -> bool {
-        matches!(self, Self::DeskRead)
+        matches!(self, Self::DeskRead | Self::Log)
     }
 
     /// Reads, and others have to work for the answer: the node, a compiler. What the daemon knows itself is no question.
@@ -290,10 +298,13 @@ impl Op {
                     | Self::Dirty
                     | Self::Diff
                     | Self::ReloadFindings
+                    | Self::Cancel
+                    | Self::LastResults
                     | Self::Replay
                     | Self::DeskRead
                     | Self::DocCells
                     | Self::Transcript
+                    | Self::Log
                     | Self::Format
                     | Self::Subscribe
                     | Self::Unsubscribe
@@ -324,6 +335,8 @@ impl Request {
             Self::Complete(request) => request.handle.as_deref(),
             Self::Bindings(request) => request.handle.as_deref(),
             Self::Inspect(request) => request.handle.as_deref(),
+            Self::Views(request) => request.handle.as_deref(),
+            Self::View(request) => request.handle.as_deref(),
             _ => None,
         }
     }
@@ -387,6 +400,7 @@ mod tests {
                 "stdin",
                 "interrupt",
                 "clear",
+                "unbind",
                 "clone",
                 "close",
                 "handle-open",

@@ -11,12 +11,14 @@ mod loading;
 mod observation;
 mod sessions;
 mod tests;
+mod views;
 
 pub use actors::{
-    ActorName, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree, TopActors, TopOrder,
+    ActorName, ActorOrder, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree, TopActors, TopOrder,
 };
 pub use browser::{
-    AuditTrail, Autoflush, DeskRead, DeskWrite, DocCells, Format, Replay, TextForm, Transcript,
+    AuditTrail, Autoflush, Cancel, DeskRead, DeskWrite, DocCells, Format, Log, Replay, TextForm, Transcript,
+    Vitals,
 };
 pub use changes::{
     ChangeSides, Changes, ClearChanges, Diff, Dirty, Discard, Flush, From, Restore, Revert, Settle, Take,
@@ -31,7 +33,7 @@ pub use editing::{
 };
 pub use evaluation::{
     CheckMode, CodeForm, Complete, Diagnostics, Docs, ErlangComplete, Eval, Hover, Info, Interrupt, RunEntry,
-    ShowCodegen, Stdin,
+    SelfTarget, ShowCodegen, Stdin,
 };
 pub use field::{Field, OneOrMore};
 pub(crate) use field::{Fields, Wanted};
@@ -41,7 +43,9 @@ pub use observation::{
     LogLevel, McpCall, Shutdown, Subscribe, Unsubscribe,
 };
 pub use sessions::{
-    ApprovalAnswer, ApprovalAsk, Approvals, AuditSummary, Bindings, Clear, Clone, Close, HandleClose,
-    HandleList, HandleOpen, JobCancel, JobGet, JobStart, QuestionKeep, QuestionTake, Sessions,
+    ApprovalAnswer, ApprovalAsk, Approvals, AuditSummary, BindingScope, Bindings, Clear, Clone, Close,
+    HandleClose, HandleList, HandleOpen, JobCancel, JobGet, JobStart, QuestionKeep, QuestionTake, Sessions,
+    Unbind, UnbindScope,
 };
-pub use tests::{ListTests, Test, TestAll};
+pub use tests::{LastResults, ListTests, Test, TestAll};
+pub use views::{View, Views};

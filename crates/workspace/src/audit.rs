@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use beamtalk_storage::{Directory, RotatingLog, StorageError, WorkspaceDirectory, sha256_hex, time};
 use serde::Serialize;
+use tokio::sync::mpsc::{Receiver, Sender};
 
 pub use event::{Entry, Event, KINDS, Outcome, Source, Who};
 use mark::{Mark, MarkFile};
@@ -24,6 +25,8 @@ pub use read::{AuditReader, Fault, Filter, Record, Tail, Verification, parse_sin
 const FILE: &str = "audit.log";
 const FILE_BYTES: u64 = 10 << 20;
 const OLD_FILES: u32 = 10;
+/// Records that may wait to be told.
+const HEARD: usize = 4096;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
@@ -77,6 +80,7 @@ struct Trail {
     mark: Mark,
     remembered: MarkFile,
     error: Option<String>,
+    listener: Option<Sender<Vec<u8>>>,
 }
 
 /// Where the lines go: each as a whole, or not at all.
@@ -158,6 +162,7 @@ impl Audit {
             mark,
             remembered,
             error: None,
+            listener: None,
         };
         trail.remember();
         if is_forgotten {
@@ -178,6 +183,13 @@ impl Audit {
     /// Write a record; answers its number. On an error it is counted as lost.
     pub fn record(&self, entry: Entry) -> Result<u64, AuditError> {
         self.trail().record(&entry)
+    }
+
+    /// Hear every record from now on. Who is too slow misses some, and sees that by their numbers.
+    pub(crate) fn listen(&self) -> Receiver<Vec<u8>> {
+        let (sender, receiver) = tokio::sync::mpsc::channel(HEARD);
+        self.trail().listener = Some(sender);
+        receiver
     }
 
     /// Something is about to be done. Where the trail is required it is recorded first, and not done if that fails.
@@ -248,6 +260,9 @@ impl Trail {
             Ok(()) => {
                 self.mark.last += 1;
                 self.error = None;
+                if let Some(listener) = &self.listener {
+                    drop(listener.try_send(text));
+                }
                 Ok(self.mark.last)
             }
             Err(cause) => {

@@ -183,8 +183,10 @@ async fn answer(
             () = outgoing.closed() => return,
         }
     } else if call.op.is_question() {
+        let stoppable = workspace.stops.enter(caller.connection, &call.id);
         tokio::select! {
             outcome = question(&workspace, &caller, &call, &sink, &reading) => (outcome, None),
+            () = stoppable.stopped() => (Err(crate::stops::interrupted()), None),
             // Work for a client that left ends with the future.
             () = outgoing.closed() => return,
         }

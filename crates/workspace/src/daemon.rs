@@ -409,6 +409,9 @@ async fn start(
         agents: AgentsLink::new(door.clone()),
         desk: RefCell::new(desk),
         told: RefCell::default(),
+        broadcast: RefCell::default(),
+        tests: RefCell::default(),
+        pending_told: RefCell::default(),
         changes: RefCell::new(changes),
         gate: RefCell::new(Some(gate)),
         project: RefCell::new(None),
@@ -469,6 +472,7 @@ async fn start(
     }
     tokio::task::spawn_local(mcp::serve(workspace.clone(), visits));
     tokio::task::spawn_local(workspace.news.clone().deliver(workspace.clone()));
+    tokio::task::spawn_local(tell_records(workspace.clone()));
     let news = workspace.news.clone();
     std::thread::Builder::new()
         .name("agents".to_owned())
@@ -574,5 +578,18 @@ fn evict(directory: &WorkspaceDirectory, root: &std::path::Path) -> Result<(), S
     match std::fs::remove_dir_all(root.join("_build")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
+    }
+}
+
+/// Tell the owners who listen what is recorded.
+async fn tell_records(workspace: Rc<Workspace>) {
+    let mut records = workspace.audit.listen();
+    while let Some(line) = records.recv().await {
+        let Ok(record) = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&line) else {
+            continue;
+        };
+        let seq = record.get("seq").and_then(serde_json::Value::as_u64);
+        let event = beamtalk_wire::Event::Audit(beamtalk_wire::AuditEvent::Record { record });
+        workspace.publish_numbered(&event, seq, true);
     }
 }

@@ -8,6 +8,7 @@
 mod agents;
 mod approvals;
 pub mod audit;
+mod broadcast;
 pub mod certificate_files;
 pub mod certificates;
 pub mod changes;
@@ -36,6 +37,7 @@ mod record;
 mod sessions;
 mod stops;
 mod terms;
+mod test_log;
 mod told;
 mod workspace;
 

@@ -31,6 +31,7 @@ mod load_file;
 mod load_project;
 mod load_source;
 mod load_tests;
+mod log;
 mod native;
 mod precheck_method;
 mod put;
@@ -45,18 +46,20 @@ mod restore;
 mod run_entry;
 mod save_class;
 mod save_method;
+mod self_target;
 mod show_codegen;
 mod stdin;
 mod subscribe;
+mod tests;
 mod transcript;
+mod unbind;
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use beamtalk_wire::answers::{Nothing, SessionsAnswer, Warning};
+use beamtalk_wire::answers::{Nothing, SessionsAnswer, ValueAnswer, Warning};
 use beamtalk_wire::requests::Scope;
-use beamtalk_wire::{Call, ErrorBody, ErrorKind, Flag, Head, Op, Request, Role};
-use serde_json::Value;
+use beamtalk_wire::{Access, Call, ErrorBody, ErrorKind, Head, Op, Request, Role};
 
 pub(crate) use autoflush::autoflush;
 pub(crate) use deadline::Deadline;
@@ -167,6 +170,9 @@ pub(crate) async fn perform(
     let started = Instant::now();
     let mut reply = dispatch(workspace, caller, session, call, request, sink).await;
     handles::leave(workspace, request, session).await;
+    if call.op.access() != Access::Read {
+        workspace.tell_changes();
+    }
     let is_recorded = workspace.record_operation(caller, request, &reply, started, begin);
     // It was done: saying otherwise would be worse than a trail that tells only that it began.
     if let (Some(begin), false, Ok(reply)) = (begin, is_recorded, &mut reply) {
@@ -206,7 +212,9 @@ async fn dispatch(
         return Err(workspace.image.down());
     }
     let deadline = Deadline::of(call);
-    let stoppable = workspace.stops.enter(caller.connection, &call.id);
+    // A question is ended with the future that works on it.
+    let is_stoppable = !call.op.is_question();
+    let stoppable = is_stoppable.then(|| workspace.stops.enter(caller.connection, &call.id));
     let reply = match request {
         Request::Eval(eval) => {
             let evaluated = eval::eval(workspace, caller, &call.id, eval, &deadline, sink).await?;
@@ -244,6 +252,12 @@ async fn dispatch(
         Request::Autoflush(wanted) => Reply::new(autoflush::switch(workspace, wanted)),
         Request::Format(code) => Reply::new(format::format(code)?),
         Request::Transcript(of) => Reply::new(transcript::transcript(workspace, of)),
+        Request::Cancel(of) => Reply::new(ValueAnswer {
+            value: workspace.stops.stop(caller.connection, &of.r#for),
+        }),
+        Request::Log(of) => Reply::new(log::log(workspace, of).await?),
+        Request::LastResults(_) => Reply::new(workspace.tests.borrow().answer()),
+        Request::Unbind(name) => Reply::new(unbind::unbind(workspace, caller, name).await?),
         Request::Clear(_) => Reply::new(clear::clear(workspace, caller).await?),
         Request::Clone(_) => Reply::new(clone::clone(workspace, caller).await?),
         Request::Close(_) => {
@@ -314,16 +328,19 @@ async fn dispatch(
             in_node(workspace, session, request).await?
         }
         Request::Test(_) | Request::TestAll(_) => {
+            let run = tests::run(workspace, caller, session, request);
             // What is not waited for any more is stopped in the node.
-            let run = tokio::select! {
-                run = deadline.within(pass(workspace, session, request)) => run,
-                () = stoppable.stopped() => return Err(interrupted()),
+            let stopped = async {
+                match &stoppable {
+                    Some(stoppable) => stoppable.stopped().await,
+                    None => std::future::pending().await,
+                }
             };
-            let mut answer = run.unwrap_or_else(|| Err(deadline.error("the tests did not end")))?;
-            let is_failed = answer.0.remove("failed") == Some(Value::Bool(true));
-            let mut reply = Reply::new(answer);
-            reply.flags.extend(is_failed.then_some(Flag::TestError));
-            reply
+            let run = tokio::select! {
+                run = deadline.within(run) => run,
+                () = stopped => return Err(interrupted()),
+            };
+            run.unwrap_or_else(|| Err(deadline.error("the tests did not end")))?
         }
         Request::BrowseClass(of) => Reply::new(browse_class::browse_class(workspace, session, of).await?),
         Request::Info(_)
@@ -341,6 +358,9 @@ async fn dispatch(
         | Request::NavSymbols(_)
         | Request::Actors(_)
         | Request::Inspect(_)
+        | Request::Views(_)
+        | Request::View(_)
+        | Request::Vitals(_)
         | Request::PidStats(_)
         | Request::TopActors(_)
         | Request::Kill(_)

@@ -1,11 +1,12 @@
 //! The sessions of a workspace: one client's layer of variables each, living a while longer than its connection.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use beamtalk_wire::answers::SessionInfo;
-use beamtalk_wire::{ClientKind, ErrorBody, ErrorKind, Role, limits};
+use beamtalk_wire::{Channel, ClientKind, ErrorBody, ErrorKind, Role, limits};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::gate::Outgoing;
@@ -40,6 +41,8 @@ pub(crate) struct Session {
     pub has_no_input: Cell<bool>,
     /// What its client may ask for again.
     pub kept: Option<RefCell<Kept>>,
+    /// What its client last listened to.
+    pub listened: RefCell<BTreeSet<Channel>>,
     /// The connection it has now.
     outgoing: RefCell<Option<Outgoing>>,
     /// Frames leave in the order of their numbers.
@@ -214,6 +217,7 @@ impl Sessions {
             node_start: Cell::new(0),
             has_no_input: Cell::new(false),
             kept: newcomer.keeps.then(RefCell::default),
+            listened: RefCell::default(),
             outgoing: RefCell::new(None),
             delivery: Mutex::new(()),
         });

@@ -11,8 +11,8 @@ use beamtalk_etf::Term;
 use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
 use beamtalk_wire::answers::{Finding, HealthAnswer};
 use beamtalk_wire::{
-    Access, Channel, ErrorBody, ErrorKind, Event as Told, LOG_LEVELS, LogsEvent, ObjectEvent, Request,
-    TranscriptEvent,
+    Access, ChangesEvent, Channel, ErrorBody, ErrorKind, Event as Told, LOG_LEVELS, LogsEvent, ObjectEvent,
+    Request, TranscriptEvent,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -21,6 +21,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::agents::AgentsLink;
 use crate::approvals::Approvals;
 use crate::audit::{Audit, AuditError, Entry, Event, Who};
+use crate::broadcast::Broadcast;
 use crate::changes::ChangeLog;
 use crate::cluster::Cluster;
 use crate::cluster::ports::Registration;
@@ -40,6 +41,7 @@ use crate::project::ProjectImage;
 use crate::questions::Questions;
 use crate::sessions::{ConnectionId, Session, Sessions};
 use crate::stops::Stops;
+use crate::test_log::TestLog;
 use crate::told::Told as Written;
 use crate::{record, terms};
 
@@ -74,6 +76,11 @@ pub(crate) struct Workspace {
     pub(crate) desk: RefCell<Desk>,
     /// What was written to the Transcript.
     pub(crate) told: RefCell<Written>,
+    /// What was told on the other channels.
+    pub(crate) broadcast: RefCell<Broadcast>,
+    pub(crate) tests: RefCell<TestLog>,
+    /// The pending changes that clients know of.
+    pub(crate) pending_told: RefCell<BTreeMap<u64, PendingChange>>,
     pub changes: RefCell<ChangeLog>,
     pub gate: RefCell<Option<Gate>>,
     pub project: RefCell<Option<ProjectImage>>,
@@ -115,6 +122,15 @@ impl Stop {
     pub(crate) fn is_on_purpose(&self) -> bool {
         matches!(self.reason, "stop" | "SIGINT")
     }
+}
+
+/// What is told of a change that came or went.
+#[derive(Clone)]
+pub(crate) struct PendingChange {
+    class: String,
+    selector: Option<String>,
+    file: Option<String>,
+    author: String,
 }
 
 /// A connection, as far as events and its end concern it.
@@ -207,6 +223,7 @@ impl Workspace {
         if let Some(guest) = self.connections.borrow_mut().get_mut(&connection) {
             change(&mut guest.watch);
             active.clone_from(&guest.watch.channels);
+            guest.session.listened.borrow_mut().clone_from(&active);
         }
         self.tell_node_channels();
         active
@@ -222,6 +239,12 @@ impl Workspace {
             channels.extend(guest.watch.channels.iter().copied());
             actors.extend(guest.watch.actors.iter().cloned());
         }
+        // Who comes back asks for what was told meanwhile.
+        for session in self.sessions.all() {
+            if session.kept.is_some() {
+                channels.extend(session.listened.borrow().iter().copied());
+            }
+        }
         let names = channels.iter().map(|channel| Term::binary(channel.name()));
         let arguments = terms::map([
             ("channels", Term::list(names)),
@@ -234,21 +257,69 @@ impl Workspace {
 
     /// Send an event to everybody who listens.
     pub(crate) fn publish(&self, event: &Told) {
-        let (channel, text) = (event.channel(), event.text());
-        for guest in self.connections.borrow().values() {
-            if guest.watch.channels.contains(&channel) && guest.wants(event) {
-                guest.outgoing.push_event(channel, text.clone());
-            }
-        }
+        self.publish_numbered(event, None, false);
     }
 
     /// Send an event to the owners among those who listen.
     pub(crate) fn publish_to_owners(&self, event: &Told) {
+        self.publish_numbered(event, None, true);
+    }
+
+    /// Send an event that may have a number of its own.
+    pub(crate) fn publish_numbered(&self, event: &Told, own: Option<u64>, is_for_owners: bool) {
         let (channel, text) = (event.channel(), event.text());
+        let seq = self.broadcast.borrow_mut().keep(event, text.len(), own);
         for guest in self.connections.borrow().values() {
-            if guest.watch.channels.contains(&channel) && guest.session.role == beamtalk_wire::Role::Owner {
-                guest.outgoing.push_event(channel, text.clone());
+            let is_meant = !is_for_owners || guest.session.role == beamtalk_wire::Role::Owner;
+            if is_meant && guest.watch.channels.contains(&channel) && guest.wants(event) {
+                // Numbers are for those who can use them.
+                let text = if guest.session.kept.is_some() {
+                    event.numbered_text(seq)
+                } else {
+                    text.clone()
+                };
+                guest.outgoing.push_event(channel, text);
             }
+        }
+    }
+
+    /// Tell which changes became pending and which are not any more.
+    pub(crate) fn tell_changes(&self) {
+        let Ok(log) = self.changes.try_borrow() else {
+            return;
+        };
+        let now: BTreeMap<u64, PendingChange> = log
+            .select(|entry| entry.is_pending() && entry.is_durable())
+            .into_iter()
+            .map(|entry| {
+                let change = PendingChange {
+                    class: entry.class,
+                    selector: entry.selector,
+                    file: entry.source_file,
+                    author: entry.author,
+                };
+                (entry.seq, change)
+            })
+            .collect();
+        drop(log);
+        let before = std::mem::replace(&mut *self.pending_told.borrow_mut(), now.clone());
+        let gone = before.iter().filter(|(seq, _)| !now.contains_key(seq));
+        let gone = gone.map(|(seq, change)| ChangesEvent::Retired {
+            seq: *seq,
+            class: change.class.clone(),
+            selector: change.selector.clone(),
+            file: change.file.clone(),
+        });
+        let new = now.iter().filter(|(seq, _)| !before.contains_key(seq));
+        let new = new.map(|(seq, change)| ChangesEvent::Added {
+            seq: *seq,
+            class: change.class.clone(),
+            selector: change.selector.clone(),
+            file: change.file.clone(),
+            author: change.author.clone(),
+        });
+        for event in gone.chain(new) {
+            self.publish(&Told::Changes(event));
         }
     }
 
@@ -412,7 +483,7 @@ fn who(caller: &Caller) -> Who {
 
 impl Guest {
     /// Events about objects and log lines are chosen more finely than by channel.
-    fn wants(&self, event: &Told) -> bool {
+    pub(crate) fn wants(&self, event: &Told) -> bool {
         match event {
             Told::Object(ObjectEvent::Changed { actor, .. }) => self.watch.actors.contains(actor),
             Told::Logs(LogsEvent::Entry { level: own, .. }) => {

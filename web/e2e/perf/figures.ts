@@ -9,7 +9,10 @@ import { Stage } from "../support/stage";
 
 const isBench = process.env.BEAMTALK_BENCH === "1";
 /** How much slower than its limit a figure may be where others use the machine too. */
-const SLACK = isBench ? 1 : Number(process.env.BEAMTALK_SLACK ?? 4);
+const SLACK = isBench ? 1 : Number(process.env.BEAMTALK_SLACK ?? 2);
+/** Twice that for the slowest few of many, and for what waits for several processes one after another: there one turn
+ * of another program on the processor is most of the limit. */
+const SLOWEST = 2;
 
 const many = Array.from({ length: 40 }, (_, at) => `/// Number ${at}\nValue subclass: Many${at}\n\n${Array.from({ length: 25 }, (_one, method) => `  method${method}Of${at} => ${method}\n`).join("\n")}`);
 const stage = Stage.of(Object.fromEntries(many.map((text, at) => [`src/Many${at}.bt`, text])));
@@ -17,8 +20,9 @@ const table: string[] = [];
 
 /** Times have slack; what does not depend on the machine has none. */
 function holds(name: string, value: number, limit: number, unit = "ms"): void {
+  const slack = SLACK > 1 && /95 of 100|P1 first|P11/.test(name) ? SLACK * SLOWEST : SLACK;
   table.push(`${name.padEnd(52)} ${value.toFixed(unit === "ms" ? 1 : 0).padStart(10)} ${unit.padEnd(4)} limit ${limit}`);
-  assert.ok(value <= (unit === "ms" ? limit * SLACK : limit), `${name}: ${value} ${unit}, limit ${limit}`);
+  assert.ok(value <= (unit === "ms" ? limit * slack : limit), `${name}: ${value} ${unit}, limit ${limit}`);
 }
 after(() => { console.log(`\n${table.join("\n")}\n`); });
 
@@ -49,6 +53,19 @@ async function frames(): Promise<() => Promise<number[]>> {
     cancelAnimationFrame((globalThis as unknown as { watching: number }).watching);
     return (globalThis as unknown as { kept: number[] }).kept.slice(2);
   });
+}
+
+/** Start counting what the page's main thread works, in its own time: others who use the machine do not count. */
+async function work(): Promise<(frames: number) => Promise<number>> {
+  const session = await stage.watched.context.newCDPSession(stage.page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const spent = async (): Promise<number> => (await session.send("Performance.getMetrics")).metrics.find((one) => one.name === "TaskDuration")?.value ?? 0;
+  const before = await spent();
+  return async (frames) => {
+    const taken = (await spent()) - before;
+    await session.detach();
+    return (taken * 1000) / Math.max(1, frames);
+  };
 }
 
 stage.test("P1 P2 first paint, usable, and what it costs to send", async () => {
@@ -130,6 +147,7 @@ stage.test("P5 scrolling ten thousand actors", async () => {
   await stage.evaluate("1 to: 10000 do: [:i | Lamp spawn]", "ControlOrMeta+d");
   await stage.pane("Actors").getByText("10,000 actors").waitFor({ timeout: 30_000 });
   const stop = await frames();
+  const worked = await work();
   const rows = await stage.page.evaluate((seconds) => new Promise<number>((resolve) => {
     const list = document.querySelector<HTMLElement>("#pane-actors .list");
     let most = 0;
@@ -145,6 +163,7 @@ stage.test("P5 scrolling ten thousand actors", async () => {
     requestAnimationFrame(step);
   }), isBench ? 10 : 3);
   const taken = await stop();
+  holds("P5 work of the page for a frame", await worked(taken.length), 10, "CPU");
   holds("P5 frames over 20 ms while scrolling, of 1,000", (taken.filter((one) => one > 20.5).length / taken.length) * 1000, isBench ? 10 : 400, "");
   holds("P5 rows in the page", rows, 80, "");
 });
@@ -154,17 +173,17 @@ stage.test("P6 a thousand lines of Transcript in a second, following", async () 
   await stage.page.locator("#tab-transcript").click();
   await stage.pane("Transcript").getByRole("button", { name: "Clear" }).click();
   const before = await stage.page.evaluate(() => Number(document.querySelector("#pane-transcript [data-count]")?.getAttribute("data-count") ?? 0));
-  const session = await stage.watched.context.newCDPSession(stage.page);
-  await session.detach();
   await stage.choose("Workspace");
   await type(stage.page, `1 to: ${seconds * 20} do: [:i | 1 to: 50 do: [:k | Transcript show: "line "; show: (i * 50 + k) printString; cr]. Timer sleep: 50]. #end`);
   await stage.page.keyboard.press("ControlOrMeta+d");
   await stage.page.locator("#tab-transcript").click();
   const stop = await frames();
+  const worked = await work();
   await stage.page.waitForFunction((wanted) => Number(document.querySelector("#pane-transcript [data-count]")?.getAttribute("data-count") ?? 0) >= wanted, before + seconds * 1000, { timeout: seconds * 4000 + 20_000 });
   const taken = await stop();
   const last = await stage.pane("Transcript").locator(".told-line").last().innerText();
   assert.equal(last, `line ${seconds * 20 * 50 + 50}`);
+  holds("P6 work of the page for a frame", await worked(taken.length), 10, "CPU");
   holds("P6 frames over 20 ms, of 1,000", (taken.filter((one) => one > 20.5).length / taken.length) * 1000, isBench ? 10 : 400, "");
 });
 

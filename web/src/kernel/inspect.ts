@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { go, wanted } from "./routes";
 
-export type Target = { actor: string } | { binding: string } | { ref: string };
+export type Target = { actor: string } | { binding: string } | { class: string } | { ref: string };
 
 export const inspected = signal<{ target: Target; title: string } | null>(null);
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { PRESETS, close, groups, move, parse, resize, show, visiblePanes } from "./layout";
-import { format, parse as parseRoute } from "./routes";
+import { PRESETS, close, drift, float, groups, move, parse, resize, show, sink, visiblePanes } from "./layout";
+import { format, parse as parseRoute, readRecent, visited } from "./routes";
 import { age, byteOffset, bytes, match, placeOfByte, visible } from "./text";
 
 const start = PRESETS.Start ?? { columns: [] };
@@ -31,6 +31,31 @@ test("moving keeps every pane once and the shares whole", () => {
 test("borders stop before a pane is gone", () => {
   const next = resize(start, 0, null, 90, 15);
   assert.equal(Math.round(next.columns[1]?.size ?? 0), 15);
+});
+
+test("a pane that floats is in one place, on the screen, and comes back", () => {
+  const start = PRESETS.Start!;
+  let layout = float(start, "inspector");
+  assert.ok(!groups(layout).some((one) => one.tabs.includes("inspector")));
+  assert.ok(visiblePanes(layout).includes("inspector"));
+  assert.equal(show(layout, "inspector").floats?.length, 1);
+  layout = float(layout, "transcript");
+  layout = drift(layout, "inspector", { x: 500, y: -3, width: 1 });
+  assert.deepEqual(layout.floats?.at(-1), { pane: "inspector", x: 85, y: 0, width: 15, height: 55 });
+  assert.deepEqual(parse(JSON.stringify(layout)), layout);
+  assert.equal(parse(JSON.stringify({ ...layout, floats: [{ pane: "inspector" }, { pane: "nothing" }, { pane: "workspace" }, null] }))?.floats?.length, 1);
+  layout = sink(layout, "inspector");
+  assert.equal(groups(layout).filter((one) => one.tabs.includes("inspector")).length, 1);
+  assert.deepEqual(layout.floats?.map((one) => one.pane), ["transcript"]);
+  assert.equal(close(layout, "transcript").floats?.length, 0);
+  assert.deepEqual(float({ columns: [{ size: 100, groups: [{ tabs: ["workspace"], active: "workspace", size: 100 }] }] }, "workspace").floats, undefined);
+});
+
+test("places that were opened come newest first, each once, and from outside only if they are places", () => {
+  assert.deepEqual(visited(visited(visited([], "#/class/A"), "#/class/B"), "#/class/A"), ["#/class/A", "#/class/B"]);
+  assert.equal(Array.from({ length: 80 }, (_, at) => `#/class/C${at}`).reduce<string[]>(visited, []).length, 50);
+  assert.deepEqual(readRecent(JSON.stringify(["#/class/A", "javascript:1", 7, null, "#/nothing"])), ["#/class/A"]);
+  for (const text of [null, "", "{", "{}", "3"]) assert.deepEqual(readRecent(text), []);
 });
 
 test("a layout from outside is checked", () => {

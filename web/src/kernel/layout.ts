@@ -22,8 +22,18 @@ export interface Column {
   groups: Group[];
   size: number;
 }
+/** A pane above the others: its place and size in percent of the screen. */
+export interface Float {
+  pane: PaneId;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
 export interface Layout {
   columns: Column[];
+  /** The last one is on top. */
+  floats?: Float[];
 }
 
 export type Edge = "middle" | "left" | "right" | "above" | "below";
@@ -62,13 +72,38 @@ export function groups(layout: Layout): Group[] {
 }
 
 export function visiblePanes(layout: Layout): PaneId[] {
-  return groups(layout).map((one) => one.active);
+  return [...groups(layout).map((one) => one.active), ...(layout.floats ?? []).map((one) => one.pane)];
+}
+
+/** Take a pane out of its group and put it above the others. */
+export function float(layout: Layout, pane: PaneId): Layout {
+  if (layout.floats?.some((one) => one.pane === pane) === true || groups(layout).flatMap((one) => one.tabs).length === 1) return layout;
+  const next = close(layout, pane);
+  const step = 3 * ((next.floats ?? []).length % 5);
+  return { ...next, floats: [...(next.floats ?? []), { pane, x: 25 + step, y: 15 + step, width: 45, height: 55 }] };
+}
+
+/** Put a pane that floats back among the others. */
+export function sink(layout: Layout, pane: PaneId): Layout {
+  return show({ ...layout, floats: (layout.floats ?? []).filter((one) => one.pane !== pane) }, pane);
+}
+
+/** Move or resize a pane that floats; it stays on the screen and comes to the top. */
+export function drift(layout: Layout, pane: PaneId, to: Partial<Omit<Float, "pane">>): Layout {
+  const found = layout.floats?.find((one) => one.pane === pane);
+  if (found === undefined) return layout;
+  const within = (value: number, least: number, most: number): number => Math.min(most, Math.max(least, value));
+  const wanted = { ...found, ...to };
+  const [width, height] = [within(wanted.width, 15, 100), within(wanted.height, 15, 100)];
+  const moved = { pane, width, height, x: within(wanted.x, 0, 100 - width), y: within(wanted.y, 0, 100 - height) };
+  return { ...layout, floats: [...(layout.floats ?? []).filter((one) => one.pane !== pane), moved] };
 }
 
 /** Where a pane goes that is not there: beside its kin, else into the last group. */
 const KIN: PaneId[][] = [["inspector", "classes"], ["transcript", "changes", "tests", "log", "audit", "bindings"], ["actors", "supervision"]];
 
 export function show(layout: Layout, pane: PaneId): Layout {
+  if (layout.floats?.some((one) => one.pane === pane) === true) return drift(layout, pane, {});
   const next = copy(layout);
   const all = groups(next);
   const home = all.find((one) => one.tabs.includes(pane));
@@ -87,6 +122,7 @@ export function show(layout: Layout, pane: PaneId): Layout {
 
 export function close(layout: Layout, pane: PaneId): Layout {
   const next = copy(layout);
+  if (next.floats !== undefined) next.floats = next.floats.filter((one) => one.pane !== pane);
   for (const one of groups(next)) {
     const at = one.tabs.indexOf(pane);
     if (at < 0) continue;
@@ -153,7 +189,12 @@ export function parse(text: string): Layout | null {
         return { tabs, active: tabs.includes(one.active) ? one.active : (tabs[0] ?? "workspace"), size: number(one.size) };
       }),
     }));
-    return seen.size === 0 ? null : settle({ columns });
+    if (seen.size === 0) return null;
+    const place = (value: unknown, most: number): number => (typeof value === "number" && value >= 0 && value <= most ? value : most / 4);
+    const floats = (Array.isArray(read.floats) ? read.floats : []).filter((one) => isNew(one?.pane)).map((one) => ({
+      pane: one.pane, x: place(one.x, 85), y: place(one.y, 85), width: Math.max(15, place(one.width, 100)), height: Math.max(15, place(one.height, 100)),
+    }));
+    return { ...settle({ columns }), ...(floats.length === 0 ? {} : { floats }) };
   } catch {
     return null;
   }

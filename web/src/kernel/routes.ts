@@ -34,6 +34,24 @@ export function format(parts: string[]): string {
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
+/** How many places are remembered. */
+const MOST = 50;
+
+/** A list with one more place on top. */
+export function visited(list: readonly string[], hash: string): string[] {
+  return [hash, ...list.filter((one) => one !== hash)].slice(0, MOST);
+}
+
+/** Addresses that were kept; whatever is none is left out. */
+export function readRecent(text: string | null): string[] {
+  try {
+    const read: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(read) ? read.filter((one): one is string => typeof one === "string" && parse(one) !== null).slice(0, MOST) : [];
+  } catch {
+    return [];
+  }
+}
+
 /** Where the page is. Panes look at it and open what it names. */
 export const place = signal<Place | null>(null);
 /** Told when a pane is to be seen; the shell shows it. */

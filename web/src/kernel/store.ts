@@ -79,8 +79,8 @@ export async function start(): Promise<void> {
       frame: (frame) => {
         for (const listener of frameListeners) listener(frame);
       },
-      replayed: (frames) => {
-        if (frames > 0 && performance.now() > 5000) say(`Reconnected. ${frames.toLocaleString("en-US")} messages arrived meanwhile.`, "info", 5000);
+      replayed: (lines) => {
+        if (lines > 0 && performance.now() > 5000) say(`Reconnected. ${lines.toLocaleString("en-US")} ${lines === 1 ? "line" : "lines"} arrived meanwhile.`, "info", 5000);
       },
       now: () => Date.now(),
     },
@@ -97,8 +97,8 @@ export async function start(): Promise<void> {
     if (event.event === "changes_waiting") waiting.value = event.data.count;
     if (event.event === "node_exited") {
       running.value = null;
-      const unflushed = pending.value === 0 ? "" : ` ${pending.value} unflushed ${pending.value === 1 ? "change is" : "changes are"} installed again.`;
-      say(`The image is restarting; actors and variables are gone. Classes are loaded again from disk.${unflushed}`, "warn", null);
+      const unflushed = pending.value === 0 ? "" : `, ${pending.value} unflushed ${pending.value === 1 ? "change is" : "changes are"} installed again`;
+      say(`The image is restarting; actors and variables are gone. Classes are loaded again from disk${unflushed}.`, "warn", null);
     }
   });
   client.connect();
@@ -108,7 +108,12 @@ export async function start(): Promise<void> {
   });
   // Seconds that are shown count only while somebody looks.
   setInterval(() => {
-    if (!document.hidden) now.value = Date.now();
+    if (document.hidden) return;
+    now.value = Date.now();
+    // One that ended too often is not started again, and nobody says so.
+    if (node.value !== "running" && isOnline.value) {
+      client.request("health", {}).then((health) => { if (health.node === "failed") { node.value = "failed"; notice.value = null; } }, () => undefined);
+    }
   }, 1000);
 }
 

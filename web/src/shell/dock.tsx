@@ -5,7 +5,7 @@ import { Fragment } from "preact";
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { focused } from "../kernel/actions";
-import { close, groups, move, resize, show, visiblePanes, type Edge, type Group, type Layout, type PaneId } from "../kernel/layout";
+import { close, drift, float, groups, move, resize, show, sink, visiblePanes, type Edge, type Float, type Group, type Layout, type PaneId } from "../kernel/layout";
 import { isOnline, node } from "../kernel/store";
 import { BODIES, TITLES } from "./panes";
 
@@ -74,8 +74,9 @@ function Menu({ pane, onClose }: { pane: PaneId; onClose: () => void }): JSX.Ele
   const set = (edge: Edge) => act(() => (layout.value = move(layout.value, pane, pane, edge)));
   const items: [string, () => void][] = [
     ["Full screen", act(() => (full.value = full.value === pane ? null : pane))],
-    ["Split right", set("right")],
-    ["Split down", set("below")],
+    ...(layout.value.floats?.some((one) => one.pane === pane) === true
+      ? [["Put back", act(() => (layout.value = sink(layout.value, pane)))] as [string, () => void]]
+      : [["Split right", set("right")], ["Split down", set("below")], ["Float", act(() => { layout.value = float(layout.value, pane); focusSoon(pane); })]] as [string, () => void][]),
     ["Copy link", act(() => void navigator.clipboard?.writeText(location.href))],
     ["Close", act(() => closePane(pane))],
   ];
@@ -193,6 +194,45 @@ function Sash({ column, after }: { column: number; after: number | null }): JSX.
   );
 }
 
+/** A pane above the others: dragged by its bar, resized by its corner, both by keys too. */
+function Floating({ place }: { place: Float }): JSX.Element {
+  const [hasMenu, setMenu] = useState(false);
+  const { pane, x, y, width, height } = place;
+  const by = (dx: number, dy: number, isSize: boolean): void => {
+    const now = layout.value.floats?.find((one) => one.pane === pane) ?? place;
+    layout.value = drift(layout.value, pane, isSize ? { width: now.width + dx, height: now.height + dy } : { x: now.x + dx, y: now.y + dy });
+  };
+  const drag = (isSize: boolean) => (event: PointerEvent & { currentTarget: HTMLElement }): void => {
+    if ((event.target as HTMLElement).closest(".tools") !== null) return;
+    const [handle, dock] = [event.currentTarget, document.getElementById("main")?.getBoundingClientRect()];
+    if (dock === undefined) return;
+    handle.setPointerCapture(event.pointerId);
+    let last = { x: event.clientX, y: event.clientY };
+    handle.onpointermove = (move) => {
+      by(((move.clientX - last.x) / dock.width) * 100, ((move.clientY - last.y) / dock.height) * 100, isSize);
+      last = { x: move.clientX, y: move.clientY };
+    };
+    handle.onpointerup = () => { handle.onpointermove = null; };
+  };
+  const keys = (isSize: boolean) => (event: KeyboardEvent): void => {
+    const step = ({ ArrowLeft: [-2, 0], ArrowRight: [2, 0], ArrowUp: [0, -2], ArrowDown: [0, 2] } as Record<string, [number, number]>)[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    by(step[0], step[1], isSize);
+  };
+  return (
+    <div class="group floating" style={{ left: `${x}%`, top: `${y}%`, width: `${width}%`, height: `${height}%` }}>
+      <div class="tabs" tabIndex={0} role="group" aria-label={`Move ${TITLES[pane]}`} onPointerDown={drag(false)} onKeyDown={keys(false)}>
+        <span class="tab" aria-selected="true">{TITLES[pane]}</span>
+        <span class="tools"><button aria-label={`Menu of ${TITLES[pane]}`} aria-haspopup="menu" aria-expanded={hasMenu} onClick={() => setMenu(!hasMenu)}>⋯</button></span>
+      </div>
+      {hasMenu ? <Menu pane={pane} onClose={() => setMenu(false)} /> : null}
+      <div class="fill"><Pane pane={pane} isVisible={true} /></div>
+      <div class="corner" tabIndex={0} role="separator" aria-label={`Size of ${TITLES[pane]}`} onPointerDown={drag(true)} onKeyDown={keys(true)} />
+    </div>
+  );
+}
+
 export function Dock(): JSX.Element {
   const isFrozen = !isOnline.value || node.value !== "running";
   const shown = full.value === null ? layout.value : { columns: [{ size: 100, groups: [{ tabs: [full.value], active: full.value, size: 100 }] }] };
@@ -211,6 +251,7 @@ export function Dock(): JSX.Element {
           </div>
         </Fragment>
       ))}
+      {full.value === null ? (layout.value.floats ?? []).map((place) => <Floating key={place.pane} place={place} />) : null}
     </main>
   );
 }

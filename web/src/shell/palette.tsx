@@ -5,9 +5,11 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOf, focused, keyText, type Action } from "../kernel/actions";
 import { PANES, PRESETS } from "../kernel/layout";
-import { go } from "../kernel/routes";
+import { recent } from "../kernel/recent";
+import { go, parse as parseRoute } from "../kernel/routes";
 import { client, fault, isOwner } from "../kernel/store";
 import { match, visible } from "../kernel/text";
+import { allowed, commandOf } from "./commands";
 import { layout, reveal } from "./dock";
 import { LETTERS, TITLES } from "./panes";
 
@@ -19,6 +21,8 @@ export interface Entry {
   text: string;
   detail: string;
   run: () => void;
+  /** What is typed instead of running it: it needs more. */
+  fill?: string;
 }
 
 /** Classes and selectors, read once and after they changed. */
@@ -77,13 +81,26 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
       text: name, detail: wantsSenders ? "senders" : "implementors", run: () => go(wantsSenders ? "senders" : "implementors", name),
     }));
   }
+  if (text.startsWith(":")) {
+    const typed = commandOf(rest);
+    const ready = typed !== null && (typed.rest !== "" || typed.command.takes === undefined || typed.command.takes.startsWith("[")) && allowed().includes(typed.command) ? typed : null;
+    const others = best(rest.split(" ")[0] ?? "", allowed(), (one) => one.name).filter((one) => one !== ready?.command);
+    return [
+      ...(ready === null ? [] : [{ text: `:${ready.command.name} ${ready.rest}`.trim(), detail: ready.command.does, run: () => void ready.command.run(ready.rest) }]),
+      ...(rest.includes(" ") ? [] : others.map((one) => ({ text: `:${one.name}${one.takes === undefined ? "" : ` ${one.takes}`}`, detail: one.does, ...(one.takes === undefined ? {} : { fill: `:${one.name} ` }), run: () => void one.run("") }))),
+    ].slice(0, 12);
+  }
   const acts = actions.map((action) => ({ text: action.title, detail: action.key === undefined ? "" : keyText(action.key), run: action.run }));
   if (text.startsWith(">")) return best(rest, acts, (one) => one.text);
   const panes = PANES.filter((pane) => isOwner.value || pane !== "audit").map((pane) => ({
     text: TITLES[pane], detail: `g ${Object.keys(LETTERS).find((letter) => LETTERS[letter] === pane) ?? ""}`, run: () => reveal(pane, true),
   }));
   const presets = Object.keys(PRESETS).map((name) => ({ text: `Layout: ${name}`, detail: "preset", run: () => { layout.value = structuredClone(PRESETS[name] ?? layout.value); } }));
-  return best(text, [...panes, ...acts, ...presets, ...(text === "" ? [] : classEntries(text))], (one) => one.text);
+  const places = recent.value.flatMap((hash) => {
+    const parts = parseRoute(hash)?.parts ?? [];
+    return parts.length < 2 ? [] : [{ text: parts.slice(1).join(" "), detail: `recent ${parts[0] ?? ""}`, run: () => go(...parts) }];
+  });
+  return best(text, [...(text === "" ? places.slice(0, 3) : []), ...panes, ...acts, ...(text === "" ? [] : places), ...presets, ...(text === "" ? [] : classEntries(text))], (one) => one.text);
 }
 
 export function Palette({ actions }: { actions: Action[] }): JSX.Element | null {
@@ -107,6 +124,7 @@ export function Palette({ actions }: { actions: Action[] }): JSX.Element | null 
       return;
     }
     if (entry === undefined) return;
+    if (entry.fill !== undefined) { setText(entry.fill); setAt(0); field.current?.focus(); return; }
     leave();
     before.current?.focus();
     entry.run();
@@ -117,7 +135,7 @@ export function Palette({ actions }: { actions: Action[] }): JSX.Element | null 
         <input
           ref={field} role="combobox" aria-expanded="true" aria-controls="palette-list" aria-label="Search" autocomplete="off" spellcheck={false}
           {...(entries.length === 0 ? {} : { "aria-activedescendant": `palette-${at}` })}
-          placeholder="Panes, actions, classes · @class · #selector · >action · =expression" value={text}
+          placeholder="Panes, actions, classes · @class · #selector · >action · :command · =expression" value={text}
           onInput={(event) => { setText(event.currentTarget.value); setAt(0); setValue(null); }}
           onKeyDown={(event) => {
             if (event.key === "ArrowDown") setAt(Math.min(entries.length - 1, at + 1));

@@ -69,9 +69,9 @@ test("replayed and live frames come in order, none twice", async () => {
   const { client, frames, replays } = fake();
   FakeSocket.last.welcome("s-1", true);
   const { id } = FakeSocket.last.asked("replay");
-  FakeSocket.last.say({ id: "old-1", n: 3, out: "c" }, { id: "old-1", n: 1, replayed: true, about: "x", out: "a" }, { id: "old-1", n: 2, replayed: true, out: "b" }, { id: "old-1", n: 3, replayed: true, out: "c" }, { id, last: 3, lost: 0, status: ["done"] });
+  FakeSocket.last.say({ id: "old-1", n: 3, out: "c\n" }, { id: "old-1", n: 1, replayed: true, about: "x", out: "a\nb\n" }, { id: "old-1", n: 2, replayed: true, out: "b" }, { id: "old-1", n: 3, replayed: true, out: "c\n" }, { id, last: 3, lost: 0, status: ["done"] });
   await new Promise((done) => setTimeout(done, 0));
-  assert.deepEqual(frames.map((frame) => frame.out), ["a", "b", "c"]);
+  assert.deepEqual(frames.map((frame) => frame.out), ["a\nb\n", "b", "c\n"]);
   assert.deepEqual(replays, [3]);
   FakeSocket.last.say({ id: "old-1", n: 4, out: "d" }, { id: "old-1", n: 4, out: "d" });
   assert.equal(frames.length, 4);

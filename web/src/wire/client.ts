@@ -24,8 +24,8 @@ export interface Hooks {
   session(id: string, resumed: boolean, role: string): void;
   /** A frame of a request that changes something, in order, none twice. */
   frame(frame: Frame): void;
-  /** What was missed has been read again. */
-  replayed(frames: number, lost: number): void;
+  /** What was missed has been read again: so many lines of output. */
+  replayed(lines: number, lost: number): void;
   now(): number;
 }
 
@@ -77,6 +77,8 @@ export class Client {
   private stoppedAt: number | null = null;
   /** The greatest number of a kept frame that was passed on. */
   private last = 0;
+  /** Lines in the frames that were passed on. */
+  private lines = 0;
   /** Frames that arrived while older ones are being replayed. */
   private early: Frame[] | null = null;
   private server: string | null = null;
@@ -175,7 +177,7 @@ export class Client {
   /** Read again what was kept while nobody listened. */
   private async replay(): Promise<void> {
     this.early = [];
-    const before = this.last;
+    const [before, lines] = [this.last, this.lines];
     let lost = 0;
     try {
       const answer = await this.request("replay" as never, { after: before } as never);
@@ -186,13 +188,14 @@ export class Client {
     const early = this.early ?? [];
     this.early = null;
     for (const frame of early.sort((one, two) => Number(one.n) - Number(two.n))) this.keep(frame);
-    this.hooks.replayed(this.last - before, lost);
+    this.hooks.replayed(this.lines - lines, lost);
   }
 
   private keep(frame: Frame): void {
     const number = Number(frame.n);
     if (number <= this.last) return;
     this.last = number;
+    if (typeof frame.out === "string") this.lines += frame.out.split("\n").length - 1;
     this.hooks.frame(frame);
   }
 

@@ -9,7 +9,20 @@ export type Actor = { pid: string, class: string, module: string | null,
 /**
  * Seconds since 1970.
  */
-spawned_at: number | null, name: string | null, };
+spawned_at: number | null, name: string | null, 
+/**
+ * These with `stats`.
+ */
+queue_len?: number, memory?: number, reductions?: number, 
+/**
+ * What it works on.
+ */
+message?: string, };
+
+/**
+ * By what living actors are put in order.
+ */
+export type ActorOrder = "class" | "name" | "queue" | "memory" | "reductions" | "age";
 
 /**
  * Messages counted by actor and selector.
@@ -19,17 +32,41 @@ export type ActorStats = { actor?: string, };
 export type ActorStatsAnswer = { stats: Array<TraceStats>, };
 
 /**
- * Living actors.
+ * Living actors: all of them, or a window with `offset` or `limit`.
  */
-export type Actors = { class?: string, };
+export type Actors = { class?: string, 
+/**
+ * How many to leave out.
+ */
+offset?: number, 
+/**
+ * At most 500; 50 if absent.
+ */
+limit?: number, sort?: ActorOrder, descending?: boolean, 
+/**
+ * Only those with this text in pid, class or name.
+ */
+find?: string, 
+/**
+ * With queue, memory, reductions and what they work on.
+ */
+stats?: boolean, };
 
-export type ActorsAnswer = { actors: Array<Actor>, };
+export type ActorsAnswer = { actors: Array<Actor>, 
+/**
+ * Of a window: how many there are.
+ */
+total?: number, 
+/**
+ * So many of them were looked at for the order, because there are too many.
+ */
+sampled?: number, };
 
 export type ActorsEvent = { "event": "spawned", "data": { pid: string, class: string, spawned_at: number, } } | { "event": "stopped", "data": { pid: string, class: string, 
 /**
  * `normal`, `shutdown` or `crashed`.
  */
-reason: string, } } | { "event": "dropped", "data": { count: number, } };
+reason: string, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 export type Approval = { id: string, 
 /**
@@ -114,6 +151,8 @@ rules?: boolean, };
 
 export type ApprovalsAnswer = { approvals: Array<Approval>, rules: Array<ApprovalRule>, };
 
+export type AuditEvent = { "event": "record", "data": { record: { [key in string]: JsonValue }, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
+
 export type AuditState = { ok: boolean, 
 /**
  * The number of the last record; 0 before the first.
@@ -180,25 +219,38 @@ on?: boolean, };
 export type AutoflushAnswer = { on: boolean, };
 
 /**
+ * For whom a name is bound.
+ */
+export type BindingScope = "session" | "workspace" | "global" | "all";
+
+/**
  * The variables of a session.
  */
 export type Bindings = { 
 /**
  * With text and class; so if absent.
  */
-values?: boolean, handle?: string, };
+values?: boolean, handle?: string, 
+/**
+ * Whose names; each is answered with its own scope then.
+ */
+scope?: BindingScope, };
 
 export type BindingsAnswer = { bindings: { [key in string]: BoundValue }, };
 
 /**
  * A cue to ask again.
  */
-export type BindingsEvent = { "event": "changed", "data": { session: string, } } | { "event": "dropped", "data": { count: number, } };
+export type BindingsEvent = { "event": "changed", "data": { session: string, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * Empty when values were not asked for.
  */
-export type BoundValue = { text?: string, class?: string, };
+export type BoundValue = { text?: string, class?: string, 
+/**
+ * `session`, `workspace` or `global`; when it was asked for.
+ */
+scope?: string, };
 
 /**
  * Everything of a class that is text: its head, its own methods, where it comes from.
@@ -266,6 +318,15 @@ side?: Side, };
 
 export type BrowseProtocolsAnswer = { protocols: Array<Protocol>, };
 
+/**
+ * End a question of this connection that is not answered yet. It is answered with `interrupted`.
+ */
+export type Cancel = { 
+/**
+ * Its `id`.
+ */
+for: string, };
+
 export type Capabilities = { subprocess: boolean, ffi: boolean, http: boolean, fs: FileAccess, };
 
 /**
@@ -297,9 +358,15 @@ export type ChangesAnswer = { entries: Array<EntryView>, waiting: Array<EntryVie
 /**
  * Files that are not what was loaded; with `disk`.
  */
-disk_changed?: Array<string>, };
+disk_changed?: Array<string>, 
+/**
+ * Whether changes are written to their files at once.
+ */
+autoflush?: boolean, };
 
-export type Channel = "transcript" | "actors" | "classes" | "bindings" | "supervision" | "object" | "reload_check" | "workspace" | "logs";
+export type ChangesEvent = { "event": "added", "data": { seq: number, class: string, selector: string | null, file: string | null, author: string, } } | { "event": "retired", "data": { seq: number, class: string, selector: string | null, file: string | null, } } | { "event": "conflict", "data": { file: string, reason: string, seqs: Array<number>, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
+
+export type Channel = "transcript" | "actors" | "classes" | "bindings" | "supervision" | "object" | "reload_check" | "workspace" | "logs" | "changes" | "tests" | "desk" | "audit";
 
 export type ChannelsAnswer = { 
 /**
@@ -328,7 +395,7 @@ origin: string, is_test: boolean, is_protocol: boolean, };
 
 export type ClassSummary = { name: string, superclass: string | null, doc: string | null, sealed: boolean, abstract: boolean, };
 
-export type ClassesEvent = { "event": "loaded", "data": { class: string, source_file: string | null, } } | { "event": "changed", "data": { class: string, source_file: string | null, } } | { "event": "removed", "data": { class: string, source_file: string | null, } } | { "event": "dropped", "data": { count: number, } };
+export type ClassesEvent = { "event": "loaded", "data": { class: string, source_file: string | null, } } | { "event": "changed", "data": { class: string, source_file: string | null, } } | { "event": "removed", "data": { class: string, source_file: string | null, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * Forget the variables of one's own session.
@@ -411,6 +478,8 @@ export type DecideAnswer = { entries: Array<Entry>, classes: Array<string>, };
 export type Describe = Record<symbol, never>;
 
 export type DescribeAnswer = { ops: { [key in string]: OpDescription }, versions: Versions, capabilities: Capabilities, limits: LimitsInForce, };
+
+export type DeskEvent = { "event": "changed", "data": { name: string, version: number, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 export type DeskItem = { text: string, version: number, 
 /**
@@ -578,6 +647,10 @@ active: boolean, shadowed: boolean,
  */
 clean: boolean, 
 /**
+ * Of its source, for `expect`; the one of the empty text when it has none.
+ */
+sha256: string, 
+/**
  * Why the node, started anew, did not take it.
  */
 not_installed?: ErrorBody, seq: number, 
@@ -664,7 +737,12 @@ handle?: string,
 /**
  * Keep the value and answer a reference to it.
  */
-hold?: boolean, };
+hold?: boolean, 
+/**
+ * What `self` is in the code: exactly one of `actor`, `binding`, `class`, `ref`. For an actor the code is one
+ * message to it.
+ */
+self?: SelfTarget, };
 
 /**
  * The value of code.
@@ -746,7 +824,11 @@ force_file?: string,
 /**
  * Only these changes; one that was replaced meanwhile is not written.
  */
-seqs?: Array<number>, };
+seqs?: Array<number>, 
+/**
+ * Hashes of pending changes as they were shown, by number; nothing is written when one is another by now.
+ */
+expect?: { [key in string]: string }, };
 
 export type FlushAnswer = { 
 /**
@@ -899,9 +981,9 @@ export type InfoAnswer = { info: SymbolInfo, };
 export type InputPlace = { start: number, end: number, line: number, };
 
 /**
- * Look into an actor, a variable, or a value that is held.
+ * Look into an actor, a variable, a class, or a value that is held.
  */
-export type Inspect = { actor?: string, binding?: string, 
+export type Inspect = { actor?: string, binding?: string, class?: string, 
 /**
  * What `eval` with `hold` answered.
  */
@@ -923,6 +1005,10 @@ offset?: number,
  */
 limit?: number, 
 /**
+ * Answer where the first entry with this key, name or index is, in `at`, and the window that begins there.
+ */
+find?: string, 
+/**
  * Answer the messages it understands too.
  */
 understands?: boolean, 
@@ -936,6 +1022,10 @@ export type InspectAnswer = { kind: string, class: string, fields: Array<Inspect
  * `sorted`, or `unsorted` for a dictionary too large to be put in order.
  */
 order?: string, 
+/**
+ * With `find`: how many entries stand before the one that was found. Absent when none was.
+ */
+at?: number, 
 /**
  * The value itself, as tools print it.
  */
@@ -1010,6 +1100,19 @@ export type Kill = { actor: string,
  */
 graceful?: boolean, };
 
+export type LastOutcome = { 
+/**
+ * When it ended, in milliseconds since 1970.
+ */
+at: number, test: TestOutcome, };
+
+/**
+ * What came of each test when it last ran, and what runs now.
+ */
+export type LastResults = Record<symbol, never>;
+
+export type LastResultsAnswer = { results: Array<LastOutcome>, running: Array<RunningTests>, };
+
 export type LimitsInForce = { inbound_frame: number, outbound_frame: number, open_requests: number, waiting_evals: number, eval_heap_mb: number, eval_timeout_s: number, eval_output: number, eval_text: number, session_grace_s: number, compiler_memory_mb: number, compiler_timeout_s: number, };
 
 /**
@@ -1080,11 +1183,36 @@ export type LoadedProject = { name: string, version: string, classes: number, };
 export type Location = { file: string, line: number, column?: number, end_line?: number, end_column?: number, };
 
 /**
+ * Lines of the log of the image, the newest last.
+ */
+export type Log = { 
+/**
+ * Only lines with a smaller number.
+ */
+before?: number, 
+/**
+ * At most 1,000; 200 if absent.
+ */
+limit?: number, 
+/**
+ * This one and graver.
+ */
+level?: string, 
+/**
+ * Only lines with this text in them.
+ */
+find?: string, };
+
+export type LogAnswer = { entries: Array<LogLine>, };
+
+/**
  * Read or set the level of the log.
  */
 export type LogLevel = { level?: string, };
 
 export type LogLevelAnswer = { level: string, };
+
+export type LogLine = { seq: number, time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, };
 
 /**
  * An entry that was just made.
@@ -1135,7 +1263,7 @@ is_whole_file: boolean,
  */
 is_extension: boolean, };
 
-export type LogsEvent = { "event": "entry", "data": { time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, } } | { "event": "dropped", "data": { count: number, } };
+export type LogsEvent = { "event": "entry", "data": { time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * Record that a tool was called through MCP. Texts of the call are not sent.
@@ -1250,7 +1378,7 @@ export type Note = { message: string, line: number, column: number, };
  */
 export type Nothing = Record<symbol, never>;
 
-export type ObjectEvent = { "event": "changed", "data": { actor: string, fields: Array<string>, } } | { "event": "dropped", "data": { count: number, } };
+export type ObjectEvent = { "event": "changed", "data": { actor: string, fields: Array<string>, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * One, or a list.
@@ -1266,6 +1394,11 @@ fields: Array<string>,
  * The type of the audit record.
  */
 audit: string | null, };
+
+/**
+ * What a row opens: one of the first four, and the way from it.
+ */
+export type Opened = { path: Array<Step>, actor?: string, binding?: string, class?: string, ref?: string, };
 
 /**
  * How a process does.
@@ -1335,7 +1468,7 @@ export type ReloadAnswer = { classes: Array<string>, errors: Array<LoadError>, a
 /**
  * For every class in `checked_owners` a client replaces what it shows by these findings.
  */
-export type ReloadCheckEvent = { "event": "completed", "data": { changed_class: string, changed_selector: string | null, classification: string, checked: number, not_checked: number, checked_owners: Array<string>, findings: Array<Finding>, } } | { "event": "dropped", "data": { count: number, } };
+export type ReloadCheckEvent = { "event": "completed", "data": { changed_class: string, changed_selector: string | null, classification: string, checked: number, not_checked: number, checked_owners: Array<string>, findings: Array<Finding>, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * What the last checks found.
@@ -1389,6 +1522,23 @@ export type Revert = { seq: number, };
 export type RunEntry = { class: string, selector: string, args?: Array<string>, };
 
 /**
+ * Tests that run.
+ */
+export type RunningTests = { 
+/**
+ * The session that asked for them.
+ */
+session: string, class: string | null, 
+/**
+ * When they began, in milliseconds since 1970.
+ */
+since: number, 
+/**
+ * How many have ended.
+ */
+ended: number, };
+
+/**
  * Define a class whose file is made by a flush.
  */
 export type SaveClass = { source: string, 
@@ -1420,6 +1570,15 @@ export type SelectorInfo = { found: boolean, symbol: string,
  * `selector`.
  */
 kind: string, implementors: Array<Site>, };
+
+/**
+ * A value that is named by where it is.
+ */
+export type SelfTarget = { actor?: string, binding?: string, class?: string, ref?: string, 
+/**
+ * From the outermost value down.
+ */
+path?: Array<Step>, };
 
 export type SessionInfo = { id: string, client: string, peer: string, 
 /**
@@ -1463,6 +1622,39 @@ export type ShowCodegen = { code?: string, class?: string, selector?: string, fo
  * One of both, by the form that was asked for.
  */
 export type ShowCodegenAnswer = { erlang?: string, core_erlang?: string, };
+
+/**
+ * Which fields there are depends on the kind.
+ */
+export type ShownView = { id: string, 
+/**
+ * `table`, `list`, `tree`, `text`, `chart`, `image` or `figures`.
+ */
+kind: string, title: string, 
+/**
+ * `null` when nobody knows.
+ */
+total: number | null, 
+/**
+ * Code was run for it.
+ */
+computed: boolean, columns?: Array<ViewColumn>, 
+/**
+ * Where the rows, or the text, begin.
+ */
+from?: number, 
+/**
+ * `sorted` or `unsorted`.
+ */
+order?: string, rows?: Array<ViewRow>, nodes?: Array<ViewNode>, text?: string, language?: string, 
+/**
+ * The text ends here.
+ */
+end?: boolean, mark?: string, x?: ViewAxis, y?: ViewAxis, series?: Array<ViewSeries>, shown?: number, of?: number, mime?: string, base64?: string, alt?: string, figures?: Array<ViewFigure>, 
+/**
+ * What the view leaves out, and why.
+ */
+note?: string, };
 
 /**
  * Stop the workspace.
@@ -1519,13 +1711,13 @@ actor?: string,
  */
 level?: string, 
 /**
- * For `transcript`: first what was written after this number.
+ * By channel: first what was told after this number.
  */
 since?: { [key in string]: number }, };
 
 export type SupervisedProcess = { pid: string, parent: string | null, name: string | null, kind: string, class: string | null, child_count: number, };
 
-export type SupervisionEvent = { "event": "child_added", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_crashed", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_restarted", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "gave_up", "data": { supervisor: string, child: string | null, pid: string | null, reason: string | null, } } | { "event": "dropped", "data": { count: number, } };
+export type SupervisionEvent = { "event": "child_added", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_crashed", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "child_restarted", "data": { supervisor: string, child: string, pid: string | null, reason: string | null, } } | { "event": "gave_up", "data": { supervisor: string, child: string | null, pid: string | null, reason: string | null, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * Supervisors and what they supervise.
@@ -1592,6 +1784,8 @@ status: string,
 duration: number, output: string, error?: TestFailure, reason?: string, };
 
 export type TestResults = { total: number, passed: number, failed: number, skipped: number, duration: number, seed: number, tests: Array<TestOutcome>, };
+
+export type TestsEvent = { "event": "started", "data": { class: string | null, method: string | null, session: string, } } | { "event": "result", "data": { test: TestOutcome, } } | { "event": "finished", "data": { total: number, passed: number, failed: number, skipped: number, session: string, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * How a text is made of inputs.
@@ -1676,7 +1870,7 @@ export type TranscriptEvent = { "event": "text", "data": { text: string,
 /**
  * The `id` of the evaluation of this connection that caused it.
  */
-for: string | null, } } | { "event": "gap", "data": { from: number, to: number, } } | { "event": "dropped", "data": { count: number, } };
+for: string | null, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * Install a method that is never flushed.
@@ -1686,6 +1880,16 @@ export type TryMethod = { class: string, selector: string, source: string, side?
  * Of the source that this one was made from.
  */
 base_sha256?: string, };
+
+/**
+ * Forget one variable of one's own session, or a name that is bound for all.
+ */
+export type Unbind = { name: string, scope?: UnbindScope, };
+
+/**
+ * From where a name is taken.
+ */
+export type UnbindScope = "session" | "workspace";
 
 /**
  * Messages that come from one class.
@@ -1727,6 +1931,107 @@ export type ValueAnswer = { value: boolean, };
 export type Versions = { protocol: string, beamtalk: string, };
 
 /**
+ * A part of a view: of something by the view's name, or of a view that was answered before.
+ */
+export type View = { actor?: string, binding?: string, class?: string, ref?: string, path?: Array<Step>, handle?: string, 
+/**
+ * One that `views` answered; the first if absent.
+ */
+name?: string, 
+/**
+ * The `id` of an earlier answer, instead of all the others.
+ */
+view?: string, 
+/**
+ * How many rows to leave out; of texts, bytes.
+ */
+from?: number, 
+/**
+ * At most 500; 100 if absent.
+ */
+count?: number, 
+/**
+ * Of a tree: answer what is below this one.
+ */
+node?: string, 
+/**
+ * The title of a column; with `-` before it, the greatest first.
+ */
+sort?: string, 
+/**
+ * Only rows with this text in them.
+ */
+find?: string, };
+
+export type ViewAnswer = { view: ShownView, };
+
+export type ViewAxis = { title: string, kind?: string, };
+
+export type ViewCell = { text: string, class: string | null, drillable: boolean, };
+
+export type ViewColumn = { title: string, 
+/**
+ * `text`, `number`, `time` or `object`.
+ */
+kind: string, };
+
+export type ViewFigure = { name: string, text: string, 
+/**
+ * `ok`, `warn` or `danger`.
+ */
+state: string | null, };
+
+export type ViewName = { name: string, title: string, 
+/**
+ * `builtin`, or `method` for one that runs code.
+ */
+origin: string, class?: string, selector?: string, line?: number, };
+
+export type ViewNode = { node: string, parent: string | null, text: string, class: string | null, has_children: boolean, open: Opened | null, };
+
+export type ViewRow = { cells: Array<ViewCell>, open: Opened | null, };
+
+export type ViewSeries = { name: string, x: Array<number>, y: Array<number>, };
+
+/**
+ * The ways to look at exactly one of: an actor, a variable, a class, a value that is held.
+ */
+export type Views = { actor?: string, binding?: string, class?: string, 
+/**
+ * What `eval` with `hold` answered.
+ */
+ref?: string, 
+/**
+ * From the outermost value down.
+ */
+path?: Array<Step>, 
+/**
+ * Whose variable it is.
+ */
+handle?: string, };
+
+export type ViewsAnswer = { 
+/**
+ * The first is the one to show.
+ */
+views: Array<ViewName>, };
+
+/**
+ * How the image did in the last 15 minutes.
+ */
+export type Vitals = { 
+/**
+ * Only samples after this time, in milliseconds since 1970.
+ */
+since?: number, };
+
+export type VitalsAnswer = { 
+/**
+ * What the numbers of a sample are; the first is the time in milliseconds since 1970.
+ */
+fields: Array<string>, samples: Array<Array<number>>, };
+
+/**
  * A kind of change that can be asked for.
  */
 export type WantedKind = "instance" | "class" | "new-class" | "remove-method" | "remove-class";
@@ -1736,7 +2041,7 @@ export type WantedKind = "instance" | "class" | "new-class" | "remove-method" | 
  */
 export type Warning = Diagnostic | { severity: Severity, message: string, };
 
-export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string, } } | { "event": "node_started", "data": { reinstalled: number, failed: Array<NotInstalled>, waiting: number, } } | { "event": "flush_completed", "data": { files: Array<FlushedFile>, } } | { "event": "logged", "data": { entry: Entry, } } | { "event": "disk_changed", "data": { files: Array<string>, } } | { "event": "changes_waiting", "data": { count: number, } } | { "event": "approvals_waiting", "data": { count: number, } } | { "event": "stopping", "data": { reason: string, } } | { "event": "rotated", "data": Record<symbol, never> } | { "event": "dropped", "data": { count: number, } };
+export type WorkspaceEvent = { "event": "node_exited", "data": { reason: string, } } | { "event": "node_started", "data": { reinstalled: number, failed: Array<NotInstalled>, waiting: number, } } | { "event": "flush_completed", "data": { files: Array<FlushedFile>, } } | { "event": "logged", "data": { entry: Entry, } } | { "event": "disk_changed", "data": { files: Array<string>, } } | { "event": "changes_waiting", "data": { count: number, } } | { "event": "approvals_waiting", "data": { count: number, } } | { "event": "stopping", "data": { reason: string, } } | { "event": "rotated", "data": Record<symbol, never> } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
  * An event as it is sent.
@@ -1745,7 +2050,7 @@ export type push = { "type": "push",
 /**
  * On channels that number their events.
  */
-seq?: number, } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent);
+seq?: number, } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent | { "channel": "changes" } & ChangesEvent | { "channel": "tests" } & TestsEvent | { "channel": "desk" } & DeskEvent | { "channel": "audit" } & AuditEvent);
 
 /** What each operation is asked with, and what it answers. */
 export type Operations = {
@@ -1772,6 +2077,7 @@ export type Operations = {
   "sessions": { request: Sessions, answer: SessionsAnswer },
   "bindings": { request: Bindings, answer: BindingsAnswer },
   "clear": { request: Clear, answer: Nothing },
+  "unbind": { request: Unbind, answer: Nothing },
   "clone": { request: Clone, answer: CloneAnswer },
   "close": { request: Close, answer: Nothing },
   "handle-open": { request: HandleOpen, answer: HandleOpenAnswer },
@@ -1786,6 +2092,7 @@ export type Operations = {
   "approvals": { request: Approvals, answer: ApprovalsAnswer },
   "approval-answer": { request: ApprovalAnswer, answer: Nothing },
   "audit-summary": { request: AuditSummary, answer: AuditSummaryAnswer },
+  "cancel": { request: Cancel, answer: ValueAnswer },
   "replay": { request: Replay, answer: ReplayAnswer },
   "desk-read": { request: DeskRead, answer: DeskReadAnswer },
   "desk-write": { request: DeskWrite, answer: DeskWriteAnswer },
@@ -1801,6 +2108,8 @@ export type Operations = {
   "nav-symbols": { request: NavSymbols, answer: NavSymbolsAnswer },
   "actors": { request: Actors, answer: ActorsAnswer },
   "inspect": { request: Inspect, answer: InspectAnswer },
+  "views": { request: Views, answer: ViewsAnswer },
+  "view": { request: View, answer: ViewAnswer },
   "pid-stats": { request: PidStats, answer: PidStatsAnswer },
   "top-actors": { request: TopActors, answer: TopActorsAnswer },
   "supervision-tree": { request: SupervisionTree, answer: SupervisionTreeAnswer },
@@ -1808,6 +2117,7 @@ export type Operations = {
   "list-tests": { request: ListTests, answer: ListTestsAnswer },
   "test": { request: Test, answer: TestAnswer },
   "test-all": { request: TestAll, answer: TestAnswer },
+  "test-results": { request: LastResults, answer: LastResultsAnswer },
   "save-method": { request: SaveMethod, answer: SaveMethodAnswer },
   "try-method": { request: TryMethod, answer: SaveMethodAnswer },
   "save-class": { request: SaveClass, answer: SaveClassAnswer },
@@ -1837,6 +2147,8 @@ export type Operations = {
   "actor-stats": { request: ActorStats, answer: ActorStatsAnswer },
   "export-traces": { request: ExportTraces, answer: ExportTracesAnswer },
   "transcript": { request: Transcript, answer: TranscriptAnswer },
+  "vitals": { request: Vitals, answer: VitalsAnswer },
+  "log": { request: Log, answer: LogAnswer },
   "mcp-call": { request: McpCall, answer: Nothing },
   "log-level": { request: LogLevel, answer: LogLevelAnswer },
   "describe": { request: Describe, answer: DescribeAnswer },

@@ -70,6 +70,10 @@ impl Link {
                     module: None,
                     spawned_at: Some(spawned_at),
                     name: None,
+                    queue_len: None,
+                    memory: None,
+                    reductions: None,
+                    message: None,
                 });
             }
             Event::Actors(ActorsEvent::Stopped { pid, class, reason }) => {

@@ -1,6 +1,6 @@
 //! Live editing, through the real binary: the image changes at once, files change when asked, and nothing else does.
 
-use crate::home::{Home, block_on, kill};
+use crate::home::{Home, block_on, kill, kind};
 use crate::project::{Client, LAMP, exists, read, started, write};
 use serde_json::{Value, json};
 
@@ -493,4 +493,52 @@ fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
             .next()
             .is_some()
     );
+}
+
+/// What is saved into a class of a file is refused exactly when the file with it would be, so that a flush never writes
+/// what does not compile.
+#[test]
+fn a_method_is_refused_when_its_file_would_be() {
+    let home = started("refused-alike", &[]);
+    block_on(async {
+        let client = Client::of(&home).await;
+        client
+            .good(
+                "load-source",
+                json!({"source": "abstract Object subclass: Shape\n  class a => 1"}),
+            )
+            .await;
+        for (body, is_good) in [
+            ("Lamp new", false),
+            ("Lamp new: #{#on => true}", false),
+            ("Room new", false),
+            ("#(1) collect: [:each | Lamp new]", false),
+            ("Lamp spawn", true),
+            ("3 + 4", true),
+        ] {
+            write(
+                &home,
+                "other/tried.bt",
+                &format!("Object subclass: Tried\n  class tried => {body}\n"),
+            );
+            let loaded = client.ask("load-file", json!({"path": "other/tried.bt"})).await;
+            let is_loaded = kind(&loaded) == "none" && loaded["errors"] == json!([]);
+            assert_eq!(is_loaded, is_good, "{body}: {loaded:?}");
+            for (class, side) in [("Lamp", "instance"), ("Room", "class")] {
+                let source = format!("tried => {body}");
+                let method = json!({"class": class, "selector": "tried", "source": source, "side": side});
+                let saved = client.ask("save-method", method).await;
+                let expected = if is_good { "none" } else { "compile_failed" };
+                assert_eq!(kind(&saved), expected, "{class}: {body}");
+                let side = if side == "class" { " class" } else { "" };
+                assert_eq!(
+                    client.error(&format!("{class}{side} >> {source}")).await,
+                    expected,
+                    "{body}"
+                );
+            }
+        }
+        // Classes that stand in no file are as free as the session.
+        assert_eq!(client.error("Shape class >> b => Lamp new").await, "none");
+    });
 }

@@ -50,6 +50,7 @@ transcripts!(
     refusals,
     events,
     browser,
+    views,
     stopping
 );
 

@@ -10,6 +10,14 @@ use crate::codes;
 use crate::suggest;
 use crate::table::{ClassEntry, Kind, Origin};
 
+/// Warnings of sessions that are errors in files.
+pub(crate) const ERRORS_IN_FILES: &[&str] = &[
+    codes::ACTOR_NEW,
+    codes::ABSTRACT_NEW,
+    codes::NATIVE_NEW,
+    codes::OBJECT_NEW,
+];
+
 impl Checker<'_> {
     /// Check every send inside an expression.
     pub(super) fn sends(&mut self, expression: &ast::Expression) {

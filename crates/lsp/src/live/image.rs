@@ -60,13 +60,19 @@ impl Image {
             }
             Event::Classes(_) | Event::Workspace(_) => Stale::Everything,
             // Events were lost: what is known may be wrong.
-            Event::Actors(ActorsEvent::Dropped { .. })
-            | Event::ReloadCheck(ReloadCheckEvent::Dropped { .. }) => Stale::Everything,
+            Event::Actors(ActorsEvent::Dropped { .. } | ActorsEvent::Gap { .. })
+            | Event::ReloadCheck(ReloadCheckEvent::Dropped { .. } | ReloadCheckEvent::Gap { .. }) => {
+                Stale::Everything
+            }
             Event::Transcript(_)
             | Event::Bindings(_)
             | Event::Supervision(_)
             | Event::Object(_)
-            | Event::Logs(_) => Stale::Nothing,
+            | Event::Logs(_)
+            | Event::Changes(_)
+            | Event::Tests(_)
+            | Event::Desk(_)
+            | Event::Audit(_) => Stale::Nothing,
         }
     }
 

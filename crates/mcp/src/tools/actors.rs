@@ -42,7 +42,10 @@ pub(crate) async fn list_actors<H: Host>(
     context: &Context<'_, H>,
     input: ListActors,
 ) -> Result<ActorList, Failure> {
-    let request = requests::Actors { class: input.class };
+    let request = requests::Actors {
+        class: input.class,
+        ..requests::Actors::default()
+    };
     let all = context.ask(&request).await?.answer.actors;
     let one = |actor: answers::Actor| ActorRow {
         pid: actor.pid,
@@ -65,7 +68,7 @@ pub(crate) async fn pid_of<H: Host>(host: &H, actor: &str) -> Result<String, Hos
     if is_pid {
         return Ok(actor.to_owned());
     }
-    let all = host.ask(&requests::Actors { class: None }).await?.answer.actors;
+    let all = host.ask(&requests::Actors::default()).await?.answer.actors;
     let found = all.into_iter().find(|one| one.name.as_deref() == Some(actor));
     found.map(|one| one.pid).ok_or_else(|| {
         let shown = crate::escape(&actor.chars().take(64).collect::<String>());
@@ -267,11 +270,7 @@ pub(crate) async fn kill_actor<H: Host>(
     input: KillActor,
 ) -> Result<Killed, Failure> {
     let pid = pid_of(context.host, &input.actor).await?;
-    let all = context
-        .ask(&requests::Actors { class: None })
-        .await?
-        .answer
-        .actors;
+    let all = context.ask(&requests::Actors::default()).await?.answer.actors;
     let bare = pid.trim_matches(['<', '>']);
     let found = all
         .iter()

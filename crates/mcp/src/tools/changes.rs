@@ -265,6 +265,7 @@ pub(crate) async fn flush<H: Host>(context: &Context<'_, H>, input: Flush) -> Re
         confirm_destructive: input.confirm_destructive,
         force_file: None,
         seqs: None,
+        expect: None,
     };
     let answer = context.ask(&request).await?.answer;
     let file = |file: beamtalk_wire::answers::FlushedFile| WrittenFile {

@@ -108,6 +108,7 @@ pub(crate) async fn reload_class<H: Host>(
 async fn actors_of<H: Host>(context: &Context<'_, H>, class: &str) -> Result<u64, HostError> {
     let request = requests::Actors {
         class: Some(class.to_owned()),
+        ..requests::Actors::default()
     };
     Ok(context.ask(&request).await?.answer.actors.len() as u64)
 }

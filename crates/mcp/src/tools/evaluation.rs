@@ -207,8 +207,8 @@ async fn known_handle<H: Host>(context: &Context<'_, H>, session: Option<String>
 
 pub(crate) async fn bindings<H: Host>(context: &Context<'_, H>, input: Bindings) -> Result<Bound, Failure> {
     let request = requests::Bindings {
-        values: None,
         handle: known_handle(context, input.session).await,
+        ..requests::Bindings::default()
     };
     let answer = context.ask(&request).await?.answer;
     let one = |(name, value): (String, beamtalk_wire::answers::BoundValue)| {

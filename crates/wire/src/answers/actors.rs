@@ -11,12 +11,24 @@ answer! {
         /// Seconds since 1970.
         spawned_at: Option<u64>,
         name: Option<String>,
+        ;
+        /// These with `stats`.
+        queue_len: u64,
+        memory: u64,
+        reductions: u64,
+        /// What it works on.
+        message: String,
     }
 }
 
 answer! {
     ActorsAnswer {
         actors: Vec<Actor>,
+        ;
+        /// Of a window: how many there are.
+        total: u64,
+        /// So many of them were looked at for the order, because there are too many.
+        sampled: u64,
     }
 }
 
@@ -49,6 +61,8 @@ answer! {
         ;
         /// `sorted`, or `unsorted` for a dictionary too large to be put in order.
         order: String,
+        /// With `find`: how many entries stand before the one that was found. Absent when none was.
+        at: u64,
         /// The value itself, as tools print it.
         text: String,
         /// With `understands`: from its own class up.

@@ -76,6 +76,32 @@ answer! {
 }
 
 answer! {
+    VitalsAnswer {
+        /// What the numbers of a sample are; the first is the time in milliseconds since 1970.
+        fields: Vec<String>,
+        samples: Vec<Vec<f64>>,
+    }
+}
+
+answer! {
+    LogLine {
+        seq: u64,
+        time: String,
+        level: String,
+        domain: String,
+        class: Option<String>,
+        selector: Option<String>,
+        msg: String,
+    }
+}
+
+answer! {
+    LogAnswer {
+        entries: Vec<LogLine>,
+    }
+}
+
+answer! {
     AuditTrailAnswer {
         /// As they stand in the trail.
         records: Vec<serde_json::Map<String, serde_json::Value>>,

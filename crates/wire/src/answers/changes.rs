@@ -52,6 +52,8 @@ answer! {
         ;
         /// Files that are not what was loaded; with `disk`.
         disk_changed: Vec<String>,
+        /// Whether changes are written to their files at once.
+        autoflush: bool,
     }
 }
 

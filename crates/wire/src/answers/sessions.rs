@@ -27,6 +27,8 @@ answer! {
         ;
         text: String,
         class: String,
+        /// `session`, `workspace` or `global`; when it was asked for.
+        scope: String,
     }
 }
 

@@ -57,6 +57,34 @@ answer! {
 }
 
 answer! {
+    LastOutcome {
+        /// When it ended, in milliseconds since 1970.
+        at: u64,
+        test: TestOutcome,
+    }
+}
+
+answer! {
+    /// Tests that run.
+    RunningTests {
+        /// The session that asked for them.
+        session: String,
+        class: Option<String>,
+        /// When they began, in milliseconds since 1970.
+        since: u64,
+        /// How many have ended.
+        ended: u64,
+    }
+}
+
+answer! {
+    LastResultsAnswer {
+        results: Vec<LastOutcome>,
+        running: Vec<RunningTests>,
+    }
+}
+
+answer! {
     TestAnswer {
         results: TestResults,
     }

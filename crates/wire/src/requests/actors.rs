@@ -7,11 +7,34 @@ use super::field::{request, wanted, words};
 /// A pid, with or without its brackets.
 pub type ActorName = String;
 
+words! {
+    /// By what living actors are put in order.
+    ActorOrder: "class, name, queue, memory, reductions or age" {
+        #[default]
+        Class "class",
+        Name "name",
+        Queue "queue",
+        Memory "memory",
+        Reductions "reductions",
+        Age "age",
+    }
+}
+
 request! {
-    /// Living actors.
+    /// Living actors: all of them, or a window with `offset` or `limit`.
     Actors {
         ;
         class: String,
+        /// How many to leave out.
+        offset: u64,
+        /// At most 500; 50 if absent.
+        limit: u64,
+        sort: ActorOrder,
+        descending: bool,
+        /// Only those with this text in pid, class or name.
+        find: String,
+        /// With queue, memory, reductions and what they work on.
+        stats: bool,
     }
 }
 
@@ -27,11 +50,12 @@ pub enum Step {
 wanted! { Vec<Step>: "a list of names and numbers"; }
 
 request! {
-    /// Look into an actor, a variable, or a value that is held.
+    /// Look into an actor, a variable, a class, or a value that is held.
     Inspect {
         ;
         actor: ActorName,
         binding: String,
+        class: String,
         /// What `eval` with `hold` answered.
         r#ref: String,
         /// From the outermost value down.
@@ -42,6 +66,8 @@ request! {
         offset: u64,
         /// At most 500; 50 if absent.
         limit: u64,
+        /// Answer where the first entry with this key, name or index is, in `at`, and the window that begins there.
+        find: String,
         /// Answer the messages it understands too.
         understands: bool,
         /// Whose variable it is.

@@ -64,6 +64,38 @@ request! {
 }
 
 request! {
+    /// End a question of this connection that is not answered yet. It is answered with `interrupted`.
+    Cancel {
+        /// Its `id`.
+        r#for: String,
+    }
+}
+
+request! {
+    /// How the image did in the last 15 minutes.
+    Vitals {
+        ;
+        /// Only samples after this time, in milliseconds since 1970.
+        since: u64,
+    }
+}
+
+request! {
+    /// Lines of the log of the image, the newest last.
+    Log {
+        ;
+        /// Only lines with a smaller number.
+        before: u64,
+        /// At most 1,000; 200 if absent.
+        limit: u64,
+        /// This one and graver.
+        level: String,
+        /// Only lines with this text in them.
+        find: String,
+    }
+}
+
+request! {
     /// Records of the audit trail, the newest last.
     AuditTrail {
         ;

@@ -151,5 +151,7 @@ request! {
         force_file: String,
         /// Only these changes; one that was replaced meanwhile is not written.
         seqs: Vec<u64>,
+        /// Hashes of pending changes as they were shown, by number; nothing is written when one is another by now.
+        expect: BTreeMap<String, String>,
     }
 }

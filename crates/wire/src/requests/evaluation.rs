@@ -1,7 +1,35 @@
 //! Evaluation, and questions about code that run nothing.
 
-use super::field::{request, words};
+use serde::{Deserialize, Serialize};
+
+use super::actors::Step;
+use super::field::{request, wanted, words};
 use crate::entry::Side;
+
+/// A value that is named by where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(deny_unknown_fields)]
+pub struct SelfTarget {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub actor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub binding: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub class: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub r#ref: Option<String>,
+    /// From the outermost value down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub path: Option<Vec<Step>>,
+}
+
+wanted! { SelfTarget: "an object with one of actor, binding, class, ref, and perhaps path"; }
 
 request! {
     /// Run code in the session. Output comes before the answer.
@@ -22,6 +50,10 @@ request! {
         handle: String,
         /// Keep the value and answer a reference to it.
         hold: bool,
+        /// What `self` is in the code: exactly one of `actor`, `binding`, `class`, `ref`. For an actor the code is one
+        /// message to it.
+        #[serde(rename = "self")]
+        self_: SelfTarget,
     }
 }
 

@@ -31,8 +31,9 @@ impl Field {
         }
     }
 
+    /// Without what makes a keyword of Rust an identifier.
     pub fn name(&self) -> &'static str {
-        self.identifier.trim_start_matches("r#")
+        self.identifier.trim_start_matches("r#").trim_end_matches('_')
     }
 }
 
@@ -65,7 +66,7 @@ wanted! {
     BTreeMap<String, u64>: "an object of whole numbers";
     Side: "instance or class";
     OneOrMore<AuthorKind>: "human or agent, or a list of such";
-    Vec<Channel>: "a list made of these: transcript, actors, classes, bindings, supervision, object, reload_check, workspace, logs";
+    Vec<Channel>: "a list made of these: transcript, actors, classes, bindings, supervision, object, reload_check, workspace, logs, changes, tests, desk, audit";
 }
 
 /// One, or a list.

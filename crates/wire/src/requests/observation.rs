@@ -14,7 +14,7 @@ request! {
         actor: String,
         /// For `logs`: this one and graver.
         level: String,
-        /// For `transcript`: first what was written after this number.
+        /// By channel: first what was told after this number.
         since: BTreeMap<String, u64>,
     }
 }

@@ -1,6 +1,6 @@
 //! Sessions.
 
-use super::field::request;
+use super::field::{request, words};
 
 request! {
     /// All sessions.
@@ -14,6 +14,40 @@ request! {
         /// With text and class; so if absent.
         values: bool,
         handle: String,
+        /// Whose names; each is answered with its own scope then.
+        scope: BindingScope,
+    }
+}
+
+words! {
+    /// For whom a name is bound.
+    BindingScope: "session, workspace, global or all" {
+        /// For one session.
+        #[default]
+        Session "session",
+        /// For all sessions, by the user.
+        Workspace "workspace",
+        /// For all sessions, by the workspace itself.
+        Global "global",
+        All "all",
+    }
+}
+
+words! {
+    /// From where a name is taken.
+    UnbindScope: "session or workspace" {
+        #[default]
+        Session "session",
+        Workspace "workspace",
+    }
+}
+
+request! {
+    /// Forget one variable of one's own session, or a name that is bound for all.
+    Unbind {
+        name: String,
+        ;
+        scope: UnbindScope,
     }
 }
 

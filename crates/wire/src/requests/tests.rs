@@ -20,6 +20,11 @@ request! {
 }
 
 request! {
+    /// What came of each test when it last ran, and what runs now.
+    LastResults {}
+}
+
+request! {
     /// Run all tests.
     TestAll {
         ;

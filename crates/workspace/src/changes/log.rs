@@ -15,7 +15,7 @@ use super::new_class::{NewClass, NewClassFault, check_new_class};
 use beamtalk_wire::answers::FileChange;
 
 use super::plan::{self, Conflict, FilePlan, FileState, Filter, FlushReport, FlushedFile, Pending, Wanted};
-use super::project::Project;
+use super::project::{Project, hash};
 use super::store::{Store, Texts};
 
 /// Entries that stay in the log; older ones that nobody waits for go to the archive.
@@ -298,6 +298,7 @@ impl ChangeLog {
             active,
             shadowed,
             clean,
+            sha256: hash(self.source(entry)?.unwrap_or_default().as_bytes()),
             not_installed: None,
         })
     }

@@ -122,6 +122,7 @@ pub(super) async fn changes(
             waiting: log.waiting().map_err(failed)?,
             conflicts: log.conflicts(&bases(workspace)).map_err(failed)?,
             disk_changed: None,
+            autoflush: Some(workspace.autoflush.get()),
         }
     };
     answer.entries.iter_mut().for_each(|view| mark(workspace, view));

@@ -2,7 +2,7 @@
 
 use beamtalk_wire::answers::{DeskReadAnswer, DeskWriteAnswer};
 use beamtalk_wire::requests::{DeskRead, DeskWrite};
-use beamtalk_wire::{ErrorBody, ErrorKind};
+use beamtalk_wire::{DeskEvent, ErrorBody, ErrorKind, Event};
 
 use crate::desk::DeskError;
 use crate::told::milliseconds;
@@ -33,5 +33,10 @@ pub(super) fn write(workspace: &Workspace, request: &DeskWrite) -> Result<DeskWr
             }
         }
     })?;
+    drop(desk);
+    workspace.publish_to_owners(&Event::Desk(DeskEvent::Changed {
+        name: name.clone(),
+        version: if text.is_some() { version } else { 0 },
+    }));
     Ok(DeskWriteAnswer { version })
 }

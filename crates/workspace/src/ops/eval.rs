@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::deadline::{Deadline, out_of_time};
 use super::entries::defined;
+use super::self_target::{RECEIVER, subject};
 use super::{Caller, Sink};
 use crate::compile::Compiled;
 use crate::compile::job::{Expression, Job};
@@ -51,20 +52,40 @@ pub(super) async fn eval(
         workspace.enter_node(&session).await
     };
     deadline.keep(enter, "it waited for the node").await?;
-    let job = Job::Input {
-        code: request.code.clone(),
-        bound: workspace.names(&session),
-        file: request.file.clone(),
-        trace: request.trace == Some(true),
+    let subject = match &request.self_ {
+        Some(target) => Some(subject(workspace, &session, target, &request.code).await?),
+        None => None,
     };
-    let compiled = deadline
-        .keep(workspace.compiler.run(job), "it was being compiled")
-        .await?;
+    let compiling = async {
+        match &subject {
+            Some(subject) if !subject.is_actor => subject.compile(workspace, &request.code).await,
+            _ => {
+                let mut bound = workspace.names(&session);
+                bound.extend(subject.is_some().then(|| RECEIVER.to_owned()));
+                let job = Job::Input {
+                    code: match &subject {
+                        Some(_) => format!("{RECEIVER} {}", request.code),
+                        None => request.code.clone(),
+                    },
+                    bound,
+                    file: request.file.clone(),
+                    trace: request.trace == Some(true),
+                };
+                workspace.compiler.run(job).await
+            }
+        }
+    };
+    let compiled = deadline.keep(compiling, "it was being compiled").await?;
     refuse_errors(&compiled)?;
     let time = time_limit(workspace, &session, deadline.left());
     let mut arguments = arguments(workspace, &compiled, time, request.width);
-    if let (Some(true), Term::Map(pairs)) = (request.hold, &mut arguments) {
-        pairs.push((Term::binary("hold"), Term::atom("true")));
+    if let Term::Map(pairs) = &mut arguments {
+        if request.hold == Some(true) {
+            pairs.push((Term::binary("hold"), Term::atom("true")));
+        }
+        if let Some(subject) = &subject {
+            subject.tell(&compiled, pairs);
+        }
     }
     // From here on it is the node that stops it.
     workspace.stops.check(caller.connection, id)?;
@@ -80,7 +101,9 @@ pub(super) async fn eval(
         answer.text.clone_from(echo);
         answer.class = Some("Symbol".to_owned());
     }
-    if let Some(defined) = defined(workspace, caller, &compiled)? {
+    // The method that code with a `self` is run as belongs to nobody.
+    let is_own_method = subject.as_ref().is_some_and(|subject| !subject.is_actor);
+    if !is_own_method && let Some(defined) = defined(workspace, caller, &compiled)? {
         answer.entries = Some(defined.entries);
         answer.classes = Some(defined.classes);
     }
@@ -259,7 +282,7 @@ async fn run(
 }
 
 /// The node tells the variables of the session when they changed.
-fn learn_names(session: &Session, fields: &mut serde_json::Map<String, Value>) {
+pub(super) fn learn_names(session: &Session, fields: &mut serde_json::Map<String, Value>) {
     if let Some(Value::Array(names)) = fields.remove("names") {
         session.set_names(
             names

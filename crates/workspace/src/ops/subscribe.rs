@@ -18,11 +18,16 @@ pub(super) fn subscribe(
     if channels.is_empty() {
         return Err(Op::Subscribe.missing("channels"));
     }
-    if caller.role == Role::Observer && channels.contains(&Channel::Logs) {
-        return Err(ErrorBody::new(
-            ErrorKind::Forbidden,
-            "observers do not see the logs",
-        ));
+    let owners = [
+        (Channel::Logs, "the logs"),
+        (Channel::Audit, "the audit trail"),
+        (Channel::Desk, "the desk"),
+    ];
+    if caller.role == Role::Observer
+        && let Some((_, what)) = owners.iter().find(|(channel, _)| channels.contains(channel))
+    {
+        let message = format!("observers do not see {what}");
+        return Err(ErrorBody::new(ErrorKind::Forbidden, message));
     }
     // Events name actors without brackets.
     let actor = request
@@ -35,15 +40,7 @@ pub(super) fn subscribe(
             "the channel 'object' needs the field 'actor'",
         ));
     }
-    if channels.contains(&Channel::Transcript)
-        && let Some(since) = request
-            .since
-            .as_ref()
-            .and_then(|since| since.get(Channel::Transcript.name()))
-    {
-        catch_up(workspace, caller, *since);
-    }
-    change(workspace, caller, |watch| {
+    let active = change(workspace, caller, |watch| {
         watch.channels.extend(channels);
         if channels.contains(&Channel::Object) {
             watch.actors.extend(actor.map(str::to_owned));
@@ -51,11 +48,18 @@ pub(super) fn subscribe(
         if channels.contains(&Channel::Logs) {
             watch.level.clone_from(&request.level);
         }
-    })
+    });
+    for (name, since) in request.since.iter().flatten() {
+        match Channel::from_name(name) {
+            Some(channel) if channels.contains(&channel) => catch_up(workspace, caller, channel, *since),
+            _ => {}
+        }
+    }
+    active
 }
 
-/// Send what was written after a number, or say from where on that is possible.
-fn catch_up(workspace: &Workspace, caller: &Caller, since: u64) {
+/// Send what was told after a number, or say from where on that is possible.
+fn catch_up(workspace: &Workspace, caller: &Caller, channel: Channel, since: u64) {
     let connections = workspace.connections.borrow();
     let Some(guest) = caller
         .connection
@@ -63,22 +67,27 @@ fn catch_up(workspace: &Workspace, caller: &Caller, since: u64) {
     else {
         return;
     };
+    let tell = |text: String| guest.outgoing.push_event(channel, text);
+    if channel != Channel::Transcript {
+        let (gap, later) = workspace.broadcast.borrow().after(channel, since);
+        if let Some(gap) = gap {
+            tell(gap.text());
+        }
+        for (seq, event) in later.iter().filter(|(_, event)| guest.wants(event)) {
+            tell(event.numbered_text(*seq));
+        }
+        return;
+    }
     let told = workspace.told.borrow();
     if told.first() > since + 1 {
-        let gap = Event::Transcript(TranscriptEvent::Gap {
-            from: since + 1,
-            to: told.first() - 1,
-        });
-        guest.outgoing.push_event(Channel::Transcript, gap.text());
+        tell(Event::gap(channel, since + 1, told.first() - 1).text());
     }
     for entry in told.after(since) {
         let event = Event::Transcript(TranscriptEvent::Text {
             text: entry.text.clone(),
             r#for: None,
         });
-        guest
-            .outgoing
-            .push_event(Channel::Transcript, event.numbered_text(entry.seq));
+        tell(event.numbered_text(entry.seq));
     }
 }
 

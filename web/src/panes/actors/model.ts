@@ -1,6 +1,6 @@
-// Actors as rows with their figures, and the rate between two looks. Pure.
+// A window of the actors with their figures, those of it that ended, and the samples of the image. Pure.
 
-import type { Actor, TopActor } from "../../wire/protocol";
+import type { Actor } from "../../wire/protocol";
 
 export interface ActorRow {
   pid: string;
@@ -9,6 +9,7 @@ export interface ActorRow {
   spawnedAt: number | null;
   queue: number | null;
   memory: number | null;
+  /** In a second, once it was looked at twice. */
   reductions: number | null;
   message: string | null;
   /** Why it ended, if it did. */
@@ -17,48 +18,63 @@ export interface ActorRow {
 
 export type Order = "class" | "queue" | "memory" | "reductions" | "age" | "name";
 
-export function rowOf(actor: Actor): ActorRow {
-  return { pid: actor.pid, className: actor.class, name: actor.name, spawnedAt: actor.spawned_at, queue: null, memory: null, reductions: null, message: null, ended: null };
-}
+/** What is known of an actor's work at a time. */
+export type Work = ReadonlyMap<string, { at: number; reductions: number }>;
 
-/** Rows with the figures of those that were looked at closely. */
-export function withFigures(rows: readonly ActorRow[], top: readonly TopActor[]): ActorRow[] {
-  const known = new Map(top.map((one) => [one.pid, one]));
-  return rows.map((row) => {
-    const found = known.get(row.pid);
-    return found === undefined ? row : { ...row, queue: found.queue_len, memory: found.memory, reductions: found.reductions, message: found.message };
-  });
-}
-
-export function ordered(rows: readonly ActorRow[], order: Order, isDescending: boolean): ActorRow[] {
-  const sign = isDescending ? -1 : 1;
-  const value = (row: ActorRow): string | number => {
-    if (order === "class") return row.className;
-    if (order === "name") return row.name ?? "";
-    if (order === "age") return row.spawnedAt ?? 0;
-    return row[order] ?? -1;
+export function rowOf(actor: Actor, before: Work, now: number): ActorRow {
+  const last = before.get(actor.pid);
+  const rate = last === undefined || actor.reductions === undefined || now <= last.at ? null : Math.max(0, Math.round(((actor.reductions - last.reductions) * 1000) / (now - last.at)));
+  return {
+    pid: actor.pid, className: actor.class, name: actor.name, spawnedAt: actor.spawned_at, queue: actor.queue_len ?? null, memory: actor.memory ?? null,
+    reductions: rate, message: actor.message ?? null, ended: null,
   };
-  return [...rows].sort((one, two) => {
-    const [first, second] = [value(one), value(two)];
-    const compared = typeof first === "string" ? first.localeCompare(String(second)) : first - Number(second);
-    return compared === 0 ? one.pid.localeCompare(two.pid) : compared * sign;
-  });
+}
+
+export function workOf(actors: readonly Actor[], now: number): Work {
+  return new Map(actors.flatMap((actor) => (actor.reductions === undefined ? [] : [[actor.pid, { at: now, reductions: actor.reductions }] as const])));
 }
 
 /** How long an ended actor is still shown. */
 export const LINGER = 5000;
 
-export function withoutOld(rows: readonly ActorRow[], now: number): ActorRow[] {
-  return rows.filter((row) => row.ended === null || now - row.ended.at < LINGER);
+/** Those that ended, by pid, with why. */
+export type Ended = ReadonlyMap<string, { at: number; reason: string }>;
+
+export function withoutOld(ended: Ended, now: number): Ended {
+  return new Map([...ended].filter(([, one]) => now - one.at < LINGER));
 }
 
-/** A kept series: the newest points, as columns. */
+/** A window that was just asked for, with those of the one before that ended where they stood. */
+export function withEnded(rows: readonly ActorRow[], before: readonly ActorRow[], ended: Ended): ActorRow[] {
+  const known = new Set(rows.map((row) => row.pid));
+  const all = [...rows];
+  before.forEach((row, at) => {
+    const end = ended.get(row.pid);
+    if (end !== undefined && !known.has(row.pid)) all.splice(Math.min(at, all.length), 0, { ...row, ended: end });
+  });
+  return all.map((row) => ({ ...row, ended: ended.get(row.pid) ?? null }));
+}
+
+/** A series of a chart: times, and a column of numbers for each name. */
 export interface Series {
   at: number[];
   values: number[][];
 }
 
-export function pushed(series: Series, at: number, values: number[], most: number): Series {
-  const cut = Math.max(0, series.at.length + 1 - most);
-  return { at: [...series.at.slice(cut), at], values: values.map((value, index) => [...(series.values[index] ?? []).slice(cut), value]) };
+/** Samples of the image: what their numbers are, the first being the time. */
+export interface Samples {
+  fields: string[];
+  rows: number[][];
+}
+
+/** Samples with later ones behind them; the oldest go. */
+export function joined(known: Samples | null, fields: string[], rows: number[][], most: number): Samples {
+  if (known === null) return { fields, rows: rows.slice(-most) };
+  const last = known.rows.at(-1)?.[0] ?? 0;
+  return { fields, rows: [...known.rows, ...rows.filter((row) => (row[0] ?? 0) > last)].slice(-most) };
+}
+
+export function seriesOf(samples: Samples, names: readonly string[]): Series {
+  const places = names.map((name) => samples.fields.indexOf(name));
+  return { at: samples.rows.map((row) => row[0] ?? 0), values: places.map((place) => samples.rows.map((row) => row[place] ?? 0)) };
 }

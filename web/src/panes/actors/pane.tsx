@@ -2,37 +2,36 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { offer } from "../../kernel/actions";
 import { inspect } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { ask, toast } from "../../kernel/notices";
 import { go } from "../../kernel/routes";
-import { client, epoch, fault, isOwner, now } from "../../kernel/store";
-import { age, bytes, count, grouped, match, visible } from "../../kernel/text";
+import { client, epoch, fault, isOnline, isOwner, now } from "../../kernel/store";
+import { age, bytes, count, grouped, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
-import { useAnswer, usePulse } from "../../parts/use";
+import { usePulse } from "../../parts/use";
 import type { ErrorBody } from "../../wire/protocol";
-import { ordered, rowOf, withFigures, withoutOld, type ActorRow, type Order } from "./model";
+import { rowOf, withEnded, withoutOld, workOf, type ActorRow, type Ended, type Order, type Work } from "./model";
 import { Vitals } from "./vitals";
 
-const rows = signal<readonly ActorRow[]>([]);
-const isKnown = signal(false);
+const HEADS: [Order, string][] = [["class", "class"], ["name", "name"], ["queue", "queue"], ["memory", "memory"], ["reductions", "reductions/s"], ["age", "age"]];
+/** Rows asked for beyond those in sight. */
+const SPARE = 30;
 
-const HEADS: [Order, string][] = [["class", "class"], ["name", "name"], ["queue", "queue"], ["memory", "memory"], ["reductions", "reductions"], ["age", "age"]];
+interface Window {
+  from: number;
+  total: number;
+  rows: ActorRow[];
+  sampled: number | null;
+}
 
-/** Changes of one moment are applied together. */
-let events: ((list: ActorRow[]) => ActorRow[])[] = [];
-function later(change: (list: ActorRow[]) => ActorRow[]): void {
-  if (events.length === 0) setTimeout(apply, 100);
-  events.push(change);
-}
-function apply(): void {
-  const now = events;
-  events = [];
-  rows.value = now.reduce((list, change) => change(list), [...rows.value]);
-}
+/** Kept when the pane is closed. */
+const window = signal<Window | null>(null);
+const ended = signal<Ended>(new Map());
+let work: Work = new Map();
 
 export default function Actors({ isVisible }: PaneProps): JSX.Element {
   const [tab, setTab] = useState<"actors" | "vitals">("actors");
@@ -40,33 +39,49 @@ export default function Actors({ isVisible }: PaneProps): JSX.Element {
   const [order, setOrder] = useState<{ by: Order; isDescending: boolean }>({ by: "queue", isDescending: true });
   const [selected, select] = useState<string | null>(null);
   const [problem, setProblem] = useState<ErrorBody | null>(null);
+  const sight = useRef({ first: 0, last: 40 });
+  const asked = useRef({ isOpen: false, isWanted: false });
   const isShown = isVisible && tab === "actors";
-  const { answer, error, again } = useAnswer(() => client.request("actors", {}), [], isShown);
-  useEffect(() => {
-    if (answer === null) return;
-    isKnown.value = true;
-    const before = new Map(rows.peek().map((row) => [row.pid, row]));
-    rows.value = [...answer.actors.map((actor) => before.get(actor.pid) ?? rowOf(actor)), ...withoutOld(rows.peek().filter((row) => row.ended !== null), Date.now())];
-  }, [answer]);
+  // One question at a time: what comes into sight meanwhile is asked for after the answer.
+  const read = (): void => {
+    if (!isOnline.value || document.hidden) return;
+    if (asked.current.isOpen) { asked.current.isWanted = true; return; }
+    asked.current = { isOpen: true, isWanted: false };
+    const offset = Math.max(0, sight.current.first - SPARE);
+    const limit = Math.min(500, sight.current.last - offset + SPARE);
+    const find = filter === "" ? {} : { find: filter };
+    client.request("actors", { offset, limit, sort: order.by, descending: order.isDescending, stats: true, ...find }).then((answer) => {
+      const now = Date.now();
+      const rows = answer.actors.map((actor) => rowOf(actor, work, now));
+      work = workOf(answer.actors, now);
+      ended.value = withoutOld(ended.value, now);
+      const before = window.value?.from === offset ? window.value.rows : [];
+      window.value = { from: offset, total: answer.total ?? rows.length, rows: withEnded(rows, before, ended.value), sampled: answer.sampled ?? null };
+      setProblem(null);
+    }, (cause: unknown) => setProblem(fault(cause))).finally(() => {
+      const isWanted = asked.current.isWanted;
+      asked.current = { isOpen: false, isWanted: false };
+      if (isWanted) latest.current();
+    });
+  };
+  const latest = useRef(read);
+  latest.current = read;
+  useEffect(() => { if (isShown) read(); }, [isShown, filter, order, epoch.value, isOnline.value]);
+  usePulse(() => latest.current(), isShown, 1000);
   useEffect(() => client.on("actors", (event) => {
-    if (event.event === "spawned") {
-      const { pid, class: className, spawned_at } = event.data;
-      later((list) => { if (!list.some((row) => row.pid === pid)) list.push(rowOf({ pid, class: className, module: null, spawned_at, name: null })); return list; });
-    } else if (event.event === "stopped") {
-      const ended = { at: Date.now(), reason: event.data.reason };
-      later((list) => list.map((row) => (row.pid === event.data.pid ? { ...row, ended } : row)));
-      setTimeout(() => later((list) => withoutOld(list, Date.now())), 5100);
-    } else again();
+    // Only those in sight are seen to end.
+    if (event.event !== "stopped" || window.value?.rows.some((row) => row.pid === event.data.pid) !== true) return;
+    const now = Date.now();
+    ended.value = new Map(withoutOld(ended.value, now)).set(event.data.pid, { at: now, reason: event.data.reason });
   }), [epoch.value]);
-  const sort = order.by === "age" ? "queue" : order.by;
-  const figures = useAnswer(() => client.request("top-actors", { sort, limit: 200 }), [sort], isShown);
-  usePulse(figures.again, isShown, 1000);
-  const list = useMemo(() => {
-    const known = withFigures(rows.value, figures.answer?.actors ?? []);
-    const wanted = filter === "" ? known : known.filter((row) => match(filter, `${row.className} ${row.name ?? ""} ${row.pid}`) !== null);
-    return ordered(wanted, order.by, order.isDescending);
-  }, [rows.value, figures.answer, filter, order]);
+  const known = window.value;
+  const list = useMemo(() => (known === null ? [] : withEnded(known.rows, known.rows, ended.value)), [known, ended.value]);
+  const total = (known?.total ?? 0);
   const current = list.find((row) => row.pid === selected) ?? null;
+  const onWindow = (first: number, last: number): void => {
+    sight.current = { first, last };
+    if (known !== null && (first < known.from || last > known.from + known.rows.length) && (last <= known.total || first < known.from)) read();
+  };
   const open = (row: ActorRow): void => inspect({ actor: row.pid }, row.className);
   const stop = async (row: ActorRow, isKill: boolean): Promise<void> => {
     if (!(await ask(`${isKill ? "Kill" : "Stop"} ${row.className} ${row.pid}?`, isKill ? "It ends at once; a supervisor may start it again." : "It is asked to end; a supervisor may start it again.", isKill ? "Kill" : "Stop"))) return;
@@ -76,12 +91,11 @@ export default function Actors({ isVisible }: PaneProps): JSX.Element {
     { title: "Inspect the actor", key: "i", run: () => { if (current !== null) open(current); } },
     { title: "Kill the actor", key: "k", isChange: true, run: () => { if (current !== null) void stop(current, true); } },
   ]), [current?.pid]);
-  const total = rows.value.filter((row) => row.ended === null).length;
   return (
     <div class="fill">
       <div class="bar">
         <span class="tabs2" role="tablist" aria-label="Views"><button role="tab" aria-selected={tab === "actors"} onClick={() => setTab("actors")}>Actors</button><button role="tab" aria-selected={tab === "vitals"} onClick={() => setTab("vitals")}>Vitals</button></span>
-        {tab === "actors" ? <><input type="search" aria-label="Filter actors" placeholder="filter" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /><span class="muted number">{count(total, "actor")}</span></> : null}
+        {tab === "actors" ? <><input type="search" aria-label="Filter actors" placeholder="filter" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /><span class="muted number">{count(total, "actor")}</span>{known?.sampled == null ? null : <span class="muted">ordered by a sample of {grouped(known.sampled)}</span>}</> : null}
         {current !== null && current.ended === null && tab === "actors" ? (
           <span class="right">
             <button class="plain" onClick={() => open(current)}>Inspect</button>{" "}
@@ -90,8 +104,8 @@ export default function Actors({ isVisible }: PaneProps): JSX.Element {
           </span>
         ) : null}
       </div>
-      <Problem error={problem ?? error} onDismiss={() => { setProblem(null); again(); }} />
-      {tab === "vitals" ? <Vitals isVisible={isVisible} /> : isKnown.value && rows.value.length === 0 ? <div class="empty"><span>No actors run. Try: <code>Lamp spawn</code> in the Workspace.</span></div> : (
+      <Problem error={problem} onDismiss={() => { setProblem(null); read(); }} />
+      {tab === "vitals" ? <Vitals isVisible={isVisible} /> : known !== null && list.length === 0 && filter === "" ? <div class="empty"><span>No actors run. Try: <code>Lamp spawn</code> in the Workspace.</span></div> : (
         <>
           <div class="heads">
             <span class="col-pid">pid</span>
@@ -99,10 +113,10 @@ export default function Actors({ isVisible }: PaneProps): JSX.Element {
               <button key={by} class={`col-${by} ${by === "class" || by === "name" ? "" : "number"}`} onClick={() => setOrder({ by, isDescending: order.by === by ? !order.isDescending : by !== "class" && by !== "name" })}>{title}{order.by === by ? (order.isDescending ? " ↓" : " ↑") : ""}</button>
             ))}
           </div>
-          <List label="Actors" items={list} keyOf={(row) => row.pid} selected={selected} onSelect={(row) => select(row.pid)} onOpen={open} rowClass={(row) => (row.ended === null ? "" : "gone")} row={(row) => (
+          <List label="Actors" items={list} from={known?.from ?? 0} total={Math.max(total, (known?.from ?? 0) + list.length)} onWindow={onWindow} keyOf={(row) => row.pid} selected={selected} onSelect={(row) => select(row.pid)} onOpen={open} rowClass={(row) => (row.ended === null ? "" : "gone")} row={(row) => (
             <>
               <span class="muted code col-pid">{visible(row.pid)}</span>
-              <span class="code cut col-class">{visible(row.className)}</span>
+              <span class="code cut col-class">{visible(row.className)}{row.message === null ? null : <span class="muted"> {visible(row.message)}</span>}</span>
               <span class="code cut col-name">{row.ended === null ? visible(row.name ?? "") : visible(row.ended.reason)}</span>
               <span class="number col-queue">{row.queue === null ? "" : grouped(row.queue)}</span>
               <span class="number col-memory">{row.memory === null ? "" : bytes(row.memory)}</span>

@@ -1,19 +1,27 @@
-// How the image does: memory, processes and run queue over the last minutes.
+// How the image does: memory, schedulers, work, processes and traffic of the last quarter of an hour.
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { client } from "../../kernel/store";
-import { bytes, clock, grouped } from "../../kernel/text";
+import { client, epoch, fault } from "../../kernel/store";
+import { bytes, clock, count, grouped } from "../../kernel/text";
+import { Problem } from "../../parts/fault";
 import { usePulse } from "../../parts/use";
-import { pushed, type Series } from "./model";
+import type { ErrorBody } from "../../wire/protocol";
+import { joined, seriesOf, type Samples, type Series } from "./model";
 
 const MOST = 900;
-const memory = signal<Series>({ at: [], values: [] });
-const counts = signal<Series>({ at: [], values: [] });
+const vitals = signal<Samples | null>(null);
 
-const NAMES = ["total", "processes", "binary", "ets"];
-const COUNTS = ["processes", "run queue"];
+const perSecond = (value: number): string => `${bytes(value)}/s`;
+
+const CHARTS: { title: string; fields: [string, string][]; text: (value: number) => string }[] = [
+  { title: "Memory", fields: [["total", "total"], ["processes_memory", "processes"], ["binary", "binary"], ["ets", "tables"]], text: bytes },
+  { title: "Schedulers", fields: [["schedulers", "busy"]], text: (value) => `${Math.round(value)} %` },
+  { title: "Work", fields: [["reductions", "reductions/s"]], text: grouped },
+  { title: "Processes", fields: [["processes", "processes"], ["run_queue", "run queue"]], text: grouped },
+  { title: "Input and output", fields: [["input", "in"], ["output", "out"]], text: perSecond },
+];
 
 /** A chart of our series; the library comes with the first one. */
 function Chart({ title, names, series, text }: { title: string; names: string[]; series: Series; text: (value: number) => string }): JSX.Element {
@@ -31,7 +39,7 @@ function Chart({ title, names, series, text }: { title: string; names: string[];
       const made = new Plot({
         width: box.current.clientWidth, height: 160, legend: { show: false }, cursor: { show: false }, scales: { x: { range: (_plot, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.1)] } },
         series: [{}, ...names.map((label, index) => ({ label, stroke: colour(`--series-${index + 1}`), width: 2, ...(index === 0 ? {} : { dash: [[], [6, 3], [2, 2], [8, 2, 2, 2]][index] ?? [] }) }))],
-        axes: [{ stroke: muted, grid: { stroke: line }, values: (_plot, splits) => splits.map((at) => clock(at * 1000)) }, { stroke: muted, grid: { stroke: line }, size: 70, values: (_plot, splits) => splits.map(text) }],
+        axes: [{ stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, values: (_plot, splits) => splits.map((at) => clock(at * 1000)) }, { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, size: 70, values: (_plot, splits) => splits.map(text) }],
       }, data() as [number[], ...number[][]], box.current);
       plot.current = made as unknown as typeof plot.current;
       watch = new ResizeObserver(() => { if (box.current !== null) made.setSize({ width: box.current.clientWidth, height: 160 }); });
@@ -65,21 +73,28 @@ function Table({ series, names, text }: { series: Series; names: string[]; text:
 
 export function Vitals({ isVisible }: { isVisible: boolean }): JSX.Element {
   const [isTable, setTable] = useState(false);
+  const [error, setError] = useState<ErrorBody | null>(null);
   const look = (): void => {
-    client.request("health", {}).then((health) => {
-      const at = Date.now();
-      if (health.memory !== undefined) memory.value = pushed(memory.value, at, [health.memory.total, health.memory.processes, health.memory.binary, health.memory.ets], MOST);
-      counts.value = pushed(counts.value, at, [health.processes ?? 0, health.run_queue ?? 0], MOST);
-    }, () => undefined);
+    const last = vitals.value?.rows.at(-1)?.[0] ?? 0;
+    client.request("vitals", last === 0 ? {} : { since: last }).then((answer) => {
+      setError(null);
+      vitals.value = joined(vitals.value, answer.fields, answer.samples, MOST);
+    }, (cause: unknown) => setError(fault(cause)));
   };
-  useEffect(look, [isVisible]);
+  // What an image told that has ended is not what this one does.
+  useEffect(() => { vitals.value = null; if (isVisible) look(); }, [epoch.value]);
+  useEffect(() => { if (isVisible) look(); }, [isVisible]);
   usePulse(look, isVisible);
+  const known = vitals.value;
   return (
     <div class="scroll">
-      <div class="bar"><button class="plain" aria-pressed={isTable} onClick={() => setTable(!isTable)}>Show as {isTable ? "chart" : "table"}</button></div>
-      {isTable ? <><Table series={memory.value} names={NAMES} text={bytes} /><Table series={counts.value} names={COUNTS} text={grouped} /></> : (
-        <><Chart title="Memory" names={NAMES} series={memory.value} text={bytes} /><Chart title="Load" names={COUNTS} series={counts.value} text={grouped} /></>
-      )}
+      <Problem error={error} onDismiss={() => setError(null)} />
+      <div class="bar"><span class="muted">{known === null ? "" : `${count(known.rows.length, "sample")} of the last 15 minutes`}</span><button class="plain right" aria-pressed={isTable} onClick={() => setTable(!isTable)}>Show as {isTable ? "chart" : "table"}</button></div>
+      {CHARTS.map(({ title, fields, text }) => {
+        const series = known === null ? { at: [], values: [] } : seriesOf(known, fields.map(([field]) => field));
+        const names = fields.map(([, name]) => name);
+        return isTable ? <section key={title}><h3 style={{ padding: "8px 12px 0" }}>{title}</h3><Table series={series} names={names} text={text} /></section> : <Chart key={title} title={title} names={names} series={series} text={text} />;
+      })}
     </div>
   );
 }

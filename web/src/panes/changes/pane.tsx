@@ -42,10 +42,11 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   const [isAuto, setAuto] = useState(false);
   const { answer, error, again } = useAnswer(() => client.request("changes", { disk: true }), [turn], isVisible);
   const refresh = (): void => setTurn((old) => old + 1);
-  useEffect(() => client.on("workspace", (event) => { if (["logged", "flush_completed", "disk_changed", "node_started"].includes(event.event)) refresh(); }), [epoch.value]);
-  useEffect(() => { if (isOwner.value && isVisible) client.request("autoflush", {}).then((found) => setAuto(found.on), () => undefined); }, [epoch.value, isVisible]);
+  useEffect(() => client.on("changes", refresh), [epoch.value]);
+  useEffect(() => client.on("workspace", (event) => { if (["flush_completed", "disk_changed", "node_started"].includes(event.event)) refresh(); }), [epoch.value]);
   useEffect(() => {
     if (answer === null) return;
+    setAuto(answer.autoflush === true);
     pending.value = answer.entries.filter((entry) => entry.active).length;
     waiting.value = answer.waiting.length;
   }, [answer]);
@@ -61,14 +62,17 @@ export default function Changes({ isVisible }: PaneProps): JSX.Element {
   const act = (work: Promise<unknown>, done: string): void => {
     work.then(() => { setProblem(null); toast(done); refresh(); }, (cause: unknown) => setProblem(fault(cause)));
   };
+  // Only what is shown is written: who changed one meanwhile is not written over.
   const flush = (fields: { seqs?: number[]; confirm_destructive?: boolean }): void => {
-    client.request("flush", fields).then((done) => {
+    const shown = entries.filter((entry) => entry.active && (fields.seqs === undefined || fields.seqs.includes(entry.seq)) && !entry.shadowed);
+    const expect = Object.fromEntries(shown.map((entry) => [String(entry.seq), entry.sha256]));
+    client.request("flush", { ...fields, expect }).then((done) => {
       setProblem(null);
       toast(told(done));
       if (done.conflicts.length > 0) setProblem({ kind: "file_changed", message: `${count(done.conflicts.length, "file")} changed in the same place on disk and in the image`, hint: "Select the change and open the three-way view." });
       else if (done.skipped.some((one) => one.reason === "destructive")) void askDestructive(done);
       refresh();
-    }, (cause: unknown) => setProblem(fault(cause)));
+    }, (cause: unknown) => { setProblem(fault(cause)); refresh(); });
   };
   const askDestructive = async (done: FlushAnswer): Promise<void> => {
     const gone = done.skipped.filter((one) => one.reason === "destructive");

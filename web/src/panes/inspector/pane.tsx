@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { keyText, offer } from "../../kernel/actions";
-import { inspected, type Target } from "../../kernel/inspect";
+import { inspect, inspected, type Target } from "../../kernel/inspect";
 import type { PaneProps } from "../../kernel/layout";
 import { place } from "../../kernel/routes";
 import { client, epoch, fault, isOnline, isOwner } from "../../kernel/store";
@@ -12,14 +12,30 @@ import { bytes, grouped, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
 import { useAnswer, usePulse } from "../../parts/use";
-import type { ErrorBody, InspectAnswer, InspectedField, Step } from "../../wire/protocol";
+import { View, type Place } from "../../views/view";
+import type { ErrorBody, InspectAnswer, InspectedField, Opened, Step } from "../../wire/protocol";
+import { Asking } from "./asking";
+import { placeOf } from "./place";
 
 const path = signal<Step[]>([]);
 const WINDOW = 100;
 
-export function ask(target: Target, steps: readonly Step[], offset: number): Promise<InspectAnswer> {
-  const at = "ref" in target ? { ref: target.ref } : "binding" in target ? { binding: target.binding } : { actor: target.actor };
-  return client.request("inspect", { ...at, path: [...steps], offset, limit: WINDOW });
+/** Views that are the fields themselves: the column shows them. */
+const OWN = ["elements", "entries", "fields", "state"];
+
+export function ask(target: Target, steps: readonly Step[], offset: number, find = ""): Promise<InspectAnswer> {
+  return client.request("inspect", { ...placeOf(target, steps), offset, limit: WINDOW, ...(find === "" ? {} : { find }) });
+}
+
+/** Chooses a view of the last column. */
+const pick = signal<(at: number) => void>(() => undefined);
+
+/** Go where a row of a view leads: further in, or to something else. */
+function follow(opened: Opened, from: Place): void {
+  const own = ["actor", "binding", "class", "ref"] as const;
+  if (own.every((key) => opened[key] === from[key])) path.value = opened.path;
+  else if (opened.actor !== undefined) inspect({ actor: opened.actor }, opened.actor);
+  else if (opened.class !== undefined) inspect({ class: opened.class }, opened.class);
 }
 
 interface Rows {
@@ -34,10 +50,16 @@ function Column({ target, steps, isLast, isFollowing }: { target: Target; steps:
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [error, setError] = useState<ErrorBody | null>(null);
   const [jump, setJump] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const known = useAnswer(() => client.request("views", { ...placeOf(target, steps) }), [JSON.stringify([target, steps])]);
+  const views = known.answer?.views ?? [];
+  const view = views[Math.min(chosen, views.length - 1)];
   const key = JSON.stringify([target, steps]);
-  const read = (offset: number): void => {
+  const read = (wanted: number, find = ""): void => {
     if (!isOnline.value) return;
-    ask(target, steps, offset).then((answer) => {
+    ask(target, steps, wanted, find).then((answer) => {
+      if (find !== "" && answer.at === undefined) return setError({ kind: "not_found", message: `there is no '${find}' here` });
+      const offset = answer.at ?? wanted;
       setError(null);
       setHead((old) => {
         if (old !== null && offset === window.from) {
@@ -51,31 +73,41 @@ function Column({ target, steps, isLast, isFollowing }: { target: Target; steps:
   };
   useEffect(() => {
     setHead(null);
+    setChosen(0);
     setWindow({ from: 0, rows: [] });
     read(0);
   }, [key, epoch.value]);
   usePulse(() => read(window.from), isFollowing, 500);
   const selected = path.value[steps.length];
+  useEffect(() => { if (isLast) pick.value = (at) => { if (at < views.length) setChosen(at); }; }, [isLast, views.length]);
   const choose = (field: InspectedField): void => { if (field.drillable) path.value = [...steps, field.name]; };
+  const isOwn = view === undefined || OWN.includes(view.name) && head?.class !== undefined && !head.class.endsWith(" class");
+  const isKeyed = view?.name === "entries" || view?.name === "fields" || view?.name === "state";
+  const onOpen = (opened: Opened): void => follow(opened, placeOf(target, steps));
   if (head === null) return <div class="column-view"><Problem error={error} onDismiss={() => setError(null)} />{error === null ? <div class="empty">…</div> : null}</div>;
   return (
     <div class={`column-view ${isLast ? "last" : ""}`}>
       <div class="bar">
         <span class="chip">{head.class}</span>
         <span class="code cut grow" title={visible(head.text ?? "").slice(0, 500)}>{visible(head.text ?? "").slice(0, 300)}</span>
-        {head.total > WINDOW ? (
-          <form onSubmit={(event) => { event.preventDefault(); const to = Number(jump.replaceAll(",", "")) - 1; if (to >= 0) read(Math.min(to, Math.max(0, head.total - WINDOW))); }}>
-            <input aria-label="Jump to index" placeholder={`of ${grouped(head.total)}`} size={10} value={jump} onInput={(event) => setJump(event.currentTarget.value)} />
+        {head.total > 8 && isOwn ? (
+          <form onSubmit={(event) => { event.preventDefault(); const to = Number(jump.replaceAll(",", "")) - 1; if (to >= 0) read(Math.min(to, Math.max(0, head.total - WINDOW))); else if (jump !== "") read(0, jump); }}>
+            <input aria-label={isKeyed ? "Find a key" : "Jump to index"} placeholder={isKeyed ? "key" : `of ${grouped(head.total)}`} size={10} value={jump} onInput={(event) => setJump(event.currentTarget.value)} />
           </form>
         ) : null}
       </div>
+      {views.length > 1 ? (
+        <div class="bar tabs2" role="tablist" aria-label="Views">
+          {views.map((one, at) => <button key={one.name} role="tab" aria-selected={one === view} title={at < 9 ? `key ${at + 1}` : ""} onClick={() => setChosen(at)}>{visible(one.title)}</button>)}
+        </div>
+      ) : null}
       <Problem error={error} onDismiss={() => setError(null)} />
-      {head.total === 0 ? <pre class="code whole">{visible(head.text ?? "")}</pre> : (
+      {!isOwn && view !== undefined ? <View place={placeOf(target, steps)} name={view.name} isVisible={true} onOpen={onOpen} /> : head.total === 0 ? <pre class="code whole">{visible(head.text ?? "")}</pre> : (
         <>
           {head.order === "unsorted" ? <div class="muted" style={{ padding: "2px 8px" }}>unsorted</div> : null}
           <Windowed head={head} window={window} onNeed={read} row={(field) => (
             <>
-              <span class="code name cut">{visible(field.label)}</span>
+              <span class={`code name cut ${typeof field.name === "number" ? "index" : ""}`}>{visible(field.label)}</span>
               <span class={`code cut grow ${changed.has(field.label) ? "fresh" : ""}`}>{visible(field.text).slice(0, 300)}</span>
               <span class="chip">{field.class}</span>
               <span class="muted" aria-hidden="true">{field.drillable ? "›" : ""}</span>
@@ -137,6 +169,7 @@ export default function Inspector({ isVisible }: PaneProps): JSX.Element {
   useEffect(() => { path.value = []; setFollowing(false); }, [inspected.value]);
   useEffect(() => offer("inspector", [
     { title: "Back", key: "Backspace", run: () => { path.value = path.value.slice(0, -1); } },
+    ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => ({ title: `Choose view ${number}`, key: String(number), run: () => pick.value(number - 1) })),
     { title: "Follow live", key: "l", run: () => setFollowing((old) => !old) },
   ]), []);
   const at = inspected.value;
@@ -153,6 +186,7 @@ export default function Inspector({ isVisible }: PaneProps): JSX.Element {
         <button class="plain" disabled={path.value.length === 0} onClick={() => { path.value = path.value.slice(0, -1); }}>Back</button>
         <button class="plain" aria-pressed={isFollowing} onClick={() => setFollowing(!isFollowing)}>{isFollowing ? "Following" : "Follow"}</button>
       </div>
+      {isOwner.value ? <Asking key={JSON.stringify([at.target, path.value])} target={at.target} steps={path.value} /> : null}
       <div class="columns">
         {columns.map((depth) => <Column key={`${depth}-${JSON.stringify(path.value.slice(0, depth))}`} target={at.target} steps={path.value.slice(0, depth)} isLast={depth === path.value.length} isFollowing={isFollowing && isVisible && depth === path.value.length} />)}
       </div>

@@ -7,7 +7,7 @@ import { offer } from "../../kernel/actions";
 import type { PaneProps } from "../../kernel/layout";
 import { announce } from "../../kernel/notices";
 import { go, place } from "../../kernel/routes";
-import { client, epoch, fault, isOwner } from "../../kernel/store";
+import { client, epoch, fault, isOwner, sessionId } from "../../kernel/store";
 import { count, duration, match, visible } from "../../kernel/text";
 import { Problem } from "../../parts/fault";
 import { List } from "../../parts/list";
@@ -19,6 +19,14 @@ import { failedFirst, testRows, type TestRow } from "./model";
 const outcomes = signal<ReadonlyMap<string, TestOutcome>>(new Map());
 const runs = signal<string | null>(null);
 const problem = signal<ErrorBody | null>(null);
+/** Sessions whose tests run now, other than by this page. */
+const others = signal<readonly string[]>([]);
+
+function keep(tests: readonly TestOutcome[]): void {
+  const next = new Map(outcomes.value);
+  for (const test of tests) next.set(`${test.class}>>${test.name}`, test);
+  outcomes.value = next;
+}
 
 async function run(title: string, ask: () => Promise<{ results: { tests: TestOutcome[]; passed: number; failed: number } }>): Promise<void> {
   if (runs.value !== null) return;
@@ -26,9 +34,7 @@ async function run(title: string, ask: () => Promise<{ results: { tests: TestOut
   problem.value = null;
   try {
     const { results } = await ask();
-    const next = new Map(outcomes.value);
-    for (const test of results.tests) next.set(`${test.class}>>${test.name}`, test);
-    outcomes.value = next;
+    keep(results.tests);
     announce(`${results.passed} passed, ${results.failed} failed`);
   } catch (cause) {
     problem.value = fault(cause);
@@ -43,6 +49,18 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
   const [selected, select] = useState<string | null>(null);
   const { answer, error, again } = useAnswer(() => client.request("list-tests", {}), [], isVisible);
   useEffect(() => client.on("classes", again), [epoch.value]);
+  // What ended while nobody listened, then what ends: by whoever it is run.
+  const last = useAnswer(() => client.request("test-results", {}), [], isVisible);
+  useEffect(() => {
+    if (last.answer === null) return;
+    keep(last.answer.results.map((one) => one.test));
+    others.value = last.answer.running.map((one) => one.session).filter((one) => one !== sessionId.value);
+  }, [last.answer]);
+  useEffect(() => client.on("tests", (event) => {
+    if (event.event === "result") keep([event.data.test]);
+    if (event.event === "started" && event.data.session !== sessionId.value) others.value = [...others.value, event.data.session];
+    if (event.event === "finished") others.value = others.value.filter((one) => one !== event.data.session);
+  }), [epoch.value]);
   const rows = testRows(answer?.tests ?? [], outcomes.value).filter((row) => match(filter, row.key) !== null);
   const list = failedFirst(rows);
   const runAll = (): void => void run("all tests", async () => { await client.request("load-tests", {}); again(); return client.request("test-all", {}); });
@@ -71,12 +89,12 @@ export default function Tests({ isVisible }: PaneProps): JSX.Element {
         {tally.length === 0 ? <span class="muted">{count(rows.filter((row) => row.method !== null).length, "test")}</span> : <span><span class="ok">{tally.length - failed} passed</span>{failed === 0 ? null : <span class="danger">, {failed} failed</span>}</span>}
         {isOwner.value ? (
           <span class="right">
-            {runs.value === null ? <button class="primary" onClick={runAll}>Run all</button> : <><span class="muted">running {runs.value} </span><button class="plain" onClick={() => void client.request("interrupt", {}).catch(() => undefined)}>Stop</button></>}{" "}
+            {runs.value === null ? <button class="primary" onClick={runAll}>Run all</button> : <><span class="muted">running {visible(runs.value)} </span><button class="plain" onClick={() => void client.request("interrupt", {}).catch(() => undefined)}>Stop</button></>}{" "}
             {failed === 0 ? null : <button class="plain" disabled={runs.value !== null} onClick={runFailed}>Run failed</button>}
           </span>
         ) : null}
       </div>
-      {runs.value === null ? null : <progress aria-label="Tests run" style={{ width: "100%", height: "4px" }} />}
+      {runs.value === null && others.value.length === 0 ? null : <progress aria-label="Tests run" style={{ width: "100%", height: "4px" }} />}
       <Problem error={problem.value ?? error} onDismiss={() => { problem.value = null; again(); }} />
       {rows.length === 0 && answer !== null ? <div class="empty"><span>No tests are loaded.</span>{isOwner.value ? <button class="plain" onClick={load}>Load the project's tests</button> : null}</div> : (
         <List label="Tests" items={list} keyOf={(row) => row.key} selected={selected} onSelect={(row) => select(row.key)} onOpen={(row) => { if (isOwner.value) runRow(row); }}

@@ -19,6 +19,8 @@ export interface Result {
   output: string;
   /** How much of the output at its beginning is left out. */
   cut: number;
+  /** How many line ends there were in all of it. */
+  ends: number;
   prompt: string | null;
   state: "waiting" | "running" | "done" | "failed" | "lost";
   text: string | null;
@@ -46,7 +48,7 @@ export function readAbout(text: unknown): About | null {
 }
 
 export function begun(id: string, about: About): Result {
-  return { id, about, output: "", cut: 0, prompt: null, state: "running", text: null, className: null, ref: null, ms: null, error: null, warnings: [], isCut: false, lostBytes: 0 };
+  return { id, about, output: "", cut: 0, ends: 0, prompt: null, state: "running", text: null, className: null, ref: null, ms: null, error: null, warnings: [], isCut: false, lostBytes: 0 };
 }
 
 /** A result after a frame. */
@@ -54,6 +56,7 @@ export function heard(result: Result, frame: Frame, now: number): Result {
   const next = { ...result };
   if (typeof frame.out === "string") {
     next.output += frame.out;
+    for (let at = frame.out.indexOf("\n"); at >= 0; at = frame.out.indexOf("\n", at + 1)) next.ends += 1;
     if (next.output.length > OUTPUT) {
       next.cut += next.output.length - OUTPUT;
       next.output = next.output.slice(-OUTPUT);
@@ -76,6 +79,15 @@ export function heard(result: Result, frame: Frame, now: number): Result {
   next.className = typeof frame.class === "string" ? frame.class : null;
   next.ref = typeof frame.ref === "string" ? frame.ref : null;
   return next;
+}
+
+/** The last lines of an output, and how many there are; the rest is not looked at. */
+export function tail(result: Pick<Result, "output" | "ends">, most: number): { text: string; total: number } {
+  const text = result.output.endsWith("\n") ? result.output.slice(0, -1) : result.output;
+  const total = result.output === "" ? 0 : result.ends + (result.output.endsWith("\n") ? 0 : 1);
+  let at = text.length;
+  for (let line = 0; line < most && at >= 0; line += 1) at = at === 0 ? -1 : text.lastIndexOf("\n", at - 1);
+  return { text: text.slice(at + 1), total };
 }
 
 /** A cheap mark of a text, to find its place again. */

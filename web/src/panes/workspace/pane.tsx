@@ -54,7 +54,31 @@ function place(id: string): void {
   else view.dispatch({ effects: addResult.of({ id, at, element: elementOf(id) }) });
 }
 
+/** Pieces of output wait for the next drawing, where those of one evaluation are one. */
+const pieces = new Map<string, Frame>();
+
+function drawPieces(): void {
+  const now = [...pieces.values()];
+  pieces.clear();
+  for (const frame of now) hear(frame);
+}
+
 function onFrame(frame: Frame): void {
+  const id = frame.id ?? "";
+  const waiting = pieces.get(id);
+  if (typeof frame.out === "string" && (frame.status ?? []).length === 0 && results.has(id)) {
+    if (pieces.size === 0) requestAnimationFrame(drawPieces);
+    pieces.set(id, waiting === undefined ? frame : { ...waiting, out: `${waiting.out ?? ""}${frame.out}` });
+    return;
+  }
+  if (waiting !== undefined) {
+    pieces.delete(id);
+    hear(waiting);
+  }
+  hear(frame);
+}
+
+function hear(frame: Frame): void {
   const id = frame.id ?? "";
   let result = results.get(id);
   if (result === undefined) {
@@ -72,7 +96,8 @@ function onFrame(frame: Frame): void {
   runningResults.value = [...results.values()].filter((one) => one.peek().state === "running").length;
   const current = [...results.values()].map((one) => one.peek()).find((one) => one.state === "running");
   const isOurs = running.value?.id !== "" || frame.status?.includes("done") === true;
-  if (isOurs || current !== undefined) running.value = current === undefined ? null : { id: current.id, since: current.about.at };
+  const isKnown = current !== undefined && running.value?.id === current.id;
+  if ((isOurs || current !== undefined) && !isKnown) running.value = current === undefined ? null : { id: current.id, since: current.about.at };
   view?.requestMeasure();
 }
 frameListeners.add(onFrame);

@@ -7,7 +7,7 @@ import { inspect } from "../../kernel/inspect";
 import { isOwner, now } from "../../kernel/store";
 import { bytes, clock, duration, visible } from "../../kernel/text";
 import { Fault } from "../../parts/fault";
-import type { Result } from "./model";
+import { tail, type Result } from "./model";
 
 export interface Acts {
   stop: (id: string) => void;
@@ -18,18 +18,17 @@ export interface Acts {
 
 const FOLD = 12;
 
-function Output({ text, cut }: { text: string; cut: number }): JSX.Element | null {
+function Output({ result }: { result: Result }): JSX.Element | null {
   const [isWhole, showWhole] = useState(false);
-  if (text === "") return null;
-  const lines = text.replace(/\n$/, "").split("\n");
-  const hidden = isWhole ? 0 : Math.max(0, lines.length - FOLD);
-  const shown = hidden === 0 ? lines : lines.slice(hidden);
+  if (result.output === "") return null;
+  const { text, total } = tail(result, isWhole ? Number.POSITIVE_INFINITY : FOLD);
+  const hidden = isWhole ? 0 : Math.max(0, total - FOLD);
   return (
     <>
-      {cut > 0 && isWhole ? <div class="muted">{bytes(cut)} before this are not shown</div> : null}
+      {result.cut > 0 && isWhole ? <div class="muted">{bytes(result.cut)} before this are not shown</div> : null}
       {hidden > 0 ? <button class="link" onClick={() => showWhole(true)}>{hidden.toLocaleString("en-US")} more lines</button> : null}
-      {isWhole && lines.length > FOLD ? <button class="link" onClick={() => showWhole(false)}>fold</button> : null}
-      <pre class="output" data-lines={lines.length}>{visible(shown.join("\n"))}</pre>
+      {isWhole && total > FOLD ? <button class="link" onClick={() => showWhole(false)}>fold</button> : null}
+      <pre class="output" data-lines={total}>{visible(text)}</pre>
     </>
   );
 }
@@ -54,7 +53,7 @@ export function ResultView({ result: of, acts }: { result: Signal<Result>; acts:
   const showsValue = state === "done" && text !== null && about.how !== "do";
   return (
     <div class={`result ${state}`} data-state={state} data-id={result.id}>
-      <Output text={result.output} cut={result.cut} />
+      <Output result={result} />
       {result.prompt !== null && isOwner.value ? <Asked prompt={result.prompt} onAnswer={(answer) => acts.answer(result.id, answer)} /> : null}
       {state === "running" ? (
         <div class="line"><span class="muted">running {Math.max(0, Math.round((now.value - about.at) / 1000))} s</span> <button class="plain" onClick={() => acts.stop(result.id)}>Stop</button></div>

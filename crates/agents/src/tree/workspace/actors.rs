@@ -90,6 +90,7 @@ impl WorkspaceNode {
 async fn name_of(live: &Live, actor: &Actor) -> Result<Option<String>, Refusal> {
     let request = beamtalk_wire::requests::Actors {
         class: Some(actor.class.clone()),
+        ..Default::default()
     };
     let told = live.ask(&request).await?;
     let found = told

@@ -1,15 +1,16 @@
 //! From the image to the disk.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use beamtalk_wire::answers::{FlushAnswer, FlushedFile};
 use beamtalk_wire::requests::{Flush, OneOrMore};
-use beamtalk_wire::{ErrorBody, Event, WorkspaceEvent};
+use beamtalk_wire::{ChangesEvent, Entry, ErrorBody, ErrorKind, Event, WorkspaceEvent};
 use serde_json::json;
 
 use super::take::keep_image;
 use super::{Selection, bases, disk_text, failed, may_write, set_base};
-use crate::changes::{Conflict, Filter};
+use crate::changes::{Conflict, Filter, hash};
 use crate::ops::Caller;
 use crate::terms;
 use crate::workspace::Workspace;
@@ -30,10 +31,50 @@ pub(in crate::ops) fn flush(
         seqs: request.seqs.clone(),
         confirm_destructive: request.confirm_destructive == Some(true),
     };
+    if let Some(expected) = &request.expect {
+        check_expected(workspace, request, expected)?;
+    }
     if let Some(file) = &request.force_file {
         force(workspace, file)?;
     }
     write_files(workspace, &filter, &caller.session.id)
+}
+
+/// Every change that somebody looked at is still what was shown.
+fn check_expected(
+    workspace: &Workspace,
+    request: &Flush,
+    expected: &BTreeMap<String, String>,
+) -> Result<(), ErrorBody> {
+    let log = workspace.changes.borrow();
+    let is_chosen = |seq: u64| request.seqs.as_ref().is_none_or(|seqs| seqs.contains(&seq));
+    for (number, wanted) in expected {
+        let Some(seq) = number.parse().ok().filter(|seq| is_chosen(*seq)) else {
+            continue;
+        };
+        let pending = log.select(|entry| entry.seq == seq && entry.is_pending());
+        let now = match pending.first() {
+            Some(entry) => Some(hash(
+                log.source(entry).map_err(failed)?.unwrap_or_default().as_bytes(),
+            )),
+            None => None,
+        };
+        // A later change of the same definition is what would be written in its place.
+        let is_replaced = pending.first().is_some_and(|entry| {
+            !log.select(|later| later.is_pending() && later.shadows(entry))
+                .is_empty()
+        });
+        if is_replaced || now.as_ref() != Some(wanted) {
+            let title = log.select(|entry| entry.seq == seq);
+            let title = title
+                .first()
+                .map_or_else(|| format!("change {seq}"), Entry::title);
+            let message = format!("{title} changed since you looked");
+            let error = ErrorBody::new(ErrorKind::VersionConflict, message);
+            return Err(error.hint("look at it again, then flush").detail("seq", seq));
+        }
+    }
+    Ok(())
 }
 
 /// The image's version of everything that is in conflict in a file.
@@ -87,6 +128,13 @@ pub(in crate::ops) fn write_files(
     }
     let report = report.told();
     told(workspace, &report.files);
+    for conflict in &report.conflicts {
+        workspace.publish(&Event::Changes(ChangesEvent::Conflict {
+            file: conflict.file.clone(),
+            reason: conflict.reason.name().to_owned(),
+            seqs: conflict.seqs.clone(),
+        }));
+    }
     Ok(report)
 }
 

@@ -1,0 +1,85 @@
+//! Events with their numbers, kept for a while: who lost its connection, or was too slow, asks from where it had come.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use beamtalk_wire::{Channel, Event};
+
+/// How much of each channel is kept.
+const EVENTS: usize = 10_000;
+const BYTES: usize = 4 << 20;
+
+#[derive(Default)]
+struct Ring {
+    last: u64,
+    events: VecDeque<(u64, usize, Rc<Event>)>,
+    bytes: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Broadcast(BTreeMap<Channel, Ring>);
+
+impl Broadcast {
+    /// Keep an event; the answer is its number, which is the next unless it has one of its own.
+    pub(crate) fn keep(&mut self, event: &Event, bytes: usize, own: Option<u64>) -> u64 {
+        let ring = self.0.entry(event.channel()).or_default();
+        ring.last = own.unwrap_or(ring.last + 1);
+        ring.bytes += bytes;
+        ring.events.push_back((ring.last, bytes, Rc::new(event.clone())));
+        while ring.events.len() > EVENTS || ring.bytes > BYTES && ring.events.len() > 1 {
+            let gone = ring.events.pop_front();
+            ring.bytes -= gone.map_or(0, |(_, bytes, _)| bytes);
+        }
+        ring.last
+    }
+
+    /// What was told after a number, and before it what is no longer kept.
+    pub(crate) fn after(&self, channel: Channel, since: u64) -> (Option<Event>, Vec<(u64, Rc<Event>)>) {
+        let Some(ring) = self.0.get(&channel) else {
+            return (None, Vec::new());
+        };
+        let first = ring.events.front().map_or(ring.last + 1, |(seq, ..)| *seq);
+        let gap = (first > since + 1).then(|| Event::gap(channel, since + 1, first - 1));
+        let later = ring.events.iter().filter(|(seq, ..)| *seq > since);
+        (gap, later.map(|(seq, _, event)| (*seq, event.clone())).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use beamtalk_wire::DeskEvent;
+
+    use super::*;
+
+    fn changed(version: u64) -> Event {
+        Event::Desk(DeskEvent::Changed {
+            name: "main".to_owned(),
+            version,
+        })
+    }
+
+    /// Whoever asks from a number gets everything after it, or hears which numbers are gone.
+    #[test]
+    fn what_is_kept_follows_and_what_is_gone_is_named() {
+        let mut broadcast = Broadcast::default();
+        assert_eq!(broadcast.after(Channel::Desk, 0).1.len(), 0);
+        let total = EVENTS as u64 + 5;
+        for version in 1..=total {
+            assert_eq!(broadcast.keep(&changed(version), 10, None), version);
+        }
+        let (gap, kept) = broadcast.after(Channel::Desk, total - 2);
+        assert_eq!(gap, None);
+        assert_eq!(
+            kept.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(),
+            [total - 1, total]
+        );
+        let (gap, kept) = broadcast.after(Channel::Desk, 2);
+        assert_eq!(gap, Some(Event::gap(Channel::Desk, 3, 5)));
+        assert_eq!(kept.len(), EVENTS);
+        let (gap, kept) = broadcast.after(Channel::Desk, total);
+        assert_eq!((gap, kept.len()), (None, 0));
+        broadcast.keep(&changed(0), BYTES + 1, None);
+        assert_eq!(broadcast.after(Channel::Desk, 0).1.len(), 1, "bytes count too");
+        assert_eq!(broadcast.after(Channel::Actors, 7).0, None);
+    }
+}
