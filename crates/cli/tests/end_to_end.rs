@@ -6,6 +6,8 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[path = "end_to_end/checking.rs"]
+mod checking;
 #[path = "end_to_end/dependencies.rs"]
 mod dependencies;
 #[path = "end_to_end/documenting.rs"]

@@ -83,6 +83,42 @@ pub(crate) fn generated_selectors(
     (accessors, constructor)
 }
 
+/// What the bodies of a file say wrong, without making code of them.
+pub(crate) fn bodies(file: &SourceFile, table: &ClassTable, diagnostics: &mut Vec<Diagnostic>) {
+    for item in &file.unit.items {
+        match item {
+            ast::Item::Class(class) => {
+                let (name, is_native) = (&class.name.text, class.native.is_some());
+                for method in &class.methods {
+                    let scope = scope(table, name, is_native, method);
+                    Resolver::new(table, file, Some(scope), diagnostics).method(method);
+                }
+                for default in class.slots.iter().filter_map(|slot| slot.default.as_ref()) {
+                    Resolver::new(table, file, None, diagnostics).default(default);
+                }
+            }
+            ast::Item::Extension(extension) => {
+                let method = &extension.method;
+                let scope = scope(table, &extension.target.name.text, false, method);
+                Resolver::new(table, file, Some(scope), diagnostics).method(method);
+            }
+            ast::Item::Protocol(_) | ast::Item::TypeAlias(_) | ast::Item::Statement(_) => {}
+        }
+    }
+}
+
+fn scope(table: &ClassTable, class: &str, is_native: bool, method: &ast::Method) -> ClassScope {
+    ClassScope {
+        name: class.into(),
+        kind: table.kind(class),
+        is_class_side: method.is_class,
+        selector: method.head.selector.clone(),
+        is_test: is_test_case(table, class),
+        is_closed: is_closed(table, class),
+        is_native,
+    }
+}
+
 impl<'a> Module<'a> {
     pub(crate) fn new(
         table: &'a ClassTable,
@@ -178,18 +214,6 @@ impl<'a> Module<'a> {
         );
     }
 
-    fn scope(&self, class: &str, native: bool, is_class_side: bool, selector: &EcoString) -> ClassScope {
-        ClassScope {
-            name: class.into(),
-            kind: self.table.kind(class),
-            is_class_side,
-            selector: selector.clone(),
-            is_test: is_test_case(self.table, class),
-            is_closed: is_closed(self.table, class),
-            is_native: native,
-        }
-    }
-
     /// Compile one method; answers whether it assigns class state.
     fn method(
         &mut self,
@@ -214,7 +238,7 @@ impl<'a> Module<'a> {
         own_selectors: &FxHashSet<EcoString>,
     ) -> bool {
         let selector = &method.head.selector;
-        let scope = self.scope(class_name, native.is_some(), method.is_class, selector);
+        let scope = scope(self.table, class_name, native.is_some(), method);
         let (kind, is_test) = (scope.kind, scope.is_test);
         let body = Resolver::new(self.table, self.file, Some(scope), self.diagnostics).method(method);
         let target = Target {

@@ -107,6 +107,8 @@ codes! {
     OUTSIDE_BOUND = "W0408", "The argument of a generic type does not conform to the protocol its parameter asks for.";
     NOT_SENDABLE = "W0409", "A handle that works only in the process that made it is taken to another.";
     DYNAMIC_EXPRESSION = "W0410", "Nothing is known about an expression in a typed class.";
+    TYPE_ARGUMENTS = "W0413", "A type is written with more or fewer arguments than it has parameters.";
+    WRONG_SIDE = "W0414", "The value of a Result is read where it is known to be an error, or the reason where it is known to be a success.";
     UNRESOLVED_FFI = "W0411", "An Erlang module or function is called that is not there.";
     FFI_ARITY = "W0412", "An Erlang function is called with a number of arguments it does not take.";
     CONSTANT_COMPARISON = "H0402", "A comparison with a symbol is always true, or never.";
@@ -122,6 +124,7 @@ codes! {
     INSPECT_AS_STRING = "L0204", "`inspect` answers an Inspector where a String is needed; `printString` answers the text (rule inspect-in-string-position).";
     VALUE_LIKE_OBJECT = "L0205", "An Object class has instance methods but nothing that only an Object class can have; as a Value it could be instantiated (rule value-like-object).";
     NO_SUPERVISION_POLICY = "L0206", "A supervised actor class does not say when it is restarted (rule supervision-policy).";
+    DEAD_ASSIGNMENT = "L0207", "A value is assigned and replaced before anybody reads it (rule dead-assignment).";
     NATIVE_PREFIX = "L0301", "A native module's name does not start with the name of its package (rule native-prefix).";
     REDUNDANT_ANNOTATION = "L0401", "A local's annotation says what its value shows (rule redundant-annotation).";
     NATIVE_HARDCODED_MODULE = "L0501", "Erlang code names the module of a Beamtalk class; module names belong to the compiler (rule native-hardcoded-module).";

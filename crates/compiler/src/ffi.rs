@@ -6,7 +6,7 @@
 mod forms;
 mod mapping;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use beamtalk_syntax::ast::{self, Expression, ExpressionKind};
 use beamtalk_syntax::walk;
@@ -125,37 +125,58 @@ impl Module {
     }
 }
 
-/// The modules that somebody looked for.
-#[derive(Clone, Debug, Default)]
-pub struct SpecTable {
-    modules: FxHashMap<EcoString, Option<Arc<Module>>>,
+/// What looking for a module came to.
+#[derive(Clone, Debug)]
+pub enum Looked {
+    Found(Module),
+    /// There is none of this name.
+    Missing,
+    /// Nothing can be said about it.
+    Open,
 }
 
-/// What the table knows about a name.
-#[derive(Clone, Debug)]
-pub enum Found<'a> {
-    Module(&'a Module),
-    /// It was looked for, and there is none.
-    Missing,
-    /// Nobody looked for it.
-    Unknown,
+type Load = dyn Fn(&str) -> Looked + Send + Sync;
+
+/// The modules that somebody may look for.
+#[derive(Clone, Default)]
+pub struct SpecTable {
+    modules: FxHashMap<EcoString, OnceLock<Looked>>,
+    load: Option<Arc<Load>>,
+}
+
+impl std::fmt::Debug for SpecTable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_list().entries(self.modules.keys()).finish()
+    }
 }
 
 impl SpecTable {
-    pub fn add(&mut self, name: impl Into<EcoString>, module: Arc<Module>) {
-        self.modules.insert(name.into(), Some(module));
+    /// A table of these modules; `load` is asked for each when it is needed first.
+    pub fn later(
+        names: impl IntoIterator<Item = EcoString>,
+        load: impl Fn(&str) -> Looked + Send + Sync + 'static,
+    ) -> Self {
+        let names = names.into_iter().map(|name| (name, OnceLock::new()));
+        Self {
+            modules: names.collect(),
+            load: Some(Arc::new(load)),
+        }
+    }
+
+    pub fn add(&mut self, name: impl Into<EcoString>, module: Module) {
+        self.modules
+            .insert(name.into(), OnceLock::from(Looked::Found(module)));
     }
 
     pub fn add_missing(&mut self, name: impl Into<EcoString>) {
-        self.modules.insert(name.into(), None);
+        self.modules.insert(name.into(), OnceLock::from(Looked::Missing));
     }
 
-    pub fn module(&self, name: &str) -> Found<'_> {
-        match self.modules.get(name) {
-            Some(Some(module)) => Found::Module(module),
-            Some(None) => Found::Missing,
-            None => Found::Unknown,
-        }
+    pub fn module(&self, name: &str) -> &Looked {
+        let Some(known) = self.modules.get(name) else {
+            return &Looked::Open;
+        };
+        known.get_or_init(|| self.load.as_ref().map_or(Looked::Open, |load| load(name)))
     }
 }
 

@@ -17,11 +17,14 @@ mod lower;
 mod meta;
 mod names;
 mod packages;
+pub mod reads;
 mod resolve;
 mod sites;
 pub mod suggest;
 mod table;
 pub mod types;
+
+use std::borrow::Cow;
 
 use beamtalk_etf::{Term, encode};
 use beamtalk_syntax::ast;
@@ -38,7 +41,7 @@ pub use live::{CompiledMethod, compile_method, remove_method};
 pub use meta::is_delegate;
 pub use names::{erlang_atom, is_erlang_reserved, module_name};
 pub use packages::{Dependencies, Packages};
-pub use table::{ClassEntry, ClassTable, Kind, MethodEntry, Origin, SlotEntry};
+pub use table::{ClassEntry, ClassTable, Kind, Later, MethodEntry, Origin, SlotEntry};
 
 /// One parsed source text.
 #[derive(Clone, Debug)]
@@ -136,6 +139,21 @@ pub fn compile_file(file: &SourceFile, table: &ClassTable) -> Compiled {
         modules
     };
     Compiled { modules, diagnostics }
+}
+
+/// What compiling one file would say, without making code of it. Its own declarations must be in the table.
+pub fn check_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
+    let (file, diagnostics) = told(file, table);
+    expect::apply(&file, diagnostics, expect::Tool::Compiler)
+}
+
+/// The file with its names resolved, and everything that is wrong with it, before `@expect` is looked at.
+fn told<'a>(file: &'a SourceFile, table: &ClassTable) -> (Cow<'a, SourceFile>, Vec<Diagnostic>) {
+    let (file, mut diagnostics) = packages::resolve(file, table);
+    check::file(&file, table, &mut diagnostics);
+    diagnostics.extend(types::of_resolved(&file, table).into_diagnostics());
+    class::bodies(&file, table, &mut diagnostics);
+    (file, diagnostics)
 }
 
 /// Compile one session or script input: definitions first, then the statements.

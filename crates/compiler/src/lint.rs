@@ -6,6 +6,7 @@
 
 mod blocks;
 mod classes;
+mod dead;
 mod fix;
 mod native;
 mod redundant;
@@ -16,8 +17,7 @@ use beamtalk_syntax::ast;
 use beamtalk_syntax::diagnostic::Diagnostic;
 
 use crate::table::ClassTable;
-use crate::{SourceFile, check, definitions, expect, packages, types};
-use beamtalk_syntax::span::LineIndex;
+use crate::{SourceFile, expect, told};
 use beamtalk_syntax::walk;
 
 pub use fix::fix;
@@ -26,11 +26,8 @@ pub use native::{Native, lint_native};
 /// Everything there is to say about one file: what compiling it reports, and the findings of the linter. Its own
 /// declarations must be in the table.
 pub fn lint_file(file: &SourceFile, table: &ClassTable) -> Vec<Diagnostic> {
-    let (file, mut diagnostics) = packages::resolve(file, table);
+    let (file, mut diagnostics) = told(file, table);
     let file = file.as_ref();
-    check::file(file, table, &mut diagnostics);
-    diagnostics.extend(types::of_resolved(file, table).into_diagnostics());
-    definitions(file, table, &LineIndex::new(&file.text), &[], &mut diagnostics);
     let linter = Linter { file, table };
     for method in methods(&file.unit) {
         linter.method(&method, &mut diagnostics);
@@ -64,6 +61,7 @@ impl Linter<'_> {
         statements::method(self, method, out);
         blocks::method(self, method, out);
         strings::method(self, method.method, out);
+        dead::method(method.method, out);
     }
 }
 

@@ -14,6 +14,7 @@ use beamtalk_syntax::diagnostic::{Category, Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
 use ecow::{EcoString, eco_format};
 
+use crate::reads::Key;
 use crate::table::ClassTable;
 use crate::{SourceFile, codes};
 
@@ -68,17 +69,26 @@ impl Packages {
 
     /// Note what a file of one of the packages declares, whether or not its names are resolved already.
     pub fn declare(&mut self, file: &SourceFile) {
-        for item in &file.unit.items {
-            let (name, is_internal) = match item {
-                Item::Class(class) => (&class.name.text, class.modifiers.is_internal),
-                Item::Protocol(protocol) => (&protocol.name.text, false),
-                Item::TypeAlias(alias) => (&alias.name.text, alias.is_internal),
-                Item::Extension(_) | Item::Statement(_) => continue,
-            };
+        let names = file.unit.items.iter().filter_map(|item| match item {
+            Item::Class(class) => Some((&class.name.text, class.modifiers.is_internal)),
+            Item::Protocol(protocol) => Some((&protocol.name.text, false)),
+            Item::TypeAlias(alias) => Some((&alias.name.text, alias.is_internal)),
+            Item::Extension(_) | Item::Statement(_) => None,
+        });
+        self.declare_names(file.package.as_deref(), names);
+    }
+
+    /// The same for a file that is known by its names only, each with whether it is internal.
+    pub fn declare_names<'a>(
+        &mut self,
+        package: Option<&str>,
+        names: impl Iterator<Item = (&'a EcoString, bool)>,
+    ) {
+        for (name, is_internal) in names {
             let name = &name
                 .split_once('@')
                 .map_or(name.clone(), |(_, plain)| plain.into());
-            let is_own = |names: &Names| file.package.as_ref() == Some(&names.package);
+            let is_own = |names: &Names| package == Some(names.package.as_str());
             // A session declares names of its own, beside all packages.
             if !self.all.iter().any(is_own) {
                 return;
@@ -146,9 +156,18 @@ pub(crate) fn resolve<'a>(
     file: &'a SourceFile,
     table: &ClassTable,
 ) -> (Cow<'a, SourceFile>, Vec<Diagnostic>) {
+    if table.packages().is_none() {
+        return (Cow::Borrowed(file), Vec::new());
+    }
+    let (file, diagnostics) = resolve_own(file.clone(), table);
+    (Cow::Owned(file), diagnostics)
+}
+
+/// The same for a file that nobody else has.
+pub(crate) fn resolve_own(mut file: SourceFile, table: &ClassTable) -> (SourceFile, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let Some(packages) = table.packages() else {
-        return (Cow::Borrowed(file), diagnostics);
+        return (file, diagnostics);
     };
     // A session and a script look from the package that is built, and are told less strictly.
     let own = file.package.as_deref().and_then(|package| packages.find(package));
@@ -158,9 +177,8 @@ pub(crate) fn resolve<'a>(
         viewer: own.or(packages.all.last()),
         is_package: own.is_some(),
     };
-    let mut file = file.clone();
     view.unit(&mut file.unit, &mut diagnostics);
-    (Cow::Owned(file), diagnostics)
+    (file, diagnostics)
 }
 
 /// One file's view of all names.
@@ -184,6 +202,7 @@ impl View<'_> {
     /// A class of the package hides one of the same name that comes with a dependency.
     fn hiding(&self, name: &EcoString, span: Span) -> Option<Diagnostic> {
         let own = self.viewer.filter(|_| self.is_package)?;
+        self.table.note(|| Key::name(name));
         let hidden = own
             .uses
             .iter()
@@ -218,6 +237,7 @@ impl View<'_> {
     fn bare(&self, class: &mut ClassRef) -> Option<Diagnostic> {
         let viewer = self.viewer?;
         let name = class.name.text.clone();
+        self.table.note(|| Key::name(&name));
         if viewer.declares(&name) {
             class.name.text = self.packages.canonical(viewer, &name);
             return None;
@@ -254,6 +274,7 @@ impl View<'_> {
 
     fn qualified(&self, class: &mut ClassRef, package: &EcoString) -> Option<Diagnostic> {
         let name = class.name.text.clone();
+        self.table.note(|| Key::name(&name));
         if package == "stdlib" {
             return None;
         }

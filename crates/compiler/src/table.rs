@@ -1,5 +1,6 @@
 //! What is known about classes: the declarations of the library, dependencies, package and session.
 
+mod later;
 mod withdraw;
 
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::SourceFile;
 use crate::ffi::SpecTable;
 use crate::packages::Packages;
+use crate::reads::{Key, Reads};
+
+pub use later::Later;
+use later::Slot;
 
 /// Where a source text comes from; it decides which rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +60,7 @@ pub struct ClassEntry {
     /// The declaration, for the library too: its file and the number of the item. None for a class that only the
     /// image knows.
     pub(crate) declared: Option<(Arc<SourceFile>, usize)>,
+    pub(crate) key: Key,
 }
 
 impl ClassEntry {
@@ -96,7 +102,7 @@ pub(crate) type Subclasses = FxHashMap<EcoString, Vec<EcoString>>;
 
 #[derive(Clone, Debug, Default)]
 struct Tables {
-    classes: FxHashMap<EcoString, Arc<ClassEntry>>,
+    classes: FxHashMap<EcoString, Slot>,
     /// The classes directly below each class, once somebody asked.
     subclasses: OnceLock<Subclasses>,
     protocols: FxHashMap<EcoString, ProtocolEntry>,
@@ -104,8 +110,8 @@ struct Tables {
     extensions: FxHashMap<(EcoString, bool, EcoString), Vec<ExtensionEntry>>,
     /// Files to which methods belong that nothing declares now.
     homes: FxHashMap<(EcoString, bool, EcoString), Arc<SourceFile>>,
-    /// Selectors that a class outside the library defines, on the instance side.
-    user_selectors: FxHashSet<EcoString>,
+    /// Selectors that classes outside the library define on the instance side, and how often.
+    user_selectors: FxHashMap<Key, usize>,
     /// Code outside the library may not call Erlang.
     is_ffi_disabled: bool,
     /// A primitive outside the library is a warning, not an error.
@@ -146,6 +152,8 @@ pub(crate) struct AliasEntry {
 #[derive(Clone, Debug, Default)]
 pub struct ClassTable {
     tables: Arc<Tables>,
+    /// Who wants to know what is asked for.
+    reads: Option<Arc<Reads>>,
 }
 
 impl ProtocolEntry {
@@ -181,13 +189,32 @@ impl ClassTable {
         self.tables.packages.as_deref()
     }
 
+    /// The same table; what is asked of it from now on is noted.
+    pub(crate) fn with_reads(&self, reads: Arc<Reads>) -> Self {
+        Self {
+            tables: Arc::clone(&self.tables),
+            reads: Some(reads),
+        }
+    }
+
+    pub(crate) fn note(&self, key: impl FnOnce() -> Key) {
+        if let Some(reads) = &self.reads {
+            reads.note(key());
+        }
+    }
+
+    fn slot(&self, name: &str) -> Option<&Slot> {
+        let slot = self.tables.classes.get(name);
+        self.note(|| slot.map_or_else(|| Key::class(name), |slot| slot.key));
+        slot
+    }
+
     pub(crate) fn is_library_class(&self, name: &str) -> bool {
-        self.class(name)
-            .is_some_and(|class| class.origin == Origin::Library)
+        self.slot(name).is_some_and(|slot| slot.origin == Origin::Library)
     }
 
     pub(crate) fn is_session_class(&self, name: &str) -> bool {
-        self.class(name).is_some_and(|class| class.package.is_none())
+        self.slot(name).is_some_and(|slot| slot.package.is_none())
     }
 
     /// Add the classes, protocols, aliases and extensions of a file.
@@ -197,9 +224,14 @@ impl ClassTable {
 
     /// The same; the answer is the file with its names resolved, as the table keeps it.
     pub fn keep(&mut self, file: &SourceFile) -> Arc<SourceFile> {
+        self.take(file.clone())
+    }
+
+    /// The same for a file that nobody else needs.
+    pub fn take(&mut self, file: SourceFile) -> Arc<SourceFile> {
         // What is wrong with its names is told when the file is compiled.
-        let (file, _) = crate::packages::resolve(file, self);
-        let source = Arc::new(file.into_owned());
+        let (file, _) = crate::packages::resolve_own(file, self);
+        let source = Arc::new(file);
         let file = source.as_ref();
         let tables = Arc::make_mut(&mut self.tables);
         tables.subclasses = OnceLock::new();
@@ -214,6 +246,7 @@ impl ClassTable {
         for (index, item) in file.unit.items.iter().enumerate() {
             match item {
                 ast::Item::Class(class) => declare_class(tables, &source, index, class),
+                ast::Item::Protocol(protocol) if is_taken(tables, file, protocol) => {}
                 ast::Item::Protocol(protocol) => {
                     let module = file.module_of_protocol(protocol);
                     tables.protocols.insert(
@@ -249,7 +282,8 @@ impl ClassTable {
                         source: Arc::clone(&source),
                     });
                     if file.origin != Origin::Library && !method.is_class {
-                        tables.user_selectors.insert(method.head.selector.clone());
+                        let key = Key::user(&method.head.selector);
+                        *tables.user_selectors.entry(key).or_default() += 1;
                     }
                 }
                 ast::Item::Statement(_) => {}
@@ -286,24 +320,28 @@ impl ClassTable {
             source: None,
             text: EcoString::new(),
             declared: None,
+            key: Key::class(name),
         };
         let tables = Arc::make_mut(&mut self.tables);
         tables.subclasses = OnceLock::new();
-        tables.classes.insert(entry.name.clone(), Arc::new(entry));
+        tables.classes.insert(entry.name.clone(), Slot::ready(entry));
     }
 
-    pub(crate) fn subclasses(&self) -> &Subclasses {
-        self.tables.subclasses.get_or_init(|| {
+    /// The classes directly below one, by name.
+    pub(crate) fn subclasses(&self, class: &str) -> &[EcoString] {
+        self.note(|| Key::below(class));
+        let all = self.tables.subclasses.get_or_init(|| {
             let mut below = Subclasses::default();
-            let mut classes: Vec<&Arc<ClassEntry>> = self.tables.classes.values().collect();
-            classes.sort_by_key(|class| &class.name);
-            for class in classes {
-                if let Some(above) = &class.superclass {
-                    below.entry(above.clone()).or_default().push(class.name.clone());
+            let mut classes: Vec<(&EcoString, &Slot)> = self.tables.classes.iter().collect();
+            classes.sort_by_key(|(name, _)| *name);
+            for (name, slot) in classes {
+                if let Some(above) = &slot.superclass {
+                    below.entry(above.clone()).or_default().push(name.clone());
                 }
             }
             below
-        })
+        });
+        all.get(class).map_or(&[], Vec::as_slice)
     }
 
     /// From now on code outside the library that calls Erlang does not compile (E0501): the workspace was started
@@ -326,7 +364,7 @@ impl ClassTable {
     }
 
     pub fn class(&self, name: &str) -> Option<&ClassEntry> {
-        self.tables.classes.get(name).map(Arc::as_ref)
+        self.slot(name)?.entry(self)
     }
 
     /// The text a class was declared in; none for the library.
@@ -336,15 +374,18 @@ impl ClassTable {
 
     /// The names of all classes, in no order.
     pub fn class_names(&self) -> impl Iterator<Item = &EcoString> {
+        self.note(Key::class_names);
         self.tables.classes.keys()
     }
 
     /// The names of all protocols, in no order.
     pub(crate) fn protocol_names(&self) -> impl Iterator<Item = &EcoString> {
+        self.note(Key::protocol_names);
         self.tables.protocols.keys()
     }
 
     pub(crate) fn protocol(&self, name: &str) -> Option<&ProtocolEntry> {
+        self.note(|| Key::protocol(name));
         self.tables.protocols.get(name)
     }
 
@@ -352,14 +393,12 @@ impl ClassTable {
     pub(crate) fn required_by(&self, protocol: &str) -> Vec<&(bool, EcoString)> {
         let mut required = Vec::new();
         let mut seen = FxHashSet::default();
-        let mut next = self.tables.protocols.get_key_value(protocol);
+        let mut next = Some(protocol);
         // A circle is told where it is declared.
-        while let Some((_, entry)) = next.filter(|(name, _)| seen.insert(*name)) {
+        while let Some(name) = next.filter(|name| seen.insert(*name)) {
+            let Some(entry) = self.protocol(name) else { break };
             required.extend(&entry.required);
-            next = entry
-                .extending
-                .as_ref()
-                .and_then(|extending| self.tables.protocols.get_key_value(extending));
+            next = entry.extending.as_deref();
         }
         required
     }
@@ -385,10 +424,15 @@ impl ClassTable {
     }
 
     pub(crate) fn alias(&self, name: &str) -> Option<&AliasEntry> {
+        self.note(|| Key::alias(name));
         self.tables.aliases.get(name)
     }
 
     pub(crate) fn extensions(&self, class: &str, is_class: bool, selector: &str) -> &[ExtensionEntry] {
+        self.note(|| Key::extension(class, is_class, selector));
+        if self.tables.extensions.is_empty() {
+            return &[];
+        }
         let key = (EcoString::from(class), is_class, EcoString::from(selector));
         self.tables.extensions.get(&key).map_or(&[], Vec::as_slice)
     }
@@ -424,6 +468,7 @@ impl ClassTable {
         class: &str,
         is_class: bool,
     ) -> impl Iterator<Item = &EcoString> {
+        self.note(|| Key::extended(class, is_class));
         self.tables
             .extensions
             .keys()
@@ -434,7 +479,9 @@ impl ClassTable {
     /// Whether a class outside the library defines this instance selector; such a selector is not inlined on
     /// receivers of unknown class.
     pub(crate) fn is_user_selector(&self, selector: &str) -> bool {
-        self.tables.user_selectors.contains(selector)
+        let key = Key::user(selector);
+        self.note(|| key);
+        self.tables.user_selectors.contains_key(&key)
     }
 
     /// The class and its ancestors as far as they are known, nearest first. Ends at a cycle.
@@ -528,6 +575,20 @@ impl ClassTable {
     }
 }
 
+/// Whether another file, or an earlier place of this one, defines a protocol of the name: the second is told so.
+fn is_taken(tables: &Tables, file: &SourceFile, protocol: &ast::Protocol) -> bool {
+    let known = tables.protocols.get(&protocol.name.text);
+    let is_other = known.is_some_and(|known| {
+        let source = &known.declared.0;
+        matches!(source.origin, Origin::Package | Origin::Test) && !is_same_file(source, file)
+    });
+    let mut own = file.unit.items.iter().filter_map(|item| match item {
+        ast::Item::Protocol(other) if other.name.text == protocol.name.text => Some(other.span),
+        _ => None,
+    });
+    file.origin != Origin::Session && (is_other || own.next() != Some(protocol.span))
+}
+
 /// A session may define an alias again, a file may be read again, and the library's aliases may be shadowed; of two files
 /// that define the same one, the second is told so.
 fn is_same_file(one: &SourceFile, other: &SourceFile) -> bool {
@@ -565,14 +626,29 @@ fn declare_alias(tables: &mut Tables, file: &SourceFile, alias: &ast::TypeAlias)
     tables.aliases.insert(name.clone(), entry);
 }
 
+/// A library class cannot be redefined: loading the other one is refused.
+fn is_protected(tables: &Tables, origin: Origin, name: &str) -> bool {
+    let known = tables.classes.get(name);
+    origin != Origin::Library && known.is_some_and(|known| known.origin == Origin::Library)
+}
+
 fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, class: &ast::Class) {
     let file = source.as_ref();
-    // A library class cannot be redefined: loading the other one is refused.
-    let is_protected = file.origin != Origin::Library
-        && tables
-            .classes
-            .get(&class.name.text)
-            .is_some_and(|known| known.origin == Origin::Library);
+    if is_protected(tables, file.origin, &class.name.text) {
+        return;
+    }
+    if file.origin != Origin::Library {
+        for method in class.methods.iter().filter(|method| !method.is_class) {
+            let key = Key::user(&method.head.selector);
+            *tables.user_selectors.entry(key).or_default() += 1;
+        }
+    }
+    let entry = class_entry(source, item, class);
+    tables.classes.insert(entry.name.clone(), Slot::ready(entry));
+}
+
+fn class_entry(source: &Arc<SourceFile>, item: usize, class: &ast::Class) -> ClassEntry {
+    let file = source.as_ref();
     let is_instance_slot = |slot: &&ast::Slot| slot.keyword != ast::SlotKeyword::ClassState;
     let slots: Vec<SlotEntry> = class
         .slots
@@ -602,11 +678,8 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, cla
             index,
         };
         side.insert(method.head.selector.clone(), entry);
-        if file.origin != Origin::Library && !method.is_class && !is_protected {
-            tables.user_selectors.insert(method.head.selector.clone());
-        }
     }
-    let entry = ClassEntry {
+    ClassEntry {
         name: class.name.text.clone(),
         superclass: class
             .superclass
@@ -626,8 +699,6 @@ fn declare_class(tables: &mut Tables, source: &Arc<SourceFile>, item: usize, cla
         source: (file.origin != Origin::Library).then(|| source.clone()),
         text: file.text.clone(),
         declared: Some((Arc::clone(source), item)),
-    };
-    if !is_protected {
-        tables.classes.insert(entry.name.clone(), Arc::new(entry));
+        key: Key::class(&class.name.text),
     }
 }

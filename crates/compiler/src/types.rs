@@ -152,6 +152,9 @@ pub(crate) fn of_unit(
 
 fn class(world: &World<'_>, out: &mut Output, class: &ast::Class) {
     let name = &class.name.text;
+    for argument in &class.superclass_arguments {
+        declarations::bounds(world, out, argument, Some(class));
+    }
     for slot in &class.slots {
         if let Some(annotation) = &slot.annotation {
             declarations::bounds(world, out, annotation, Some(class));

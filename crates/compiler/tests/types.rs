@@ -14,7 +14,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use beamtalk_compiler::ffi::{Function, Kinds, Module, Parameter, SpecTable};
 use beamtalk_compiler::{ClassTable, Origin, SourceFile, compile_file, module_name};
@@ -146,7 +145,7 @@ fn specs() -> SpecTable {
             result: (*answer).into(),
             answer: (*answer).into(),
         });
-        table.add(*module, Arc::new(Module::new(functions.collect())));
+        table.add(*module, Module::new(functions.collect()));
     }
     table.add_missing("no_such_module_here");
     table.add_missing("listz");

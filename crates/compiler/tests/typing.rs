@@ -177,7 +177,7 @@ fn within(limit: Duration, work: impl FnOnce()) {
 fn long_unions_deep_generics_and_circles_are_harmless() {
     let members: Vec<String> = (0..10_000).map(|n| format!("#s{n}")).collect();
     let long = members.join(" | ");
-    let deep = format!("{}Integer{}", "List(".repeat(100), ")".repeat(100));
+    let deep = format!("{}Integer{}", "List(".repeat(500), ")".repeat(500));
     let shared: String = (1..40).fold("  class m =>\n    x0 := 1\n".to_owned(), |text, n| {
         format!("{text}    x{n} := #{{#a => x{p}, #b => x{p}}}\n", p = n - 1)
     });

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use beamtalk_project::Project;
+use beamtalk_project::specs::Specs;
+use beamtalk_syntax::diagnostic::Severity;
 use serde::Serialize;
 
 use crate::capabilities;
@@ -28,6 +30,19 @@ pub struct Feature {
     pub detail: String,
 }
 
+/// How many files there are, and how many of them are understood in parts only.
+fn files(world: &World, own: usize) -> String {
+    let is_broken = |text: &str| {
+        let found = beamtalk_syntax::parse_file(text).diagnostics;
+        found.iter().any(|one| one.severity == Severity::Error)
+    };
+    let mine = world.files.values().filter(|file| file.access == Access::Own);
+    match mine.filter(|file| is_broken(file.text())).count() {
+        0 => format!("{own} of the project"),
+        broken => format!("{own} of the project, {broken} with syntax errors, of which the rest is known"),
+    }
+}
+
 pub fn check(directory: &Path, workspaces: &dyn Workspaces) -> Report {
     let directory = canonical(directory);
     let mut features = Vec::new();
@@ -47,6 +62,7 @@ pub fn check(directory: &Path, workspaces: &dyn Workspaces) -> Report {
             library.files.len()
         ),
     );
+    let mut is_readable = true;
     let root = match Project::find(&directory) {
         Ok(Some(project)) => {
             let name = project.name().unwrap_or("without a name").to_owned();
@@ -60,6 +76,7 @@ pub fn check(directory: &Path, workspaces: &dyn Workspaces) -> Report {
             None
         }
         Err(fault) => {
+            is_readable = false;
             add("project", false, fault.to_string());
             None
         }
@@ -68,8 +85,13 @@ pub fn check(directory: &Path, workspaces: &dyn Workspaces) -> Report {
     let world = World::read(&root, Settings::default().max_files);
     let count = |access: Access| world.files.values().filter(|file| file.access == access).count();
     let own = count(Access::Own);
-    add("files", own > 0, format!("{own} of the project"));
+    add("files", own > 0, files(&world, own));
     match &world.problem {
+        _ if !is_readable => add(
+            "dependencies",
+            false,
+            "not known until the manifest can be read".to_owned(),
+        ),
         None => add(
             "dependencies",
             true,
@@ -97,6 +119,12 @@ pub fn check(directory: &Path, workspaces: &dyn Workspaces) -> Report {
         }
         Err(cause) => add("workspace", false, cause),
     }
+    let erlang = Specs::installed(Vec::new()).find("lists");
+    let text = match erlang.as_deref().and_then(Path::parent) {
+        Some(place) => format!("calls are checked against its types, as in {}", place.display()),
+        None => "not found, or without its modules: calls of Erlang are not checked".to_owned(),
+    };
+    add("erlang", erlang.is_some(), text);
     let offered = capabilities::of_server(Encoding::Utf8);
     let mut requests: Vec<String> = offered
         .as_object()

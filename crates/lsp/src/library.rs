@@ -39,7 +39,7 @@ impl Library {
         let mut table = ClassTable::empty();
         let mut files = BTreeMap::new();
         for file in parsed {
-            let kept = table.keep(&file);
+            let kept = table.take(file);
             let name = kept.path.clone();
             let file = File::new(uri::of_library(&name), kept, Access::Library);
             files.insert(name, Arc::new(file));

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use beamtalk_compiler::reads::Key;
 use beamtalk_project::Project;
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
@@ -52,6 +53,29 @@ pub(crate) struct State {
     /// What running workspaces know, by root.
     pub(crate) images: BTreeMap<PathBuf, Arc<Image>>,
     pub(crate) links: Links,
+    pub(crate) noted: Arc<Noted>,
+}
+
+/// What the diagnostics of documents rest on, as they were sent last.
+#[derive(Debug, Default)]
+pub(crate) struct Noted(Mutex<BTreeMap<EcoString, Vec<Key>>>);
+
+impl Noted {
+    pub(crate) fn note(&self, key: &str, reads: Vec<Key>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(key.into(), reads);
+    }
+
+    /// Whether the diagnostics of a document may be different now that these changed, in ascending order.
+    pub(crate) fn is_reached(&self, key: &str, changed: &[Key]) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reads = all.get(key);
+        reads.is_none_or(|reads| changed.iter().any(|key| reads.binary_search(key).is_ok()))
+    }
+
+    pub(crate) fn forget(&self, key: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
 }
 
 /// One name for each document, however a client spells it.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use beamtalk_compiler::reads::Key;
 use beamtalk_syntax::diagnostic::Diagnostic;
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
@@ -54,8 +55,9 @@ impl State {
             is_read_only: is_foreign || is_virtual,
         };
         self.documents.insert(key.clone(), Arc::new(document));
-        self.put(&key, version, text);
-        todo.diagnose = self.affected(&key);
+        self.noted.forget(&key);
+        let changed = self.put(&key, version, text);
+        todo.diagnose = self.affected(&key, &changed);
         todo
     }
 
@@ -89,10 +91,10 @@ impl State {
                 }
             }
         }
-        self.put(&key, version, text);
+        let changed = self.put(&key, version, text);
         Ok(Todo {
             load: Vec::new(),
-            diagnose: self.affected(&key),
+            diagnose: self.affected(&key, &changed),
         })
     }
 
@@ -172,24 +174,25 @@ impl State {
         }
     }
 
-    /// A document has a new text.
-    fn put(&mut self, key: &EcoString, version: i32, text: String) {
+    /// A document has a new text. Answers what others may have known and is different now.
+    fn put(&mut self, key: &EcoString, version: i32, text: String) -> Vec<Key> {
         let Some(document) = self.documents.get_mut(key).map(Arc::make_mut) else {
-            return;
+            return Vec::new();
         };
         document.version = version;
         document.is_too_long = text.len() > MAX_TEXT;
         if document.is_too_long {
             document.draft = Arc::new(too_long(text.len()));
-            return;
+            return Vec::new();
         }
         let Some(world) = self.worlds.get_mut(&document.root) else {
-            return;
+            return Vec::new();
         };
         document.draft = Arc::new(world.draft(key, &text));
-        if !document.is_read_only {
-            Arc::make_mut(world).put(key, &document.uri, &document.draft);
+        if document.is_read_only {
+            return Vec::new();
         }
+        Arc::make_mut(world).put(key, &document.uri, &document.draft)
     }
 
     /// What is on disk at a place that no editor holds.
@@ -216,8 +219,8 @@ impl State {
         }
     }
 
-    /// A changed document first, then the others that may use what it declares.
-    fn affected(&self, key: &EcoString) -> Vec<EcoString> {
+    /// A changed document first, then the others whose diagnostics rest on what it changed.
+    fn affected(&self, key: &EcoString, changed: &[Key]) -> Vec<EcoString> {
         let Some(document) = self.documents.get(key) else {
             return Vec::new();
         };
@@ -225,8 +228,10 @@ impl State {
         keys.extend(
             self.of_root(&document.root)
                 .into_iter()
-                .filter(|other| other != key),
+                .filter(|other| other != key && self.noted.is_reached(other, changed)),
         );
+        // Until they are looked at, every further change reaches them.
+        keys.iter().for_each(|key| self.noted.forget(key));
         keys
     }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use beamtalk_compiler::reads::{Key, Outline};
 use beamtalk_compiler::{ClassTable, Dependencies, Origin, Packages, SourceFile, module_name};
 use beamtalk_project::build::{Package, plan};
 use beamtalk_project::findings::Policy;
@@ -189,7 +190,7 @@ impl World {
         world.table.set_specs(specs.table(own.map(|(parsed, _)| parsed)));
         for (parsed, access) in drafts {
             let uri = uri::of_path(&parsed.path);
-            let kept = world.table.keep(&parsed.file);
+            let kept = world.table.take(parsed.file);
             let key = EcoString::from(uri.0.as_str());
             let file = File::new(uri, kept, access);
             world.files.insert(key, Arc::new(file));
@@ -234,8 +235,8 @@ impl World {
         }
     }
 
-    /// Put a text in the place of what was there.
-    pub(crate) fn put(&mut self, key: &EcoString, uri: &Uri, draft: &Draft) {
+    /// Put a text in the place of what was there. Answers what others may have known and is different now.
+    pub(crate) fn put(&mut self, key: &EcoString, uri: &Uri, draft: &Draft) -> Vec<Key> {
         let before = self.files.remove(key);
         let names = declared(&draft.source);
         let old_names = before
@@ -253,10 +254,19 @@ impl World {
         } else {
             self.table.keep(&draft.source)
         };
-        let access = before.map_or(Access::Own, |file| file.access);
+        let access = before.as_ref().map_or(Access::Own, |file| file.access);
+        let outline = |file: &SourceFile| {
+            if file.origin == Origin::Session {
+                return Outline::default();
+            }
+            Outline::of(file)
+        };
+        let old = before.map_or_else(Outline::default, |file| outline(&file.source));
+        let changed = old.changed(&outline(&kept));
         let file = File::new(uri.clone(), kept, access);
         self.files.insert(key.clone(), Arc::new(file));
         self.restore(key, &old_names, &names);
+        changed
     }
 
     /// A file is gone.

@@ -36,7 +36,7 @@ fn collect(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> i
             if !is_hidden && name != "_build" {
                 collect(&path, extensions, found)?;
             }
-        } else if !is_hidden && has_extension(&path, extensions) && path.is_file() {
+        } else if !is_hidden && has_extension(&path, extensions) && (kind.is_file() || path.is_file()) {
             found.push(path);
         }
     }

@@ -3,6 +3,7 @@
 //! Nothing here prints: what a person should see goes to a [`Progress`], and what went wrong is an [`Error`].
 
 pub mod build;
+pub mod checks;
 mod error;
 mod fault;
 mod fetch;

@@ -133,19 +133,27 @@ impl Parsed {
 /// The sources of the standard library: file name and text, in name order.
 pub use beamtalk_node::library_sources;
 
+/// Package of the library's classes.
+pub const LIBRARY_PACKAGE: &str = "stdlib";
+
+/// A file of the library.
+pub fn library_file(name: &str, text: &str) -> SourceFile {
+    SourceFile {
+        path: EcoString::from(name),
+        text: EcoString::from(text),
+        unit: beamtalk_syntax::parse_file(text).unit,
+        package: Some(EcoString::from(LIBRARY_PACKAGE)),
+        module: EcoString::from(beamtalk_compiler::module_name(Some(LIBRARY_PACKAGE), name)),
+        origin: Origin::Library,
+    }
+}
+
 /// The classes of the standard library.
 pub fn library_table() -> ClassTable {
+    let sources: Vec<(&str, &str)> = library_sources().collect();
     let mut table = ClassTable::empty();
-    for (name, text) in library_sources() {
-        let Parse { unit, .. } = beamtalk_syntax::parse_file(text);
-        table.declare(&SourceFile {
-            path: EcoString::from(name),
-            text: EcoString::from(text),
-            unit,
-            package: Some(EcoString::from("stdlib")),
-            module: EcoString::from(beamtalk_compiler::module_name(Some("stdlib"), name)),
-            origin: Origin::Library,
-        });
+    for file in parallel(&sources, |(name, text)| library_file(name, text)) {
+        table.take(file);
     }
     table
 }

@@ -5,15 +5,16 @@
 mod beam;
 mod kept;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use beamtalk_compiler::ffi::{self, Function, Module, SpecTable};
+use beamtalk_compiler::ffi::{self, Function, Looked, Module, SpecTable};
 use beamtalk_node::Erlang;
+use ecow::EcoString;
 
 use crate::build::{Package, graph};
 use crate::files;
-use crate::source::{self, Parsed};
+use crate::source::Parsed;
 
 pub use beam::Fault;
 
@@ -110,40 +111,47 @@ impl Specs {
 
     /// Everything that some files need to know about Erlang.
     pub fn table<'a>(&self, files: impl Iterator<Item = &'a Parsed>) -> SpecTable {
-        let mut names: Vec<_> = files.flat_map(|file| ffi::modules(&file.file)).collect();
-        names.sort_unstable();
-        names.dedup();
-        let mut table = SpecTable::default();
-        if names.is_empty() || !self.is_complete() {
-            return table;
-        }
-        let read = source::parallel(&names, |name| {
-            let path = self.find(name);
-            if self.is_open(name, path.as_deref()) {
-                return Looked::Open;
-            }
-            match path.map(|path| self.functions(name, &path)) {
-                Some(Ok(functions)) => Looked::Found(functions),
-                // A file that cannot be understood says nothing about the module.
-                Some(Err(_)) => Looked::Open,
-                None => Looked::Missing,
-            }
-        });
-        for (name, found) in names.into_iter().zip(read) {
-            match found {
-                Looked::Found(functions) => table.add(name, Arc::new(Module::new(functions))),
-                Looked::Missing => table.add_missing(name),
-                Looked::Open => {}
-            }
-        }
-        table
+        self.later(files.flat_map(|file| ffi::modules(&file.file)).collect())
     }
-}
 
-enum Looked {
-    Found(Vec<Function>),
-    Missing,
-    Open,
+    /// What is known about these modules; each is read when somebody asks for it.
+    pub fn later(&self, names: BTreeSet<EcoString>) -> SpecTable {
+        if names.is_empty() || !self.is_complete() {
+            return SpecTable::default();
+        }
+        let specs = self.clone();
+        SpecTable::later(names, move |name| specs.look(name))
+    }
+
+    fn look(&self, name: &str) -> Looked {
+        let path = self.find(name);
+        if self.is_open(name, path.as_deref()) {
+            return Looked::Open;
+        }
+        match path.map(|path| self.functions(name, &path)) {
+            Some(Ok(functions)) => Looked::Found(Module::new(functions)),
+            // A file that cannot be understood says nothing about the module.
+            Some(Err(_)) => Looked::Open,
+            None => Looked::Missing,
+        }
+    }
+
+    /// Changes with everything that is read here: the installed applications, and the modules of packages.
+    pub fn fingerprint(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for directory in &self.directories {
+            parts.push(directory.display().to_string());
+        }
+        let native = self.directories.iter().filter(|it| it.ends_with("native/ebin"));
+        for directory in native.chain(&self.sources) {
+            for path in files::find(directory, &["beam", "erl"]).unwrap_or_default() {
+                let seen = path.metadata().and_then(|it| Ok((it.len(), it.modified()?)));
+                parts.push(format!("{} {seen:?}", path.display()));
+            }
+        }
+        parts.push(format!("{:?}", std::env::var_os("ERL_LIBS")));
+        files::hash(parts.join("\n").as_bytes())
+    }
 }
 
 /// `lib/stdlib-4.2/ebin` and its like.

@@ -1,10 +1,13 @@
-//! `beamtalk check`: all diagnostics, no output files.
+//! `beamtalk check`: all diagnostics, no modules.
+
+mod chain;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use beamtalk_compiler::{ClassTable, Origin};
 use beamtalk_project::build::{Package, plan};
+use beamtalk_project::checks;
 use beamtalk_project::findings::severity::Warnings;
 use beamtalk_project::findings::{self, Counts};
 use beamtalk_project::lock::Locking;
@@ -26,7 +29,7 @@ pub(crate) struct Arguments {
     /// Warnings and hints fail the check.
     #[arg(long)]
     warnings_as_errors: bool,
-    /// Say after the findings what each code means, with a wrong and a right example.
+    /// Say after the findings how their types came about, and what each code means, with a wrong and a right example.
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -41,15 +44,16 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         Warnings::Shown
     };
     let policy = policy(&package, warnings);
-    let Sources { table, files } = read(&package, &arguments.path)?;
-    let findings = source::parallel(&files, |file| {
-        file.findings(&beamtalk_compiler::compile_file(&file.file, &table).diagnostics)
-    });
+    let findings = checks::check(&package, below(&arguments.path)?.as_deref())?.findings;
     let mut counts = Counts::default();
     for file in &findings {
         findings::report(terminal, file, &policy, &mut counts)?;
     }
     if arguments.explain && !terminal.is_json() {
+        let sources = read(&package, &arguments.path)?;
+        for file in &findings {
+            chain::print(terminal, &sources, file)?;
+        }
         explain(terminal, &findings)?;
     }
     summarise(terminal, &counts, findings.len())?;
@@ -101,6 +105,14 @@ pub(crate) struct Sources {
     pub(crate) files: Vec<Parsed>,
 }
 
+/// Where the files lie that are asked for: the current directory stands for its project.
+fn below(path: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if path == Path::new(".") {
+        return Ok(None);
+    }
+    Ok(Some(std::fs::canonicalize(path)?))
+}
+
 /// Read what lies below a path of a package; all the rest is only declared.
 pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
     let mut table = source::library_table();
@@ -125,9 +137,7 @@ pub(crate) fn read(package: &Package, path: &Path) -> anyhow::Result<Sources> {
         }
         files.push(file);
     }
-    // The current directory stands for its project.
-    if path != Path::new(".") {
-        let below = std::fs::canonicalize(path)?;
+    if let Some(below) = below(path)? {
         files.retain(|file| file.path.starts_with(&below));
     }
     table.set_specs(Specs::of_package(package).table(files.iter()));

@@ -83,7 +83,7 @@ fn diagnostics(file: &Parsed, sources: &Sources) -> Vec<Diagnostic> {
         .iter()
         .any(|diagnostic| diagnostic.severity == Severity::Error);
     if is_broken {
-        beamtalk_compiler::compile_file(&file.file, &sources.table).diagnostics
+        beamtalk_compiler::check_file(&file.file, &sources.table)
     } else {
         lint_file(&file.file, &sources.table)
     }

@@ -1,10 +1,8 @@
 //! Classes as people read them: members with their signatures and documentation, from the texts in the class table.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use beamtalk_syntax::ast::{self, Item, SlotKeyword};
-use beamtalk_syntax::parse_file;
 use ecow::{EcoString, eco_format};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -86,10 +84,9 @@ pub(super) struct SlotText {
     pub(super) owner: EcoString,
 }
 
-/// The class table with the texts that were needed so far, parsed.
+/// The class table with what was found out so far.
 pub(super) struct Classes<'a> {
     pub(super) table: &'a ClassTable,
-    parsed: RefCell<FxHashMap<EcoString, Option<Rc<ast::Class>>>>,
     /// The types of the expressions of the text that is looked at.
     types: RefCell<Types>,
     /// Members that were asked for.
@@ -100,7 +97,6 @@ impl<'a> Classes<'a> {
     pub(super) fn new(table: &'a ClassTable) -> Self {
         Self {
             table,
-            parsed: RefCell::default(),
             types: RefCell::default(),
             found: RefCell::default(),
         }
@@ -139,25 +135,6 @@ impl<'a> Classes<'a> {
         (known && classes.all(|other| other.as_ref() == Some(&first))).then_some(first)
     }
 
-    /// The declaration of a class; none for a class that only the image knows.
-    pub(super) fn declaration(&self, entry: &ClassEntry) -> Option<Rc<ast::Class>> {
-        if let Some(known) = self.parsed.borrow().get(&entry.name) {
-            return known.clone();
-        }
-        let unit = match &entry.source {
-            Some(source) => source.unit.clone(),
-            None => parse_file(&entry.text).unit,
-        };
-        let declaration = unit.items.into_iter().find_map(|item| match item {
-            Item::Class(class) if class.name.text == entry.name => Some(Rc::new(class)),
-            _ => None,
-        });
-        self.parsed
-            .borrow_mut()
-            .insert(entry.name.clone(), declaration.clone());
-        declaration
-    }
-
     /// Everything the receiver answers; what overrides comes instead of what is overridden.
     pub(super) fn members(&self, known: &Known) -> Vec<Member> {
         let mut seen: FxHashSet<EcoString> = FxHashSet::default();
@@ -178,6 +155,9 @@ impl<'a> Classes<'a> {
             return found.clone();
         }
         let found = self.behaviours(known).into_iter().find_map(|(entry, side)| {
+            if !self.may_have(entry, side, selector) {
+                return None;
+            }
             self.own_members(entry, side)
                 .into_iter()
                 .find(|member| member.selector == selector)
@@ -198,6 +178,20 @@ impl<'a> Classes<'a> {
                 own.chain(shared.map(|entry| (entry, Side::Instance))).collect()
             }
         }
+    }
+
+    /// Whether it is worth to look at all members of a class for one.
+    fn may_have(&self, entry: &ClassEntry, side: Side, selector: &str) -> bool {
+        let is_class = side == Side::Class;
+        let methods = if is_class {
+            &entry.class_methods
+        } else {
+            &entry.methods
+        };
+        // Accessors and constructors come from slots.
+        !entry.slots.is_empty()
+            || methods.contains_key(selector)
+            || !self.table.extensions(&entry.name, is_class, selector).is_empty()
     }
 
     fn own_members(&self, entry: &ClassEntry, side: Side) -> Vec<Member> {
@@ -221,10 +215,10 @@ impl<'a> Classes<'a> {
                 method.is_internal,
             )
         };
-        if let Some(class) = self.declaration(entry) {
+        if let Some((_, class)) = entry.declaration() {
             let methods = class.methods.iter().filter(|method| method.is_class == is_class);
             members.extend(methods.map(|method| of_method(method, &entry.text)));
-            let (accessors, constructor) = generated_selectors(self.table, &class);
+            let (accessors, constructor) = generated_selectors(self.table, class);
             if is_class {
                 members.extend(constructor.map(|selector| {
                     let signature = eco_format!("{selector} -> Self");
@@ -271,7 +265,7 @@ impl<'a> Classes<'a> {
     pub(super) fn slots(&self, known: &Known) -> Vec<SlotText> {
         let mut slots: Vec<SlotText> = Vec::new();
         for entry in self.table.chain(&known.class) {
-            let Some(class) = self.declaration(entry) else {
+            let Some((_, class)) = entry.declaration() else {
                 continue;
             };
             for slot in &class.slots {

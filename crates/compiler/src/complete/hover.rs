@@ -53,8 +53,8 @@ fn with_doc(mut contents: String, doc: Option<&EcoString>) -> String {
 
 pub(super) fn class(classes: &Classes, name: &str) -> Option<Hover> {
     let entry = classes.table.class(name)?;
-    let declaration = classes.declaration(entry);
-    let signature = match &declaration {
+    let declaration = entry.declaration().map(|(_, class)| class);
+    let signature = match declaration {
         Some(class) => class.header.text(&entry.text).trim().into(),
         None => match &entry.superclass {
             Some(superclass) => eco_format!("{superclass} subclass: {name}"),

@@ -5,6 +5,7 @@
 
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
+use rustc_hash::FxHashMap;
 
 use crate::ir::{Storage, Variable, VariableId};
 
@@ -25,7 +26,7 @@ struct Entry {
 
 #[derive(Default)]
 struct Scope {
-    names: Vec<(EcoString, VariableId)>,
+    names: FxHashMap<EcoString, VariableId>,
 }
 
 struct Activation {
@@ -158,7 +159,7 @@ impl Scopes {
             .last_mut()
             .expect("there is always a scope")
             .names
-            .push((name.clone(), variable));
+            .insert(name.clone(), variable);
         variable
     }
 
@@ -175,14 +176,7 @@ impl Scopes {
         if name == "_" {
             return None;
         }
-        let in_scope = |scope: &Scope| {
-            scope
-                .names
-                .iter()
-                .rev()
-                .find(|(known, _)| known == name)
-                .map(|(_, id)| *id)
-        };
+        let in_scope = |scope: &Scope| scope.names.get(name).copied();
         self.stack.iter().rev().find_map(in_scope)
     }
 
@@ -195,7 +189,7 @@ impl Scopes {
         let innermost = self
             .stack
             .last()
-            .is_some_and(|scope| scope.names.iter().any(|(known, _)| known == name));
+            .is_some_and(|scope| scope.names.contains_key(name));
         !innermost
             && self
                 .find(name)
@@ -242,7 +236,7 @@ impl Scopes {
             .first_mut()
             .expect("there is always a scope")
             .names
-            .push((name.clone(), variable));
+            .insert(name.clone(), variable);
         self.touch(variable);
         Some(variable)
     }

@@ -87,7 +87,7 @@ pub(crate) struct Infer<'w, 'a> {
     pub(crate) world: &'w World<'a>,
     pub(crate) out: &'w mut Output,
     pub(crate) own: Option<Own>,
-    scopes: Vec<Vec<(EcoString, usize)>>,
+    scopes: Vec<FxHashMap<EcoString, usize>>,
     locals: Vec<Local>,
     flow: Flow,
     assigned: Assigned,
@@ -118,7 +118,7 @@ impl<'w, 'a> Infer<'w, 'a> {
             world,
             out,
             own,
-            scopes: vec![Vec::new()],
+            scopes: vec![FxHashMap::default()],
             locals: Vec::new(),
             flow: Flow::default(),
             assigned: Assigned::default(),
@@ -229,6 +229,14 @@ impl<'w, 'a> Infer<'w, 'a> {
         }
     }
 
+    /// An annotation inside a body.
+    fn check_annotation(&mut self, annotation: &ast::Type) {
+        if self.is_told() {
+            let class = self.declaration();
+            super::declarations::bounds(self.world, self.out, annotation, class);
+        }
+    }
+
     /// Declares a parameter; `given` is what the method that runs the block hands to it.
     fn parameter(&mut self, parameter: &Parameter, declared: Option<Type>, given: Option<Type>) {
         let name = &parameter.name;
@@ -262,7 +270,7 @@ impl<'w, 'a> Infer<'w, 'a> {
             is_shared: self.assigned.later.contains(name),
         });
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push((name.clone(), at));
+            scope.insert(name.clone(), at);
         }
         Place::Local(at)
     }
@@ -279,14 +287,8 @@ impl<'w, 'a> Infer<'w, 'a> {
     }
 
     fn local(&self, name: &str) -> Option<usize> {
-        let named = |scope: &Vec<(EcoString, usize)>| {
-            scope
-                .iter()
-                .rev()
-                .find(|(known, _)| known == name)
-                .map(|(_, at)| *at)
-        };
-        self.scopes.iter().rev().find_map(named)
+        let mut scopes = self.scopes.iter().rev();
+        scopes.find_map(|scope| scope.get(name).copied())
     }
 
     /// The value of a list of statements; `Never` when its end is not reached.
@@ -435,6 +437,7 @@ impl<'w, 'a> Infer<'w, 'a> {
         match target {
             Target::Variable(name) => {
                 let declared = annotation.map(|it| {
+                    self.check_annotation(it);
                     let declared = self.world.declared(it, self.declaration());
                     self.in_own(declared)
                 });

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::annotation::MAX_ALIASES;
 use super::form::{Reason, Type};
 use crate::class::{is_closed, setter_selector};
+use crate::reads::Key;
 use crate::table::{ClassEntry, ClassTable, Kind};
 
 /// What type parameters stand for.
@@ -295,6 +296,7 @@ impl<'a> World<'a> {
         if let Some((_, class)) = entry.declaration() {
             if let Some(known) = methods.get(selector) {
                 let method = class.methods.get(known.index)?;
+                self.table.note(|| Key::method(entry.key, is_class, selector));
                 return Some(make(What::Method(method)));
             }
             if let Some(generated) = self.generated(entry, class, is_class, selector) {
@@ -451,12 +453,11 @@ impl<'a> World<'a> {
 
     /// The classes below one, itself not included.
     pub(crate) fn descendants(&self, class: &str) -> Vec<EcoString> {
-        let index = self.table.subclasses();
         let mut found = Vec::new();
         let mut seen = FxHashSet::default();
         let mut next = vec![EcoString::from(class)];
         while let Some(name) = next.pop() {
-            for below in index.get(&name).into_iter().flatten() {
+            for below in self.table.subclasses(&name) {
                 if seen.insert(below.clone()) {
                     found.push(below.clone());
                     next.push(below.clone());

@@ -79,7 +79,13 @@ pub(crate) struct Occurrence {
 
 /// All names of a text.
 pub(crate) fn all(unit: &Unit) -> Vec<Occurrence> {
+    those(unit, &|_| true)
+}
+
+/// The names of a text that mean something wanted.
+pub(crate) fn those(unit: &Unit, is_wanted: &dyn Fn(&Meaning) -> bool) -> Vec<Occurrence> {
     let mut collector = Collector {
+        is_wanted,
         found: Vec::new(),
         scopes: vec![Vec::new()],
         owner: None,
@@ -106,7 +112,8 @@ struct Local {
     is_parameter: bool,
 }
 
-struct Collector {
+struct Collector<'a> {
+    is_wanted: &'a dyn Fn(&Meaning) -> bool,
     found: Vec<Occurrence>,
     /// Innermost last.
     scopes: Vec<Vec<Local>>,
@@ -114,8 +121,11 @@ struct Collector {
     type_parameters: Vec<EcoString>,
 }
 
-impl Collector {
+impl Collector<'_> {
     fn add(&mut self, span: Span, meaning: Meaning, role: Role) {
+        if !(self.is_wanted)(&meaning) {
+            return;
+        }
         self.found.push(Occurrence {
             span,
             meaning,
@@ -307,12 +317,16 @@ impl Collector {
     }
 
     fn local(&mut self, name: &EcoString, span: Span, declared: Span, role: Role, is_parameter: bool) {
+        let meaning = Meaning::Local {
+            name: name.clone(),
+            declared,
+        };
+        if !(self.is_wanted)(&meaning) {
+            return;
+        }
         self.found.push(Occurrence {
             span,
-            meaning: Meaning::Local {
-                name: name.clone(),
-                declared,
-            },
+            meaning,
             role,
             owner: self.owner.clone(),
             is_parameter,

@@ -169,7 +169,7 @@ pub(crate) fn all(snapshot: &Snapshot, view: &View, subject: &Subject) -> Result
         } else {
             Inference::quick(&lookup)
         };
-        for name in names::all(&file.source.unit) {
+        for name in names::those(&file.source.unit, &|meaning| may_meet(subject, meaning)) {
             if let Some(certainty) = meets(&there, &inference, subject, &name) {
                 found.push(Reference {
                     file: file.clone(),
@@ -181,6 +181,19 @@ pub(crate) fn all(snapshot: &Snapshot, view: &View, subject: &Subject) -> Result
         inferred += usize::from(inference.has_types());
     }
     Ok(found)
+}
+
+/// Whether a name may be a use of the subject, by what the text alone says.
+fn may_meet(subject: &Subject, meaning: &Meaning) -> bool {
+    match (subject, meaning) {
+        (Subject::Class(wanted), Meaning::Class(found)) => wanted == found,
+        (Subject::Slot { name: wanted, .. }, Meaning::Slot { name: found }) => wanted == found,
+        (
+            Subject::Selector { selector: wanted, .. },
+            Meaning::Method { selector: found, .. } | Meaning::Message { selector: found, .. },
+        ) => wanted == found,
+        _ => false,
+    }
 }
 
 /// Whether a name is a use of the subject.

@@ -7,6 +7,7 @@ mod dependency;
 mod extract;
 mod fix;
 mod inline;
+mod reorder;
 mod signature;
 
 use beamtalk_syntax::span::Span;

@@ -2,8 +2,8 @@
 
 pub(crate) mod live;
 
-use beamtalk_compiler::compile_input;
 use beamtalk_compiler::lint::lint_file;
+use beamtalk_compiler::{ClassTable, compile_input, reads};
 use beamtalk_project::findings::{Finding, Level};
 use beamtalk_syntax::diagnostic::{Diagnostic, Severity};
 use beamtalk_syntax::span::Span;
@@ -36,8 +36,18 @@ pub(crate) fn of(snapshot: &Snapshot, key: &str) -> Result<Vec<lsp::Diagnostic>,
     let world = snapshot.state.world(&document.root);
     let text = &document.draft.source.text;
     let lines = Lines::new(text);
-    let found = findings(&document.draft, &world, is_script(key), document.is_too_long);
+    let checked = reads::noting(&world.table, |table| {
+        findings(
+            &document.draft,
+            &world,
+            table,
+            is_script(key),
+            document.is_too_long,
+        )
+    });
+    let found = checked.diagnostics;
     snapshot.go_on()?;
+    snapshot.state.noted.note(key, checked.reads);
     let range = |span: Span| lines.range(text, span, snapshot.state.encoding);
     let items = found.iter().filter_map(|diagnostic| {
         let finding = world.policy.apply(&Finding::from(diagnostic))?;
@@ -79,7 +89,13 @@ pub(crate) fn of(snapshot: &Snapshot, key: &str) -> Result<Vec<lsp::Diagnostic>,
 }
 
 /// What parser, compiler and linter say. Until the project is read, an unknown name says nothing.
-pub(crate) fn findings(draft: &Draft, world: &World, is_script: bool, is_too_long: bool) -> Vec<Diagnostic> {
+pub(crate) fn findings(
+    draft: &Draft,
+    world: &World,
+    table: &ClassTable,
+    is_script: bool,
+    is_too_long: bool,
+) -> Vec<Diagnostic> {
     let mut found = draft.diagnostics.clone();
     if is_too_long || !world.is_complete {
         return found;
@@ -88,11 +104,11 @@ pub(crate) fn findings(draft: &Draft, world: &World, is_script: bool, is_too_lon
         .iter()
         .any(|diagnostic| diagnostic.severity == Severity::Error);
     if is_script {
-        found.extend(compile_input(&draft.source, &world.table, &[]).diagnostics);
+        found.extend(compile_input(&draft.source, table, &[]).diagnostics);
     } else if is_broken {
-        found.extend(beamtalk_compiler::compile_file(&draft.source, &world.table).diagnostics);
+        found.extend(beamtalk_compiler::check_file(&draft.source, table));
     } else {
-        found.extend(lint_file(&draft.source, &world.table));
+        found.extend(lint_file(&draft.source, table));
     }
     found.sort_by_key(|diagnostic| diagnostic.span);
     found

@@ -217,22 +217,27 @@ pub fn plan_all(
     Ok(plans)
 }
 
+/// Whom a package uses.
+pub fn add_package(packages: &mut Packages, package: &Package) {
+    if let Some(manifest) = &package.project.manifest {
+        let uses = manifest
+            .dependencies
+            .iter()
+            .map(|dependency| dependency.name.as_str());
+        let dependencies = if manifest.has_strict_dependencies {
+            Dependencies::Strict
+        } else {
+            Dependencies::Lenient
+        };
+        packages.add(&manifest.name, uses, dependencies);
+    }
+}
+
 /// What each package declares, and whom it uses.
 pub fn names<'a>(sources: impl Iterator<Item = (&'a Package, &'a [Parsed])>) -> Packages {
     let mut packages = Packages::default();
     for (package, parsed) in sources {
-        if let Some(manifest) = &package.project.manifest {
-            let uses = manifest
-                .dependencies
-                .iter()
-                .map(|dependency| dependency.name.as_str());
-            let dependencies = if manifest.has_strict_dependencies {
-                Dependencies::Strict
-            } else {
-                Dependencies::Lenient
-            };
-            packages.add(&manifest.name, uses, dependencies);
-        }
+        add_package(&mut packages, package);
         for parsed in parsed {
             packages.declare(&parsed.file);
         }
@@ -253,6 +258,15 @@ fn environment(package: &Package, erlang: &str, below: &str) -> String {
         below,
     ];
     files::hash(parts.join("\n").as_bytes())
+}
+
+/// What makes this program and its library different from any other.
+pub fn program() -> Vec<String> {
+    vec![
+        env!("CARGO_PKG_VERSION").to_owned(),
+        beamtalk_node::LIBRARY_HASH.to_owned(),
+        binary_stamp(),
+    ]
 }
 
 /// Size and time of the running binary: a new compiler builds everything again.

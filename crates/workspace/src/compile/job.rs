@@ -86,6 +86,11 @@ pub enum Job {
     },
     /// Whole files, together.
     Files { files: Vec<SourceText> },
+    /// What is found in files, as if `installed` were loaded. Their texts are known already.
+    Recheck {
+        installed: Vec<SourceText>,
+        files: Vec<SourceText>,
+    },
     /// Findings only.
     Check {
         code: String,

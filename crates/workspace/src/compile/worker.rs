@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use beamtalk_compiler::complete::{self, Binding};
 use beamtalk_compiler::{
-    ClassTable, Dependencies, Origin, Packages, SourceFile, compile_file, compile_input, compile_method,
-    remove_method, without_extensions,
+    ClassTable, Dependencies, Origin, Packages, SourceFile, check_file, compile_file, compile_input,
+    compile_method, remove_method, without_extensions,
 };
 use beamtalk_syntax::ast::{self, Item};
 use beamtalk_syntax::definitions::{self, Key, Outline, class_source, extension_source};
@@ -214,6 +214,7 @@ impl Answer<'_> {
                 }
             }
             Job::Files { files } => self.files(files),
+            Job::Recheck { installed, files } => self.recheck(installed, files),
             Job::Check { code, bound, mode } => self.check(code, bound, *mode),
             Job::Complete { code, cursor, bound } => self.complete(code, *cursor, bound),
             Job::Hover { code, cursor, bound } => self.hover(code, *cursor, bound),
@@ -439,6 +440,18 @@ impl Answer<'_> {
             self.modules(modules);
             let files: Vec<SourceFile> = parsed.into_iter().map(|(file, _)| file).collect();
             self.declares(&files);
+        }
+    }
+
+    fn recheck(&mut self, installed: &[SourceText], files: &[SourceText]) {
+        let mut table = self.table.clone();
+        for text in installed {
+            table.take(parse(text).0);
+        }
+        for text in files {
+            let (file, diagnostics) = parse(text);
+            self.findings(&file.path, &file.text, &diagnostics);
+            self.findings(&file.path, &file.text, &check_file(&file, &table));
         }
     }
 

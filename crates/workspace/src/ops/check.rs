@@ -181,8 +181,9 @@ pub(super) async fn check(
         .iter()
         .map(|file| (owner(file), file.path.clone()))
         .collect();
-    let job = Job::Files {
-        files: texts.into_iter().chain(files).collect(),
+    let job = Job::Recheck {
+        installed: texts,
+        files,
     };
     let compiled = workspace.compiler.run(job).await.ok()?;
     let mut findings = Vec::new();

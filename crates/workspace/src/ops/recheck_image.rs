@@ -17,7 +17,11 @@ pub(super) async fn recheck_image(workspace: &Rc<Workspace>) -> Result<FindingsA
         files
     };
     let checked = files.len() as u64;
-    let compiled = workspace.compiler.run(Job::Files { files }).await?;
+    let job = Job::Recheck {
+        installed: Vec::new(),
+        files,
+    };
+    let compiled = workspace.compiler.run(job).await?;
     let findings = compiled.outcome.diagnostics.into_iter().map(Finding::Own);
     Ok(FindingsAnswer {
         checked,

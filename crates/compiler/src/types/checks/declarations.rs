@@ -3,7 +3,7 @@
 use beamtalk_syntax::ast::{self, TypeKind};
 use beamtalk_syntax::diagnostic::{Category, Diagnostic};
 use beamtalk_syntax::walk;
-use ecow::eco_format;
+use ecow::{EcoString, eco_format};
 
 use crate::codes;
 use crate::types::infer::Output;
@@ -56,13 +56,59 @@ pub(in crate::types) fn overriding(
     }
 }
 
-/// Arguments of a generic class that do not conform to the bound of their parameter.
+/// A class, protocol or alias with arguments that it has no parameters for, or with too few.
+fn arguments(world: &World<'_>, out: &mut Output, annotation: &ast::Type, class: Option<&ast::Class>) {
+    let TypeKind::Named {
+        class: named,
+        arguments,
+    } = &annotation.kind
+    else {
+        return;
+    };
+    let name = &named.name.text;
+    let is_parameter = class.is_some_and(|class| {
+        let mut parameters = class.type_parameters.iter();
+        parameters.any(|parameter| parameter.name.text == *name)
+    });
+    // Blocks and tuples have as many as they are given.
+    if arguments.is_empty() || (!is_parameter && matches!(name.as_str(), "Block" | "Tuple")) {
+        return;
+    }
+    let entry = world.table.class(name).filter(|_| !is_parameter);
+    let count = match entry.map(|entry| entry.declaration()) {
+        Some(Some((_, generic))) => generic.type_parameters.len(),
+        // A class that no text tells.
+        Some(None) => return,
+        None if is_parameter => 0,
+        None if world.table.protocol(name).is_some() || world.table.alias(name).is_some() => 0,
+        None => return,
+    };
+    if count == arguments.len() {
+        return;
+    }
+    let takes = match count {
+        0 => EcoString::from("no type arguments"),
+        1 => EcoString::from("1 type argument"),
+        _ => eco_format!("{count} type arguments"),
+    };
+    let text = eco_format!("`{name}` takes {takes}, got {}", arguments.len());
+    let mut found =
+        Diagnostic::warning(codes::TYPE_ARGUMENTS, annotation.span, text).with_category(Category::Type);
+    if count > 0 {
+        let names = vec!["Object"; count].join(", ");
+        found = found.with_hint(eco_format!("Write `{name}({names})`, or `{name}` alone."));
+    }
+    out.diagnostics.push(found);
+}
+
+/// Arguments of a generic class: as many as it has parameters, each within the bound of its own.
 pub(in crate::types) fn bounds(
     world: &World<'_>,
     out: &mut Output,
     annotation: &ast::Type,
     class: Option<&ast::Class>,
 ) {
+    arguments(world, out, annotation, class);
     if let TypeKind::Named {
         class: named,
         arguments,

@@ -61,6 +61,16 @@ impl Infer<'_, '_> {
             Form::Class { name, .. } if self.world.table.kind(name) == Kind::Actor => {
                 for (argument, given) in message.arguments.iter().zip(arguments) {
                     self.check_crossing(argument.span, given);
+                    self.check_captured(argument);
+                }
+            }
+            // Whoever announces runs the block, in a process of the announcer's.
+            Form::Class { name, .. }
+                if self.world.table.inherits_from(name, "Announcer")
+                    && message.selector.starts_with("when:") =>
+            {
+                for argument in &message.arguments {
+                    self.check_captured(argument);
                 }
             }
             Form::ClassOf(name)

@@ -1,7 +1,7 @@
 //! Blocks: those that run where they stand, those that a method runs before it answers, and those that are kept.
 
 use beamtalk_syntax::ast::{self, Expression, ExpressionKind};
-use ecow::EcoString;
+use rustc_hash::FxHashMap;
 
 use super::flow::{Changes, Held, Origin, Place};
 use super::{Infer, scan};
@@ -37,9 +37,12 @@ impl Infer<'_, '_> {
 
     /// The value of a block's statements, with what it changes.
     fn run(&mut self, block: &ast::Block, given: &[Type]) -> Type {
-        self.scopes.push(Vec::new());
+        self.scopes.push(FxHashMap::default());
         let class = self.declaration();
         for (index, parameter) in block.parameters.iter().enumerate() {
+            if let Some(annotation) = &parameter.annotation {
+                self.check_annotation(annotation);
+            }
             let declared = parameter
                 .annotation
                 .as_ref()
@@ -60,11 +63,11 @@ impl Infer<'_, '_> {
 
     pub(super) fn later(&mut self, block: &ast::Block, given: &[Type]) -> Type {
         let mark = self.flow.mark();
-        let visible: Vec<(EcoString, usize)> = self.scopes.iter().flatten().cloned().collect();
-        for (name, at) in visible {
-            let is_stable = self.assigned.counts.get(&name).is_none_or(|count| *count <= 1);
-            let local = self.locals.get(at);
-            if let Some(local) = local.filter(|_| !is_stable) {
+        let unstable = self.assigned.counts.iter().filter(|(_, count)| **count > 1);
+        let visible = unstable.flat_map(|(name, _)| self.scopes.iter().filter_map(|scope| scope.get(name)));
+        let visible: Vec<usize> = visible.copied().collect();
+        for at in visible {
+            if let Some(local) = self.locals.get(at) {
                 let of = local
                     .declared
                     .clone()

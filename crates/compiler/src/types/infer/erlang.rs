@@ -8,7 +8,7 @@ use super::Infer;
 use super::block::literal;
 use super::scan;
 use crate::codes;
-use crate::ffi::{self, Found, Function, Kinds, Module};
+use crate::ffi::{self, Function, Kinds, Looked, Module};
 use crate::suggest;
 use crate::table::Kind;
 use crate::types::form::{Form, Reason, Type};
@@ -53,8 +53,8 @@ impl Infer<'_, '_> {
         let name = message.selector.split(':').next().unwrap_or(&message.selector);
         let arity = message.arguments.len();
         match table.specs().module(module) {
-            Found::Unknown => None,
-            Found::Missing => {
+            Looked::Open => None,
+            Looked::Missing => {
                 let text = eco_format!("Erlang module `{module}` is not on the code path");
                 self.tell(
                     Diagnostic::warning(codes::UNRESOLVED_FFI, receiver.span, text)
@@ -62,7 +62,7 @@ impl Infer<'_, '_> {
                 );
                 None
             }
-            Found::Module(known) => match known.function(name, arity) {
+            Looked::Found(known) => match known.function(name, arity) {
                 Some(function) => {
                     self.check_given(module, function, message, given);
                     let answer = known.answer(name, arity)?;

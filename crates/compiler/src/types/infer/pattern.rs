@@ -3,6 +3,7 @@
 use beamtalk_syntax::ast::{self, Expression, Pattern, PatternKind};
 use beamtalk_syntax::span::Span;
 use ecow::EcoString;
+use rustc_hash::FxHashMap;
 
 use super::Infer;
 use super::block::literal;
@@ -26,7 +27,7 @@ impl Infer<'_, '_> {
         let mut paths: Vec<Changes> = Vec::new();
         for arm in arms {
             let mark = self.flow.mark();
-            self.scopes.push(Vec::new());
+            self.scopes.push(FxHashMap::default());
             let of = self.pattern_type(&arm.pattern, &rest);
             if let Some((place, held)) = &place {
                 let held = Held {

@@ -155,6 +155,7 @@ impl<'a> Infer<'_, 'a> {
         self.check_arguments(&candidates, message, &arguments, is_open || !failing.is_empty());
         self.check_internal(&candidates, message);
         self.check_maker(of, message);
+        self.check_side(receiver, of, message);
         self.check_sendable(receiver, of, message, &arguments);
         self.effects(receiver, of);
         for candidate in &candidates {

@@ -16,7 +16,13 @@ fn fixable(asked: &Asked<'_>) -> Vec<Diagnostic> {
         return Vec::new();
     };
     let is_script = is_script(&asked.view.key);
-    let found = diagnostic::findings(&document.draft, &asked.view.world, is_script, false);
+    let found = diagnostic::findings(
+        &document.draft,
+        &asked.view.world,
+        &asked.view.world.table,
+        is_script,
+        false,
+    );
     found.into_iter().filter(|one| !one.edits.is_empty()).collect()
 }
 

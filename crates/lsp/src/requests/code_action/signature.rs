@@ -1,12 +1,12 @@
-//! Another parameter, or one less, in a method and all messages that mean it.
+//! Another parameter, one less, or another order, in a method and all messages that mean it.
 
-use beamtalk_syntax::ast::{ExpressionKind, Message};
+use beamtalk_syntax::ast::{ExpressionKind, Head, Message};
 use beamtalk_syntax::span::Span;
 use beamtalk_syntax::walk;
 use ecow::EcoString;
 use serde_json::Value;
 
-use super::{Asked, action};
+use super::{Asked, action, reorder};
 use crate::analysis::find;
 use crate::analysis::names::{self, Meaning, Owner};
 use crate::analysis::references::{self, Certainty, Family, Reference, Subject};
@@ -35,7 +35,7 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
     }
     let subject = Subject::Selector {
         selector: selector.clone(),
-        family: Some(family),
+        family: Some(family.clone()),
     };
     let found = references::all(asked.snapshot, view, &subject)?;
     let mut actions = Vec::new();
@@ -43,6 +43,7 @@ pub(super) fn actions(asked: &Asked<'_>) -> Result<Vec<Value>, Fault> {
     actions.extend(add(asked, &found, selector).ok());
     if selector.ends_with(':') {
         actions.extend(remove(asked, &found, selector, *part, owner).ok().flatten());
+        actions.extend(reorder::actions(asked, &found, selector, *part, owner, &family));
     }
     Ok(actions)
 }
@@ -160,7 +161,11 @@ fn cut(
     let after = text.get(end as usize..).unwrap_or_default();
     let blank_after = after.len() - after.trim_start_matches(' ').len();
     // What follows keeps one blank to what stands before.
-    let span = if before.ends_with(' ') {
+    let ends_line = after.len() == blank_after || after.trim_start_matches(' ').starts_with('\n');
+    let span = if ends_line {
+        let blank_before = before.len() - before.trim_end_matches(' ').len();
+        Span::new(part.start - blank_before as u32, end + blank_after as u32)
+    } else if before.ends_with(' ') {
         Span::new(part.start, end + blank_after as u32)
     } else {
         Span::new(part.start, end)
@@ -170,11 +175,7 @@ fn cut(
 
 /// Where the last parameter of a head ends.
 fn head_end(file: &File, part: Span) -> Option<u32> {
-    let methods = find::methods(file).map(|found| &found.method.head);
-    let signatures = find::signatures(file).map(|(_, signature)| &signature.head);
-    let head = methods
-        .chain(signatures)
-        .find(|head| head.parts.first() == Some(&part))?;
+    let head = head_at(file, part)?;
     let Some(last) = head.parameters.last() else {
         return head.parts.last().map(|part| part.end);
     };
@@ -182,8 +183,17 @@ fn head_end(file: &File, part: Span) -> Option<u32> {
     Some(annotation.map_or(last.name.span.end, |annotation| annotation.span.end))
 }
 
+/// The head whose first part stands here.
+pub(super) fn head_at(file: &File, part: Span) -> Option<&Head> {
+    let methods = find::methods(file).map(|found| &found.method.head);
+    let signatures = find::signatures(file).map(|(_, signature)| &signature.head);
+    methods
+        .chain(signatures)
+        .find(|head| head.parts.first() == Some(&part))
+}
+
 /// The message whose first part stands here.
-fn message_at(file: &File, part: Span) -> Option<&Message> {
+pub(super) fn message_at(file: &File, part: Span) -> Option<&Message> {
     let mut found = None;
     for method in find::methods(file) {
         let whole = method.method.span;

@@ -1,0 +1,393 @@
+//! What `check` finds in a package, looking again only at what a change can have reached.
+//!
+//! Each file is kept with what it shows to others and what its findings rest on (`beamtalk_compiler::reads`). A file is
+//! looked at when its text changed, or something that its findings rest on; all others are not even parsed, unless one
+//! that is looked at asks for their classes.
+
+mod kept;
+#[cfg(test)]
+mod tests;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use beamtalk_compiler::reads::{Key, Outline, check_noting};
+use beamtalk_compiler::{ClassTable, Later, Origin, Packages};
+use ecow::EcoString;
+
+use crate::build::{Package, plan};
+use crate::error::Result;
+use crate::files;
+use crate::findings::FileFindings;
+use crate::source::{self, Parsed, Text};
+use crate::specs::Specs;
+use kept::{Checked, Kept, Record};
+
+/// A file that was written this shortly before it was looked at may be written again without looking newer.
+const UNSURE: Duration = Duration::from_millis(50);
+
+/// How a file looks from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    /// In nanoseconds.
+    changed: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let found = std::fs::metadata(path).ok()?;
+        let (seconds, nanoseconds) =
+            (found.mtime(), found.mtime_nsec()).max((found.ctime(), found.ctime_nsec()));
+        let (seconds, nanoseconds) = (u64::try_from(seconds).ok()?, u64::try_from(nanoseconds).ok()?);
+        Some(Self {
+            length: found.len(),
+            changed: seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?,
+        })
+    }
+}
+
+/// What was found in a package.
+#[derive(Debug)]
+pub struct Checks {
+    /// Of each file that was asked for, in order.
+    pub findings: Vec<FileFindings>,
+    /// How many files were looked at anew.
+    pub looked_at: usize,
+}
+
+/// A file of a package.
+struct Source<'a> {
+    package: &'a Package,
+    path: PathBuf,
+    origin: Origin,
+    /// Its findings are asked for.
+    is_wanted: bool,
+    /// Relative to its package, for people.
+    shown: EcoString,
+    /// Under this name it is kept.
+    key: String,
+}
+
+impl Source<'_> {
+    fn read(&self) -> Result<Parsed> {
+        let text = Text::read(&self.path, &self.package.project.root)?;
+        Ok(self.parse(text))
+    }
+
+    fn parse(&self, text: Text) -> Parsed {
+        let module_path = plan::module_path(&self.path, &self.package.project.root);
+        text.parse(self.package.name(), &module_path, self.origin)
+    }
+
+    /// The file for whoever asks for its classes.
+    fn later(&self, known: &Known) -> Later {
+        let root = self.package.project.root.clone();
+        let package = self.package.name().map(EcoString::from);
+        let shown = self.shown.clone();
+        if let Some(parsed) = &known.parsed {
+            let parsed = Arc::clone(parsed);
+            return Later::new(shown, package, self.origin, move || parsed.file.clone());
+        }
+        let (path, origin) = (self.path.clone(), self.origin);
+        let name = package.clone();
+        Later::new(shown, package, origin, move || {
+            let module_path = plan::module_path(&path, &root);
+            Text::find(&path, &root)
+                .parse(name.as_deref(), &module_path, origin)
+                .file
+        })
+    }
+}
+
+/// What this run knows of a file.
+struct Known {
+    record: Record,
+    /// Only where somebody had to look.
+    parsed: Option<Arc<Parsed>>,
+}
+
+/// Look at a package: at all files of its own, or those below a path.
+pub fn check(package: &Package, below: Option<&Path>) -> Result<Checks> {
+    let place = package.project.manifest.is_some().then(|| {
+        let output = package.output();
+        output.parent().unwrap_or(&output).join("checks")
+    });
+    let sources = sources(package, below)?;
+    let specs = Specs::of_package(package);
+    let environment = environment(package, &specs);
+    let mut old = place.as_deref().map_or_else(Kept::default, Kept::read);
+    let is_new = old.environment != environment;
+    if is_new {
+        old = Kept::default();
+    }
+    let written = now();
+    let library = library(&mut old);
+    let seen = see(&sources, &old)?;
+    let (mut known, changed, is_moved) = compare(&sources, seen, &mut old);
+    let packages = names(package, &sources, &known);
+    let shared = packages.shared_names().collect::<Vec<_>>().join(" ");
+    let is_plain = shared.is_empty();
+    for known in &mut known {
+        let is_stale = |checked: &mut Checked| shared != old.shared || checked.rests_on(&changed);
+        known.record.checked.take_if(is_stale);
+    }
+    let mut table = ClassTable::empty();
+    for (name, record) in &library {
+        declare_library(&mut table, name, &record.outline);
+    }
+    table.set_packages(packages);
+    for (source, known) in sources.iter().zip(&known) {
+        let later = || Arc::new(source.later(known));
+        if !is_plain || !table.declare_later(&known.record.outline, &later()) {
+            match &known.parsed {
+                Some(parsed) => table.declare(&parsed.file),
+                None => table.declare(&source.read()?.file),
+            }
+        }
+    }
+    let own = sources
+        .iter()
+        .zip(&known)
+        .filter(|(it, _)| !it.package.is_dependency);
+    let modules = own.flat_map(|(_, known)| known.record.outline.modules.iter().cloned());
+    table.set_specs(specs.later(modules.collect()));
+    let looked_at = look_again(&sources, &mut known, &table)?;
+    let wanted = sources.iter().zip(&known).filter(|(source, _)| source.is_wanted);
+    let findings = wanted
+        .map(|(source, known)| of_file(source, known))
+        .collect::<Result<Vec<_>>>()?;
+    if let Some(place) = place.filter(|_| is_new || is_moved || looked_at > 0) {
+        let own = sources.into_iter().zip(known);
+        let own = own.map(|(source, known)| (source.key, known.record));
+        let kept = Kept {
+            environment,
+            shared,
+            written,
+            files: own.chain(library).collect(),
+        };
+        kept.write(&place);
+    }
+    Ok(Checks { findings, looked_at })
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// All files that a check reads, those of dependencies first: in this order they are declared.
+fn sources<'a>(package: &'a Package, below: Option<&Path>) -> Result<Vec<Source<'a>>> {
+    let mut all = Vec::new();
+    for each in package.in_order() {
+        let paths = each.sources()?;
+        all.extend(paths.into_iter().map(|path| (each, path, Origin::Package)));
+    }
+    let tests = package.project.root.join("test");
+    if package.project.manifest.is_some() && tests.is_dir() {
+        let found = files::find(&tests, &["bt"])?;
+        all.extend(found.into_iter().map(|path| (package, path, Origin::Test)));
+    }
+    let sources = all.into_iter().map(|(each, path, origin)| Source {
+        is_wanted: !each.is_dependency && below.is_none_or(|below| path.starts_with(below)),
+        key: path.display().to_string(),
+        shown: files::shown(&path, &each.project.root).into(),
+        package: each,
+        path,
+        origin,
+    });
+    Ok(sources.collect())
+}
+
+/// Everything that makes old results worthless as a whole.
+fn environment(package: &Package, specs: &Specs) -> String {
+    let mut parts = plan::program();
+    for each in package.in_order() {
+        let root = &each.project.root;
+        let manifest = std::fs::read(root.join(crate::manifest::FILE_NAME)).unwrap_or_default();
+        parts.push(root.display().to_string());
+        parts.push(files::hash(&manifest));
+    }
+    parts.push(specs.fingerprint());
+    files::hash(parts.join("\n").as_bytes())
+}
+
+/// What the library shows to others.
+fn library(old: &mut Kept) -> Vec<(String, Record)> {
+    let sources: Vec<(&str, &str)> = source::library_sources().collect();
+    let key = |name: &str| format!("library:{name}");
+    let kept: Option<Vec<(String, Record)>> = sources
+        .iter()
+        .map(|(name, _)| old.files.remove_entry(&key(name)))
+        .collect();
+    kept.unwrap_or_else(|| {
+        let outlines = source::parallel(&sources, |(name, text)| {
+            let mut outline = Outline::of(&source::library_file(name, text));
+            // The library changes with the program, and then everything does.
+            outline.gives.clear();
+            outline
+        });
+        let records = sources.iter().zip(outlines).map(|((name, text), outline)| {
+            let stamp = Stamp {
+                length: text.len() as u64,
+                changed: 0,
+            };
+            let record = Record {
+                outline,
+                ..Record::new(stamp)
+            };
+            (key(name), record)
+        });
+        records.collect()
+    })
+}
+
+fn declare_library(table: &mut ClassTable, key: &str, outline: &Outline) {
+    let name = key.trim_start_matches("library:");
+    let Some((name, text)) = source::library_sources().find(|(known, _)| *known == name) else {
+        return;
+    };
+    let package = Some(EcoString::from(source::LIBRARY_PACKAGE));
+    let parse = move || source::library_file(name, text);
+    let later = Arc::new(Later::new(name.into(), package, Origin::Library, parse));
+    if !table.declare_later(outline, &later) {
+        table.declare(&source::library_file(name, text));
+    }
+}
+
+/// Whether a file that looks the same is the same.
+fn is_sure(stamp: Stamp, old: &Kept) -> bool {
+    let unsure = u64::try_from(UNSURE.as_nanos()).unwrap_or(u64::MAX);
+    stamp.changed.saturating_add(unsure) < old.written
+}
+
+/// How a file is, compared with what is kept of it.
+enum Seen {
+    Same(Stamp),
+    Changed(Stamp, Arc<Parsed>),
+}
+
+/// Look at all files from outside, and at the text of those that look different.
+fn see(sources: &[Source<'_>], old: &Kept) -> Result<Vec<Seen>> {
+    let seen = source::parallel(sources, |source| {
+        let stamp = Stamp::of(&source.path).unwrap_or(Stamp {
+            length: 0,
+            changed: u64::MAX,
+        });
+        let record = old.files.get(&source.key);
+        if record.is_some_and(|record| record.stamp == stamp) && is_sure(stamp, old) {
+            return Ok(Seen::Same(stamp));
+        }
+        let text = Text::read(&source.path, &source.package.project.root)?;
+        if record.is_some_and(|record| record.hash == text.hash) {
+            return Ok(Seen::Same(stamp));
+        }
+        Ok(Seen::Changed(stamp, Arc::new(source.parse(text))))
+    });
+    seen.into_iter().collect()
+}
+
+/// What is known now, the keys behind which something else is, and whether there is something new to keep.
+fn compare(sources: &[Source<'_>], seen: Vec<Seen>, old: &mut Kept) -> (Vec<Known>, Vec<Key>, bool) {
+    let mut changed = Vec::new();
+    let mut is_moved = false;
+    let mut all = Vec::new();
+    for (source, seen) in sources.iter().zip(seen) {
+        let record = old.files.remove(&source.key);
+        all.push(match (seen, record) {
+            (Seen::Same(stamp), record) => {
+                let record = record.unwrap_or_else(|| Record::new(stamp));
+                is_moved |= record.stamp != stamp || !is_sure(stamp, old);
+                Known {
+                    record: Record { stamp, ..record },
+                    parsed: None,
+                }
+            }
+            (Seen::Changed(stamp, parsed), record) => {
+                is_moved = true;
+                let outline = Outline::of(&parsed.file);
+                let before = record.map_or_else(Outline::default, |record| record.outline);
+                changed.extend(before.changed(&outline));
+                Known {
+                    record: Record {
+                        hash: parsed.hash.clone(),
+                        outline,
+                        ..Record::new(stamp)
+                    },
+                    parsed: Some(parsed),
+                }
+            }
+        });
+    }
+    // What is left is gone.
+    for record in old.files.values() {
+        is_moved = true;
+        changed.extend(record.outline.changed(&Outline::default()));
+    }
+    changed.sort_unstable();
+    changed.dedup();
+    (all, changed, is_moved)
+}
+
+/// The names of all packages.
+fn names(package: &Package, sources: &[Source<'_>], known: &[Known]) -> Packages {
+    let mut packages = Packages::default();
+    for each in package.in_order() {
+        plan::add_package(&mut packages, each);
+    }
+    for (source, known) in sources.iter().zip(known) {
+        let names = known.record.outline.names.iter();
+        // Tests see the names of their package and give it none.
+        if source.origin != Origin::Test {
+            packages.declare_names(source.package.name(), names.map(|(name, hidden)| (name, *hidden)));
+        }
+    }
+    packages
+}
+
+/// Look at the files that are wanted and have no result, on every core.
+fn look_again(sources: &[Source<'_>], known: &mut [Known], table: &ClassTable) -> Result<usize> {
+    let due: Vec<(usize, &Source<'_>, Option<Arc<Parsed>>)> = sources
+        .iter()
+        .zip(known.iter())
+        .enumerate()
+        .filter(|(_, (source, known))| source.is_wanted && known.record.checked.is_none())
+        .map(|(at, (source, known))| (at, source, known.parsed.clone()))
+        .collect();
+    let found = source::parallel(&due, |(_, source, parsed)| -> Result<Checked> {
+        let parsed = match parsed {
+            Some(parsed) => Arc::clone(parsed),
+            None => Arc::new(source.read()?),
+        };
+        let checked = check_noting(&parsed.file, table);
+        let findings = parsed.findings(&checked.diagnostics).findings;
+        Ok(Checked {
+            reads: checked.reads,
+            findings,
+        })
+    });
+    let places: Vec<usize> = due.iter().map(|(at, _, _)| *at).collect();
+    for (at, found) in places.iter().zip(found) {
+        if let Some(known) = known.get_mut(*at) {
+            known.record.checked = Some(found?);
+        }
+    }
+    Ok(places.len())
+}
+
+fn of_file(source: &Source<'_>, known: &Known) -> Result<FileFindings> {
+    let findings = known.record.checked.as_ref().map_or(&[][..], |it| &it.findings);
+    let text = match &known.parsed {
+        // Nobody looks at a text in which nothing was found.
+        _ if findings.is_empty() => String::new(),
+        Some(parsed) => parsed.file.text.to_string(),
+        None => Text::read(&source.path, &source.package.project.root)?.content,
+    };
+    Ok(FileFindings {
+        path: source.shown.to_string(),
+        text,
+        findings: findings.to_vec(),
+    })
+}

@@ -1,0 +1,169 @@
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use beamtalk_syntax::span::LineIndex;
+use tempfile::TempDir;
+
+use super::*;
+use crate::findings::Finding;
+use crate::lock::Locking;
+use crate::{Network, Progress, Project};
+
+struct Silent;
+
+impl Progress for Silent {
+    fn network(&self) -> Network {
+        Network::Refused
+    }
+    fn status(&mut self, _: &str) {}
+    fn detail(&mut self, _: &str) {}
+    fn phase(&mut self, _: &str) {}
+    fn step(&mut self, _: &str, _: usize, _: usize, _: &str) {}
+    fn error(&mut self, _: &str) {}
+    fn finding(&mut self, _: &FileFindings, _: &LineIndex, _: &Finding) -> io::Result<()> {
+        Ok(())
+    }
+    fn more_errors(&mut self, _: &FileFindings, _: usize) {}
+}
+
+/// A project on disk.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(TempDir::new().unwrap());
+        place.write(
+            "beamtalk.toml",
+            "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n",
+        );
+        place.write("src/Base.bt", BASE);
+        place.write(
+            "src/User.bt",
+            "Object subclass: User\n  class a: b :: Base => b next + b label\n",
+        );
+        place.write(
+            "src/Alone.bt",
+            "Object subclass: Alone\n  class a => 3 frobnicate\n",
+        );
+        place.write("src/Parts.bt", "Base >> twice => self next + self next\n");
+        place.write(
+            "test/BaseTest.bt",
+            "TestCase subclass: BaseTest\n  testA => Base new next\n",
+        );
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        crate::files::write_atomic(&path, text.as_bytes()).unwrap();
+    }
+
+    fn check(&self, below: Option<&str>) -> Checks {
+        let project = Project::at(&self.path("")).unwrap().unwrap();
+        let package = Package::resolve(&mut Silent, project, Locking::Follow).unwrap();
+        check(&package, below.map(|below| self.path(below)).as_deref()).unwrap()
+    }
+
+    fn forget(&self) {
+        let kept = self.kept();
+        fs::remove_file(kept).unwrap();
+    }
+
+    fn kept(&self) -> PathBuf {
+        self.path("_build/dev/checks")
+    }
+
+    /// How many files were looked at; what was found is what a run from nothing finds.
+    fn looked_at(&self) -> usize {
+        let again = self.check(None);
+        let kept = fs::read(self.kept()).unwrap();
+        self.forget();
+        let fresh = self.check(None);
+        assert_eq!(shown(&again), shown(&fresh));
+        crate::files::write_atomic(&self.kept(), &kept).unwrap();
+        again.looked_at
+    }
+}
+
+const BASE: &str = "Value subclass: Base\n  field: size :: Integer = 0\n  next -> Integer => self.size + 1\n  label => \"a\"\n";
+
+fn shown(checks: &Checks) -> Vec<String> {
+    let files = checks.findings.iter();
+    files
+        .map(|file| format!("{} {:?}", file.path, file.findings))
+        .collect()
+}
+
+/// Between two runs only what changed, and what rests on it, is looked at; the findings are those of a run from nothing.
+#[test]
+fn only_what_a_change_reaches_is_looked_at() {
+    let place = Place::new();
+    assert_eq!(place.looked_at(), 5);
+    assert_eq!(place.looked_at(), 0);
+    place.write("src/Base.bt", &BASE.replace("+ 1", "+ 2"));
+    assert_eq!(place.looked_at(), 1);
+    // Its own file, the one that sends it, the test and the extension.
+    place.write("src/Base.bt", &BASE.replace("next -> Integer", "next -> String"));
+    assert_eq!(place.looked_at(), 4);
+    // A name that was missing.
+    place.write("src/Base.bt", &format!("{BASE}  frobnicate => 1\n"));
+    assert!(place.looked_at() >= 1);
+    place.write("src/Parts.bt", "Integer >> frobnicate => 1\n");
+    assert!(
+        place.looked_at() >= 2,
+        "who sends it to an Integer is looked at again"
+    );
+    fs::remove_file(place.path("src/Base.bt")).unwrap();
+    assert!(place.looked_at() >= 2);
+    assert_eq!(place.looked_at(), 0);
+}
+
+/// A file that is written again with the same text, or is as long as before, is not taken for another or the same.
+#[test]
+fn times_and_lengths_do_not_mislead() {
+    let place = Place::new();
+    place.check(None);
+    place.write("src/Base.bt", BASE);
+    assert_eq!(place.looked_at(), 0);
+    // As long, and perhaps within the same tick of the clock.
+    place.write(
+        "src/Alone.bt",
+        "Object subclass: Alone\n  class a => 3 frobnicatf\n",
+    );
+    let found = place.check(None);
+    assert_eq!(found.looked_at, 1);
+    assert!(shown(&found).iter().any(|file| file.contains("frobnicatf")));
+}
+
+/// What is asked for below a path is looked at there; the rest stays due.
+#[test]
+fn a_part_can_be_looked_at() {
+    let place = Place::new();
+    let part = place.check(Some("src/Alone.bt"));
+    assert_eq!((part.findings.len(), part.looked_at), (1, 1));
+    assert_eq!(place.looked_at(), 4);
+}
+
+/// Whatever became of the file with the results, a run says what it would say without it.
+#[test]
+fn damaged_results_are_as_good_as_none() {
+    let place = Place::new();
+    let fresh = place.check(None);
+    let whole = fs::read(place.kept()).unwrap();
+    for cut in [0, 1, 20, whole.len() / 2, whole.len() - 1] {
+        crate::files::write_atomic(&place.kept(), &whole[..cut]).unwrap();
+        assert_eq!(shown(&place.check(None)), shown(&fresh), "cut at {cut}");
+    }
+    for at in (0..whole.len()).step_by(whole.len() / 50) {
+        let mut bent = whole.clone();
+        bent[at] ^= 0x55;
+        crate::files::write_atomic(&place.kept(), &bent).unwrap();
+        assert_eq!(shown(&place.check(None)), shown(&fresh), "bent at {at}");
+    }
+}
