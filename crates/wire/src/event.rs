@@ -19,10 +19,12 @@ pub enum Channel {
     ReloadCheck,
     Workspace,
     Logs,
+    /// Calls that wait for a person: all for whoever may answer, one's own otherwise.
+    Approvals,
 }
 
 impl Channel {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Transcript,
         Self::Actors,
         Self::Classes,
@@ -32,6 +34,7 @@ impl Channel {
         Self::ReloadCheck,
         Self::Workspace,
         Self::Logs,
+        Self::Approvals,
     ];
 
     pub fn name(self) -> &'static str {
@@ -45,6 +48,7 @@ impl Channel {
             Self::ReloadCheck => "reload_check",
             Self::Workspace => "workspace",
             Self::Logs => "logs",
+            Self::Approvals => "approvals",
         }
     }
 
@@ -182,6 +186,13 @@ channel! {
     }
 }
 
+channel! {
+    /// A cue to ask again.
+    ApprovalsEvent {
+        Changed { count: u64, },
+    }
+}
+
 /// An event with its channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
@@ -196,6 +207,7 @@ pub enum Event {
     ReloadCheck(ReloadCheckEvent),
     Workspace(WorkspaceEvent),
     Logs(LogsEvent),
+    Approvals(ApprovalsEvent),
 }
 
 impl Event {
@@ -210,6 +222,7 @@ impl Event {
             Self::ReloadCheck(_) => Channel::ReloadCheck,
             Self::Workspace(_) => Channel::Workspace,
             Self::Logs(_) => Channel::Logs,
+            Self::Approvals(_) => Channel::Approvals,
         }
     }
 
@@ -241,6 +254,7 @@ impl Event {
             Channel::ReloadCheck => Self::ReloadCheck(ReloadCheckEvent::Dropped { count }),
             Channel::Workspace => Self::Workspace(WorkspaceEvent::Dropped { count }),
             Channel::Logs => Self::Logs(LogsEvent::Dropped { count }),
+            Channel::Approvals => Self::Approvals(ApprovalsEvent::Dropped { count }),
         }
     }
 }

@@ -18,8 +18,8 @@ pub use call::{BadRequest, Call};
 pub use entry::{AuthorKind, ChangeKind, Entry, EntryView, Intent, LoggedEntry, Settled, Side, State};
 pub use error::{ErrorBody, ErrorKind, Frame, Location};
 pub use event::{
-    ActorsEvent, BindingsEvent, Channel, ClassesEvent, Event, LOG_LEVELS, LogsEvent, ObjectEvent, Push,
-    ReloadCheckEvent, SupervisionEvent, TranscriptEvent, WorkspaceEvent,
+    ActorsEvent, ApprovalsEvent, BindingsEvent, Channel, ClassesEvent, Event, LOG_LEVELS, LogsEvent,
+    ObjectEvent, Push, ReloadCheckEvent, SupervisionEvent, TranscriptEvent, WorkspaceEvent,
 };
 pub use message::{Flag, Head, object};
 pub use op::{Access, Op, Operation, Request};

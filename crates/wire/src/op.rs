@@ -12,10 +12,11 @@ use crate::answers::{
     DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer,
     FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HandleListAnswer, HandleOpenAnswer,
     HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, JobAnswer, ListClassesAnswer, ListTestsAnswer,
-    LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing,
-    PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer,
-    RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
-    SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, TranscriptAnswer, ValueAnswer,
+    LoadAnswer, LogLevelAnswer, LoopRunAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer,
+    NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
+    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
+    TranscriptAnswer, ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
@@ -25,11 +26,11 @@ use crate::requests::{
     Describe, DeskRead, DeskWrite, Diagnostics, Diff, Dirty, DisableTracing, Discard, DocCells, Docs,
     EnableTracing, ErlangComplete, Eval, ExportTraces, Fields, Flush, Format, GetTraces, HandleClose,
     HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel, JobGet, JobStart, Kill,
-    ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, McpCall, Methods,
-    Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage,
-    Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass,
-    SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test,
-    TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
+    ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, LogLevel, LoopRun, McpCall,
+    Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake,
+    RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry,
+    SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take,
+    Test, TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
 };
 
 /// What an operation may do.
@@ -162,6 +163,7 @@ operations! {
     Eval "eval" Execute "eval" EvalAnswer;
     Stdin "stdin" Execute "-" Nothing;
     Interrupt "interrupt" Execute "-" ValueAnswer;
+    LoopRun "loop-run" Execute "run" LoopRunAnswer;
     RunEntry "run-entry" Execute "run" EvalAnswer;
     Complete "complete" Read "-" CompleteAnswer;
     ErlangComplete "erlang-complete" Read "-" ErlangCompleteAnswer;

@@ -114,6 +114,11 @@ rules?: boolean, };
 
 export type ApprovalsAnswer = { approvals: Array<Approval>, rules: Array<ApprovalRule>, };
 
+/**
+ * A cue to ask again.
+ */
+export type ApprovalsEvent = { "event": "changed", "data": { count: number, } } | { "event": "dropped", "data": { count: number, } };
+
 export type AuditState = { ok: boolean, 
 /**
  * The number of the last record; 0 before the first.
@@ -299,7 +304,7 @@ export type ChangesAnswer = { entries: Array<EntryView>, waiting: Array<EntryVie
  */
 disk_changed?: Array<string>, };
 
-export type Channel = "transcript" | "actors" | "classes" | "bindings" | "supervision" | "object" | "reload_check" | "workspace" | "logs";
+export type Channel = "transcript" | "actors" | "classes" | "bindings" | "supervision" | "object" | "reload_check" | "workspace" | "logs" | "approvals";
 
 export type ChannelsAnswer = { 
 /**
@@ -1138,6 +1143,25 @@ is_extension: boolean, };
 export type LogsEvent = { "event": "entry", "data": { time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, } } | { "event": "dropped", "data": { count: number, } };
 
 /**
+ * Run a declared workflow of the loop that this workspace hosts, when its turn comes.
+ */
+export type LoopRun = { workflow: string, 
+/**
+ * Files that it is told have changed.
+ */
+changed?: Array<string>, 
+/**
+ * Answer when it has ended.
+ */
+wait?: boolean, };
+
+export type LoopRunAnswer = { 
+/**
+ * Why it failed, if its end was waited for.
+ */
+failure?: string, };
+
+/**
  * Record that a tool was called through MCP. Texts of the call are not sent.
  */
 export type McpCall = { tool: string, 
@@ -1568,12 +1592,16 @@ export type Test = { class?: string, method?: string, file?: string,
 /**
  * How many at the same time.
  */
-jobs?: number, };
+jobs?: number, 
+/**
+ * How long one test may take; 60000 if absent.
+ */
+test_timeout_ms?: number, };
 
 /**
  * Run all tests.
  */
-export type TestAll = { jobs?: number, };
+export type TestAll = { jobs?: number, test_timeout_ms?: number, };
 
 export type TestAnswer = { results: TestResults, };
 
@@ -1745,13 +1773,14 @@ export type push = { "type": "push",
 /**
  * On channels that number their events.
  */
-seq?: number, } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent);
+seq?: number, } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent | { "channel": "approvals" } & ApprovalsEvent);
 
 /** What each operation is asked with, and what it answers. */
 export type Operations = {
   "eval": { request: Eval, answer: EvalAnswer },
   "stdin": { request: Stdin, answer: Nothing },
   "interrupt": { request: Interrupt, answer: ValueAnswer },
+  "loop-run": { request: LoopRun, answer: LoopRunAnswer },
   "run-entry": { request: RunEntry, answer: EvalAnswer },
   "complete": { request: Complete, answer: CompleteAnswer },
   "erlang-complete": { request: ErlangComplete, answer: ErlangCompleteAnswer },

@@ -66,7 +66,8 @@ impl Image {
             | Event::Bindings(_)
             | Event::Supervision(_)
             | Event::Object(_)
-            | Event::Logs(_) => Stale::Nothing,
+            | Event::Logs(_)
+            | Event::Approvals(_) => Stale::Nothing,
         }
     }
 

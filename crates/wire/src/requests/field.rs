@@ -65,7 +65,7 @@ wanted! {
     BTreeMap<String, u64>: "an object of whole numbers";
     Side: "instance or class";
     OneOrMore<AuthorKind>: "human or agent, or a list of such";
-    Vec<Channel>: "a list made of these: transcript, actors, classes, bindings, supervision, object, reload_check, workspace, logs";
+    Vec<Channel>: "a list made of these: transcript, actors, classes, bindings, supervision, object, reload_check, workspace, logs, approvals";
 }
 
 /// One, or a list.

@@ -6,9 +6,9 @@ use beamtalk_wire::answers::{
     CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
     DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer, FindingsAnswer,
     FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, JobAnswer,
-    LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
-    ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer,
-    SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
+    LoadAnswer, LoopRunAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
+    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
+    ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -136,6 +136,7 @@ answers!(
     ApprovalsAnswer,
     AuditSummaryAnswer,
     JobAnswer,
+    LoopRunAnswer,
     HealthAnswer,
     HoverAnswer,
     Nothing,

@@ -18,11 +18,13 @@ pub(super) fn subscribe(
     if channels.is_empty() {
         return Err(Op::Subscribe.missing("channels"));
     }
-    if caller.role == Role::Observer && channels.contains(&Channel::Logs) {
-        return Err(ErrorBody::new(
-            ErrorKind::Forbidden,
-            "observers do not see the logs",
-        ));
+    for (channel, what) in [(Channel::Logs, "the logs"), (Channel::Approvals, "approvals")] {
+        if caller.role == Role::Observer && channels.contains(&channel) {
+            return Err(ErrorBody::new(
+                ErrorKind::Forbidden,
+                format!("observers do not see {what}"),
+            ));
+        }
     }
     // Events name actors without brackets.
     let actor = request
