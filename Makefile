@@ -158,7 +158,7 @@ test-web: setup web
 # The MCP server under clients of others and the official suite, which come from npm and PyPI and bring a Node.js of their own.
 MCP_CLIENTS := tests/mcp/clients
 mcp-clients: tools
-	cd $(MCP_CLIENTS) && npm ci --no-audit --no-fund --cache ./npm-cache && { [ -x venv/bin/python ] || python3 -m venv venv; } \
+	cd $(MCP_CLIENTS) && { npm ci --no-audit --no-fund --cache ./npm-cache || npm install --no-save --no-audit --no-fund --cache ./npm-cache; } && { [ -x venv/bin/python ] || python3 -m venv venv; } \
 	  && venv/bin/pip install --quiet --requirement requirements.txt
 
 test-mcp: mcp-clients

@@ -7,6 +7,7 @@
 
 %% Bytes of the printed value of an entry point.
 -define(VALUE_LIMIT, 65536).
+-define(TEST_TIME, 60000).
 
 -type fields() :: beamtalk_image_ops_fields:fields().
 
@@ -23,21 +24,23 @@ file(Class) ->
 
 -spec test(fields()) -> map().
 test(Fields) ->
-    Jobs = jobs(Fields),
     case {beamtalk_image_ops_fields:optional_class(Fields, <<"class">>),
           beamtalk_image_ops_fields:is_given(Fields, <<"method">>),
           beamtalk_image_ops_fields:text(Fields, <<"file">>, none)} of
         {none, true, _} -> beamtalk_image_ops_fields:class(Fields, <<"class">>);
         {none, _, none} -> test_all(Fields);
-        {none, _, File} -> run(of_file(File), Jobs);
-        {Class, false, _} -> run([test_class(Class)], Jobs);
+        {none, _, File} -> run(of_file(File), Fields);
+        {Class, false, _} -> run([test_class(Class)], Fields);
         {Class, true, _} -> run_method(test_class(Class), Fields)
     end.
 
 -spec test_all(fields()) -> map().
-test_all(Fields) -> run(beamtalk_test_runner:test_classes(), jobs(Fields)).
+test_all(Fields) -> run(beamtalk_test_runner:test_classes(), Fields).
 
 jobs(Fields) -> beamtalk_image_ops_fields:integer(Fields, <<"jobs">>, 0, 0).
+
+%% How long one test may take.
+time(Fields) -> beamtalk_image_ops_fields:integer(Fields, <<"test_timeout_ms">>, 1, ?TEST_TIME).
 
 test_class(Class) ->
     beamtalk_class:inherits(Class, 'TestCase') orelse
@@ -62,14 +65,17 @@ run_method(Class, Fields) ->
     case beamtalk_image_ops_fields:selector(Fields, <<"method">>) of
         {ok, Selector} ->
             lists:member(Selector, beamtalk_test:test_selectors(Class)) orelse no_test(Class, atom_to_binary(Selector)),
-            results(fun() -> beamtalk_test:run_class(Class, #{only => [Selector]}) end);
+            Time = time(Fields),
+            results(fun() -> beamtalk_test:run_class(Class, #{only => [Selector], timeout => Time}) end);
         {unknown, Text} -> no_test(Class, Text)
     end.
 
 -spec no_test(atom(), binary()) -> no_return().
 no_test(Class, Method) -> fail(selector_not_found, [atom_to_binary(Class), " has no test '", Method, "'"]).
 
-run(Classes, Jobs) -> results(fun() -> beamtalk_test_runner:outcomes(Classes, Jobs) end).
+run(Classes, Fields) ->
+    {Jobs, Time} = {jobs(Fields), time(Fields)},
+    results(fun() -> beamtalk_test_runner:outcomes(Classes, Jobs, Time) end).
 
 %% The order of classes is that of their names, so there is no seed but 0.
 results(Run) ->

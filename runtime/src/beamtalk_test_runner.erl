@@ -2,7 +2,7 @@
 -module(beamtalk_test_runner).
 
 -export([run_all/1, run_all/2, run/2, run/3, class_run_all/1, class_run/2]).
--export([test_classes/0, outcomes/2]).
+-export([test_classes/0, outcomes/3]).
 -export([passed/1, failed/1, skipped/1, total/1, duration/1, failures/1, summary/1, print/1]).
 
 -type result() :: #{'$beamtalk_class' := 'TestResult', outcomes := [beamtalk_test:outcome()],
@@ -18,7 +18,7 @@ run_all(Self) ->
 
 -spec run_all(term(), term()) -> result().
 run_all(_Self, Jobs) when is_integer(Jobs), Jobs >= 0 ->
-    timed(fun() -> outcomes(test_classes(), Jobs) end);
+    timed(fun() -> outcomes(test_classes(), Jobs, ?TIMEOUT) end);
 run_all(_Self, _) ->
     beamtalk_error:raise(invalid_argument, 'TestRunner', 'runAll:',
                          <<"Expected an Integer of at least 0">>).
@@ -30,10 +30,10 @@ test_classes() ->
                          beamtalk_test:test_selectors(Class) =/= [], not is_abstract(Class)]).
 
 %% Several classes at once, serial ones after the others; 0 jobs are as many as there are schedulers.
--spec outcomes([atom()], non_neg_integer()) -> [beamtalk_test:outcome()].
-outcomes(Classes, Jobs) ->
+-spec outcomes([atom()], non_neg_integer(), timeout()) -> [beamtalk_test:outcome()].
+outcomes(Classes, Jobs, Time) ->
     {Serial, Others} = lists:partition(fun beamtalk_test:is_serial/1, Classes),
-    in_parallel(Others, workers(Jobs)) ++ in_parallel(Serial, 1).
+    in_parallel(Others, workers(Jobs), Time) ++ in_parallel(Serial, 1, Time).
 
 -spec run(term(), term()) -> result().
 run(_Self, Class) ->
@@ -49,8 +49,8 @@ run(_Self, Class, Selector) ->
 workers(0) -> erlang:system_info(schedulers_online);
 workers(Jobs) -> Jobs.
 
-in_parallel(Classes, Jobs) ->
-    Run = fun(Class) -> beamtalk_test:run_class(Class, #{timeout => ?TIMEOUT}) end,
+in_parallel(Classes, Jobs, Time) ->
+    Run = fun(Class) -> beamtalk_test:run_class(Class, #{timeout => Time}) end,
     case Jobs of
         1 -> lists:flatmap(Run, Classes);
         _ -> lists:append(beamtalk_parallel:map(Run, Classes, Jobs))

@@ -78,7 +78,7 @@ no_atoms_are_made_test() ->
 wrong_fields_are_refused_test() ->
     beamtalk_image_ops_fixture:start(),
     Keys = [<<"symbol">>, <<"class">>, <<"selector">>, <<"side">>, <<"kind">>, <<"filter">>, <<"scope">>, <<"actor">>,
-            <<"binding">>, <<"path">>, <<"page">>, <<"method">>, <<"file">>, <<"jobs">>, <<"args">>, <<"prefix">>,
+            <<"binding">>, <<"path">>, <<"page">>, <<"method">>, <<"file">>, <<"jobs">>, <<"test_timeout_ms">>, <<"args">>, <<"prefix">>,
             <<"module">>, <<"erlang_module">>, <<"force">>, <<"graceful">>, <<"limit">>, <<"outcome">>,
             <<"min_duration_ns">>, <<"level">>],
     Values = [17, -1, 1.5, true, <<>>, <<"x">>, <<255>>, [], [[1]], #{}, #{<<"a">> => nil}, nil],

@@ -12,6 +12,7 @@ import { place, startRoutes, wanted } from "./kernel/routes";
 import { change, readSettings, settings } from "./kernel/settings";
 import { client, diskChanged, epoch, fault, isOnline, isOwner, node, notice, now, pending, phase, role, running, start, status, waiting, workspaceName } from "./kernel/store";
 import { clock, count } from "./kernel/text";
+import { ApprovalsDialog, Waiting, areApprovalsShown, readApprovals, watchApprovals } from "./shell/approvals";
 import { Dialogs, areKeysShown } from "./shell/dialogs";
 import { Dock, Pane, focusPane, full, layout, nextPane, reveal } from "./shell/dock";
 import { Palette, isPaletteOpen, openPalette, watchSymbols } from "./shell/palette";
@@ -46,6 +47,7 @@ const ACTIONS: Action[] = [
   { title: "Theme: dark", run: () => change({ theme: "dark" }) },
   { title: "Single letter keys: switch", run: () => change({ letters: !settings.value.letters }) },
   { title: "Load changed files from disk", isChange: true, run: loadFromDisk },
+  { title: "Calls that wait", isChange: true, run: () => { readApprovals(); areApprovalsShown.value = true; } },
   { title: "Log out", run: () => { void fetch("/logout", { method: "POST" }); } },
 ];
 const actions = (): Action[] => ACTIONS.filter((action) => isOwner.value || action.isChange !== true);
@@ -58,6 +60,7 @@ function Header(): JSX.Element {
       <span class="name cut">{workspaceName.value}</span>
       <span class="muted"><span class={`dot ${node.value === "running" && isOnline.value ? "" : "bad"}`} />{isOnline.value ? node.value : "offline"}</span>
       {isOwner.value ? null : <span class="chip warn">observer</span>}
+      <Waiting />
       {running.value === null ? null : (
         <span class="muted">evaluating {seconds} s {isOwner.value ? <button class="plain" onClick={interrupt}>Stop</button> : null}</span>
       )}
@@ -129,6 +132,7 @@ function App(): JSX.Element {
       <Footer />
       {isPaletteOpen.value ? <Palette actions={actions()} /> : null}
       <Dialogs />
+      <ApprovalsDialog />
     </div>
   );
 }
@@ -241,5 +245,5 @@ effect(() => {
 document.addEventListener("keydown", onKey);
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);
-void start();
+void start().then(watchApprovals);
 export { role };

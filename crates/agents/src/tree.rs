@@ -14,6 +14,7 @@ mod commit;
 mod content;
 mod kinds;
 mod open;
+mod pipe;
 mod place;
 mod streams;
 mod workspace;

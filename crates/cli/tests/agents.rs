@@ -22,6 +22,8 @@ mod faults;
 mod image;
 #[path = "agents/kills.rs"]
 mod kills;
+#[path = "agents/mcp.rs"]
+mod mcp;
 #[path = "agents/mounted.rs"]
 mod mounted;
 #[path = "agents/rules.rs"]

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use beamtalk_wire::requests;
 use serde_json::{Map, Value, json};
 
-use crate::host::Host;
+use crate::host::{Host, LoopCommand, TreeAct};
 use crate::message::Fault;
 use crate::session::Session;
+use crate::settings::LoopRight;
 use crate::{prompts, resources};
 
 /// Values that are offered.
@@ -68,6 +69,7 @@ async fn candidates<H: Host>(session: &Session<H>, argument: &str, class: Option
     match argument {
         "topic" => return host.doc_topics().into_iter().map(|(topic, _)| topic).collect(),
         "side" => return vec!["instance".to_owned(), "class".to_owned()],
+        "process" | "name" | "key" if session.settings.loop_right < LoopRight::Observe => return Vec::new(),
         _ if !host.is_connected() => return Vec::new(),
         _ => {}
     }
@@ -108,6 +110,22 @@ async fn candidates<H: Host>(session: &Session<H>, argument: &str, class: Option
                     .map(move |method| format!("{class}>>{method}"))
             };
             tests.into_iter().flat_map(names).collect()
+        }
+        "process" | "name" => {
+            let status = host.loop_command(LoopCommand::Status).await.unwrap_or_default();
+            let processes = status["processes"].as_array().into_iter().flatten();
+            let names = processes.filter_map(|process| process["name"].as_str());
+            names.map(str::to_owned).collect()
+        }
+        "key" => match host.loop_command(LoopCommand::State { key: None }).await {
+            Ok(Value::Object(state)) => state.into_iter().map(|(key, _)| key).collect(),
+            _ => Vec::new(),
+        },
+        "id" => {
+            let listed = host.tree(TreeAct::Read("agents/list.json".to_owned())).await;
+            let all: Vec<Value> = serde_json::from_str(&listed.unwrap_or_default()).unwrap_or_default();
+            let ids = all.iter().filter_map(|one| one["id"].as_str());
+            ids.map(str::to_owned).collect()
         }
         _ => Vec::new(),
     }

@@ -59,6 +59,31 @@ pub enum TreeAct {
     },
 }
 
+/// A package of the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackageRow {
+    pub name: String,
+    pub version: String,
+    /// Where it comes from: `project`, `built in`, a path or a repository.
+    pub source: String,
+    pub dependencies: Vec<String>,
+}
+
+/// A class of a package: name, superclass, documentation.
+pub type PackageClass = (String, Option<String>, Option<String>);
+
+/// A program that is run in a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The program that reads it.
+    pub interpreter: &'static str,
+    pub code: String,
+    /// A profile.
+    pub sandbox: String,
+    /// The longest it may take.
+    pub seconds: u64,
+}
+
 /// The world as the server sees it. Dropping a future that waits for an evaluation interrupts it.
 pub trait Host: 'static {
     /// Perform an operation in the workspace. One that reads is tried again when the connection was lost.
@@ -72,6 +97,9 @@ pub trait Host: 'static {
 
     /// Listen to these channels too, from now on.
     fn watch(&self, channels: &[Channel]);
+
+    /// Listen to what happens to the state of an actor, from now on.
+    fn watch_actor(&self, pid: &str);
 
     /// Write down that a tool was called, if there is a workspace.
     fn record(&self, call: McpCall) -> impl Future<Output = ()>;
@@ -88,6 +116,21 @@ pub trait Host: 'static {
 
     /// Check the files of the project, or one of them.
     fn lint(&self, path: Option<&str>) -> impl Future<Output = Result<Vec<Diagnostic>, HostError>>;
+
+    /// How many expressions of these files have a type, and how many there are.
+    fn type_coverage(&self, path: Option<&str>) -> impl Future<Output = Result<(u64, u64), HostError>>;
+
+    /// The packages of the project: itself, what it depends on, the library.
+    fn packages(&self) -> impl Future<Output = Result<Vec<PackageRow>, HostError>>;
+
+    /// The classes of a package; `None` where there is no such package.
+    fn package_classes(
+        &self,
+        package: &str,
+    ) -> impl Future<Output = Result<Option<Vec<PackageClass>>, HostError>>;
+
+    /// Run a program in a sandbox: what it said, and how it ended.
+    fn execute(&self, program: Program) -> impl Future<Output = Result<(String, i64), HostError>>;
 
     /// Ask the loop of the project.
     fn loop_command(&self, command: LoopCommand) -> impl Future<Output = Result<Value, HostError>>;

@@ -29,7 +29,7 @@ mod watch;
 
 pub use data::{Data, escape};
 pub use dispatch::{Rate, work};
-pub use host::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct};
+pub use host::{Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Program, TreeAct};
 pub use http::{Endpoint, HttpAnswer, HttpRequest, admits};
 pub use lines::{Line, LineReader};
 pub use message::{LINE_LIMIT, VERSIONS};

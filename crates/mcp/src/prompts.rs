@@ -8,7 +8,7 @@ use crate::data::{escape, redact};
 use crate::dispatch::text;
 use crate::host::Host;
 use crate::message::Fault;
-use crate::resources;
+use crate::resources::{self, encode};
 use crate::session::Session;
 use crate::tools;
 
@@ -154,27 +154,35 @@ async fn uris<H: Host>(
             let (pid, name) = tools::actor_place(&*session.host, actor)
                 .await
                 .map_err(|error| Fault::params(escape(&error.message)))?;
-            vec![format!("beamtalk://actor/{pid}"), class(&name)]
+            vec![
+                format!("beamtalk://actor/{pid}"),
+                class(&name),
+                format!("beamtalk://traces/{pid}"),
+            ]
         }
         "review_changes" => match argument("scope") {
             None | Some("" | "agent") => {
                 vec![
                     "beamtalk://changes".to_owned(),
                     "beamtalk://changes/pending".to_owned(),
+                    "beamtalk://findings".to_owned(),
                 ]
             }
-            Some(name) => vec!["beamtalk://changes/pending".to_owned(), class(name)],
+            Some(name) => vec![
+                "beamtalk://changes/pending".to_owned(),
+                class(name),
+                "beamtalk://findings".to_owned(),
+            ],
         },
-        "find_slow" => argument("class").map(class).into_iter().collect(),
-        _ => vec!["beamtalk://loop/status".to_owned()],
+        "find_slow" => {
+            let traces = ["beamtalk://traces".to_owned(), "beamtalk://stats".to_owned()];
+            traces.into_iter().chain(argument("class").map(class)).collect()
+        }
+        _ => {
+            let output = |name: &str| format!("beamtalk://loop/process/{}/output", encode(name));
+            std::iter::once("beamtalk://loop/status".to_owned())
+                .chain(argument("process").map(output))
+                .collect()
+        }
     })
-}
-
-/// A name as a part of a URI.
-fn encode(name: &str) -> String {
-    let one = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    name.bytes().map(one).collect()
 }

@@ -115,17 +115,23 @@ impl<H: Host> Recording<H> {
     }
 }
 
-impl<H: Host> Drop for Recording<H> {
-    fn drop(&mut self) {
+impl<H: Host> Recording<H> {
+    /// Write it down before the answer; calls that read are counted.
+    pub(crate) async fn write(mut self) {
+        if let Some(call) = self.ended() {
+            self.session.host.record(call).await;
+        }
+    }
+
+    /// What is to be written at once, if something is.
+    fn ended(&mut self) -> Option<McpCall> {
         if self.call.outcome.is_empty() {
-            return;
+            return None;
         }
         self.call.ms = Some(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX));
         let call = std::mem::take(&mut self.call);
         if self.tool.class != Class::Read || call.outcome != "ok" {
-            let host = self.session.host.clone();
-            tokio::task::spawn_local(async move { host.record(call).await });
-            return;
+            return Some(call);
         }
         if self.session.common.reads.count(self.tool.name, call) {
             let session = self.session.clone();
@@ -133,6 +139,16 @@ impl<H: Host> Drop for Recording<H> {
                 tokio::time::sleep(TOGETHER).await;
                 session.record_reads();
             });
+        }
+        None
+    }
+}
+
+impl<H: Host> Drop for Recording<H> {
+    fn drop(&mut self) {
+        if let Some(call) = self.ended() {
+            let host = self.session.host.clone();
+            tokio::task::spawn_local(async move { host.record(call).await });
         }
     }
 }

@@ -298,8 +298,14 @@ pub(crate) async fn content<H: Host>(
         ["status"] => encoded(describe(session).await?),
         ["classes"] => {
             let rows = host.ask(&requests::BrowseClasses {}).await?.answer.rows;
+            let package = project_package(host).await;
             let rows = rows.iter().filter(|row| row.source_file.is_some()).map(|row| {
-                json!({"name": row.name, "superclass": row.superclass, "file": row.source_file, "origin": row.origin})
+                // A class with a file of the project can be written to it.
+                let is_flushable = row.source_file.as_deref().is_some_and(|file| !file.starts_with('/'));
+                json!({
+                    "name": row.name, "superclass": row.superclass, "file": row.source_file, "origin": row.origin,
+                    "package": package.as_ref().filter(|_| is_flushable), "flushable": is_flushable,
+                })
             });
             encoded(rows.collect())
         }
@@ -379,6 +385,19 @@ pub(crate) async fn content<H: Host>(
             let found = tool_result(session, "list_approvals").await?;
             encoded(found)
         }
+        // Parts of prompts; they are read by name and not listed.
+        ["traces", rest @ ..] if rest.len() <= 1 => {
+            let request = requests::GetTraces {
+                actor: rest.first().map(|pid| (*pid).to_owned()),
+                limit: Some(100),
+                ..requests::GetTraces::default()
+            };
+            encoded(json!(host.ask(&request).await?.answer.traces))
+        }
+        ["stats"] => encoded(json!(
+            host.ask(&requests::ActorStats::default()).await?.answer.stats
+        )),
+        ["findings"] => encoded(tool_result(session, "recheck_image").await?),
         ["agents"] => encoded(tool_result(session, "list_sessions").await?),
         ["agent", id, file @ ("output" | "log" | "diff")] if !id.contains('/') && !id.starts_with('.') => {
             let kind = if *file == "diff" { DIFF } else { "text/plain" };
@@ -399,6 +418,57 @@ pub(crate) async fn content<H: Host>(
     Ok(Some(found))
 }
 
+/// A part of a name as it stands in one.
+pub(crate) fn encode(part: &str) -> String {
+    let mut text = String::with_capacity(part.len());
+    for byte in part.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}
+
+/// The resource that has the whole of what a call gives, if there is one.
+pub(crate) fn whole(tool: &str, given: &Map<String, Value>) -> Option<String> {
+    let word = |name: &str| given.get(name).and_then(Value::as_str).map(encode);
+    let path = match tool {
+        "list_classes" => "classes".to_owned(),
+        "list_actors" => "actors".to_owned(),
+        "read_transcript" => "transcript".to_owned(),
+        "test" => "tests/last".to_owned(),
+        "list_changes" => "changes".to_owned(),
+        "loop_status" => "loop/status".to_owned(),
+        "list_sessions" => "agents".to_owned(),
+        "read_source" => match (word("class")?, word("selector")) {
+            (class, None) => format!("class/{class}"),
+            (class, Some(selector)) => {
+                let side = word("side").unwrap_or_else(|| "instance".to_owned());
+                format!("method/{class}/{side}/{selector}")
+            }
+        },
+        "docs" => format!("doc/class/{}", word("class")?),
+        "inspect" => format!("actor/{}", word("actor")?),
+        "diff_change" => match given.get("seq").and_then(Value::as_u64) {
+            Some(seq) => format!("changes/{seq}"),
+            None => "changes/pending".to_owned(),
+        },
+        "loop_output" => format!("loop/process/{}/output", word("process")?),
+        "read_output" => format!("agent/{}/output", word("session_id")?),
+        "session_diff" => format!("agent/{}/diff", word("session_id")?),
+        _ => return None,
+    };
+    Some(format!("beamtalk://{path}"))
+}
+
+/// The name of the project's own package.
+async fn project_package<H: Host>(host: &H) -> Option<String> {
+    let health = host.ask(&requests::Health {}).await.ok()?.answer;
+    health.project.map(|project| project.name)
+}
+
 async fn describe<H: Host>(session: &Rc<Session<H>>) -> Result<Value, HostError> {
     tool_result(session, "describe").await
 }
@@ -415,6 +485,8 @@ async fn tool_result<H: Host>(session: &Rc<Session<H>>, tool: &str) -> Result<Va
         granted: None,
         is_held: false,
         progress: &crate::Progress::default(),
+        started: &session.common.started,
+        last_tests: &session.common.last_tests,
     };
     match tools::call(tool, &context, Map::new()).await {
         Ok(described) => Ok(Value::Object(described)),

@@ -33,7 +33,9 @@ impl Visitor for Schemas {
         } else {
             output["properties"] = json!({});
         }
-        output["additionalProperties"] = false.into();
+        if output["additionalProperties"] != true {
+            output["additionalProperties"] = false.into();
+        }
         input["additionalProperties"] = false.into();
         if !input["properties"].is_object() {
             input["properties"] = json!({});
@@ -90,7 +92,11 @@ fn tidy(schema: &mut Value) {
             for value in fields.values_mut() {
                 tidy(value);
             }
-            if fields.contains_key("properties") && fields.get("type").is_some_and(|one| one == "object") {
+            let is_open = fields.get("additionalProperties") == Some(&Value::Bool(true));
+            if !is_open
+                && fields.contains_key("properties")
+                && fields.get("type").is_some_and(|one| one == "object")
+            {
                 fields.insert("additionalProperties".to_owned(), false.into());
             }
         }

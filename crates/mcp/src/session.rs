@@ -1,7 +1,7 @@
 //! One client: its era, its open requests, what is written to it. A host feeds it lines and writes what it sends.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -79,8 +79,12 @@ impl Outgoing {
 pub(crate) struct Common {
     pub(crate) rate: RefCell<crate::dispatch::Rate>,
     pub(crate) reads: Reads,
-    /// The results of the last tests.
+    /// When sessions of agents were started.
+    pub(crate) started: RefCell<Vec<std::time::Instant>>,
+    /// The results of the last tests, whole.
     pub(crate) last_tests: RefCell<Option<Value>>,
+    /// Tasks that run tests, as long as their end was not seen.
+    pub(crate) test_tasks: RefCell<HashSet<String>>,
     pub(crate) own_changes: OwnChanges,
     pub(crate) open_watches: Rc<Cell<usize>>,
 }
@@ -234,7 +238,10 @@ impl<H: Host> Session<H> {
             Ok(Some(client)) => (Era::Modern, Rc::new(client)),
             Ok(None) if method == "initialize" => {
                 return match self.initialize(&params) {
-                    Ok(result) => outgoing.answer(&id, result),
+                    Ok(result) => {
+                        crate::watch::begin(self);
+                        outgoing.answer(&id, result);
+                    }
                     Err(fault) => refuse(fault),
                 };
             }

@@ -9,7 +9,9 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio::task::LocalSet;
 
-use crate::host::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct, failure};
+use crate::host::{
+    Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Program, TreeAct, failure,
+};
 use crate::message::{LINE_LIMIT, Message};
 use crate::{Line, Outgoing, Policy, Session, Settings};
 
@@ -31,6 +33,8 @@ impl Host for Nowhere {
 
     fn watch(&self, _: &[Channel]) {}
 
+    fn watch_actor(&self, _: &str) {}
+
     async fn record(&self, _: McpCall) {}
 
     fn secrets(&self) -> Vec<String> {
@@ -51,6 +55,22 @@ impl Host for Nowhere {
 
     async fn lint(&self, _: Option<&str>) -> Result<Vec<Diagnostic>, HostError> {
         Ok(Vec::new())
+    }
+
+    async fn type_coverage(&self, _: Option<&str>) -> Result<(u64, u64), HostError> {
+        Ok((0, 0))
+    }
+
+    async fn packages(&self) -> Result<Vec<PackageRow>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn package_classes(&self, _: &str) -> Result<Option<Vec<PackageClass>>, HostError> {
+        Ok(None)
+    }
+
+    async fn execute(&self, _: Program) -> Result<(String, i64), HostError> {
+        Err(failure("agents_unavailable", "none run"))
     }
 
     async fn loop_command(&self, _: LoopCommand) -> Result<Value, HostError> {

@@ -10,6 +10,8 @@ mod editing;
 mod evaluation;
 mod loops;
 mod parts;
+#[cfg(test)]
+mod rows;
 mod server;
 mod table;
 mod testing;
@@ -29,6 +31,10 @@ pub(crate) use changes::{change_values, pending_diff};
 pub(crate) use classes::{class_source, head_source, method};
 pub(crate) use evaluation::{TRANSCRIPT_ENTRIES, last_lines};
 pub(crate) use table::{Class, TOOLS, Tool};
+
+/// Sessions of agents that are started in so much time.
+const SESSIONS: usize = 10;
+const SESSIONS_TIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Input and output schema of each tool, made of the types.
 static SCHEMAS: LazyLock<Map<String, Value>> =
@@ -82,6 +88,10 @@ pub(crate) struct Context<'a, H> {
     /// Whether it is held before it loses something.
     pub(crate) is_held: bool,
     pub(crate) progress: &'a Progress,
+    /// When sessions of agents were started.
+    pub(crate) started: &'a std::cell::RefCell<Vec<std::time::Instant>>,
+    /// The results of the last tests, whole.
+    pub(crate) last_tests: &'a std::cell::RefCell<Option<Value>>,
 }
 
 impl<H: Host> Context<'_, H> {
@@ -109,6 +119,25 @@ impl<H: Host> Context<'_, H> {
             return Ok(());
         }
         Err(Failure::Hold(effect))
+    }
+
+    /// Sessions are not started faster than so many a minute.
+    pub(crate) fn pace_sessions(&self) -> Result<(), HostError> {
+        let mut started = self.started.borrow_mut();
+        let now = std::time::Instant::now();
+        started.retain(|at| now.duration_since(*at) < SESSIONS_TIME);
+        if let Some(oldest) = started.first().filter(|_| started.len() >= SESSIONS) {
+            let wait = SESSIONS_TIME.saturating_sub(now.duration_since(*oldest));
+            let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            let error = failure(
+                "rate_limited",
+                format!("{SESSIONS} sessions a minute are started"),
+            )
+            .detail("retry_after_ms", wait);
+            return Err(Box::new(error.hint(format!("try again in {wait} ms"))));
+        }
+        started.push(now);
+        Ok(())
     }
 
     pub(crate) fn loop_right(&self, needed: LoopRight) -> Result<(), HostError> {
@@ -244,6 +273,8 @@ tools! {
     "list_classes" classes list_classes ListClasses ClassList;
     "read_source" classes read_source ReadSource Source;
     "find_code" classes find_code FindCode Sites;
+    "list_packages" classes list_packages Nothing Packages;
+    "package_classes" classes package_classes OfPackage ClassList;
     "list_actors" actors list_actors ListActors ActorList;
     "inspect" actors inspect Inspect Inspected;
     "supervision_tree" actors supervision_tree SupervisionTree Tree;
@@ -282,6 +313,7 @@ tools! {
     "loop_state" loops loop_state LoopState LoopStates;
     "loop_output" loops loop_output LoopOutput LoopText;
     "post_event" loops post_event PostEvent Posted;
+    "run_workflow" loops run_workflow RunWorkflow Ran;
     "control_process" loops control_process ControlProcess Controlled;
     "list_sessions" agents list_sessions ListSessions Sessions;
     "create_session" agents create_session CreateSession Record;
@@ -303,6 +335,7 @@ tools! {
     "list_files" agents list_files TreePath Names;
     "read_file" agents read_file TreePath Text;
     "write_file" agents write_file WriteFile Written;
+    "execute_code" agents execute_code ExecuteCode Executed;
     "list_approvals" agents list_approvals Nothing HeldCalls;
     "ask_person" agents ask_person AskPerson PersonSaid;
 }

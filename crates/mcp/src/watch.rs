@@ -1,7 +1,7 @@
 //! Watching resources: who wants to know of which changes, and at what pace they are told.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use beamtalk_wire::{
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::capabilities::SUBSCRIPTION_ID;
 use crate::dispatch::text;
@@ -23,6 +24,10 @@ const WATCHED: usize = 64;
 const WATCHES: usize = 8;
 /// Between two reports of the same change.
 const PACE: Duration = Duration::from_millis(250);
+/// Between two reports that the list changed.
+const LIST_PACE: Duration = Duration::from_secs(1);
+/// Between two looks at what need not be known at once.
+const SLOW_LOOK: Duration = Duration::from_secs(10);
 
 /// Who wants to know what changed without an event of the workspace.
 #[derive(Default)]
@@ -92,6 +97,7 @@ fn changes(event: &Event) -> (Vec<String>, Vec<String>, bool) {
         Event::Actors(_) => (names(&["actors"]), Vec::new(), false),
         Event::Object(ObjectEvent::Changed { actor, .. }) => (vec![actor_uri(actor)], Vec::new(), false),
         Event::Transcript(TranscriptEvent::Text { .. }) => (names(&["transcript"]), Vec::new(), false),
+        Event::Approvals(_) => (names(&["approvals"]), Vec::new(), false),
         Event::Workspace(WorkspaceEvent::FlushCompleted { .. }) => {
             (names(&["changes", "changes/pending"]), Vec::new(), false)
         }
@@ -130,7 +136,65 @@ fn listen_for<H: Host>(host: &H, uris: &BTreeSet<String>) {
     if uris.contains("beamtalk://transcript") {
         channels.push(Channel::Transcript);
     }
+    if uris.contains("beamtalk://approvals") {
+        channels.push(Channel::Approvals);
+    }
     host.watch(&channels);
+    for uri in uris {
+        let uri = plain(uri);
+        if let Some(pid) = uri.strip_prefix("beamtalk://actor/") {
+            host.watch_actor(pid);
+        }
+    }
+}
+
+/// How often something is looked at that nobody tells of; `None` for what is told.
+fn look_every(uri: &str) -> Option<Duration> {
+    let path = uri.strip_prefix("beamtalk://")?;
+    let is_looked_at = path == "agents" || path.starts_with("agent/") || path.starts_with("loop/");
+    match path {
+        "audit/summary" => Some(SLOW_LOOK),
+        _ => is_looked_at.then_some(PACE),
+    }
+}
+
+/// What is looked at, with what was seen last and when it is looked at again.
+type Seen = BTreeMap<String, (Option<String>, Instant)>;
+
+/// Look at what nobody tells of, and note what changed.
+async fn look<H: Host>(session: Rc<Session<H>>, wanted: Rc<RefCell<BTreeSet<String>>>, pending: Rc<Pending>) {
+    let mut seen = Seen::new();
+    loop {
+        let uris: Vec<(String, Duration)> = wanted
+            .borrow()
+            .iter()
+            .filter_map(|uri| Some((uri.clone(), look_every(uri)?)))
+            .collect();
+        seen.retain(|uri, _| uris.iter().any(|(wanted, _)| wanted == uri));
+        for (uri, every) in uris {
+            let is_due = seen.get(&uri).is_none_or(|(_, next)| *next <= Instant::now());
+            if !is_due {
+                continue;
+            }
+            let found = crate::resources::content(&session, &uri).await.ok().flatten();
+            let found = found.map(|content| content.text);
+            let before = seen.insert(uri.clone(), (found.clone(), Instant::now() + every));
+            if before.is_some_and(|(before, _)| before != found) {
+                pending.uris.borrow_mut().insert(uri);
+                pending.woken.notify_one();
+            }
+        }
+        tokio::time::sleep(PACE).await;
+    }
+}
+
+/// A task that ends with what it works for.
+struct Looking(AbortHandle);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Report changes at a pace, until the task is ended.
@@ -146,6 +210,8 @@ async fn follow<H: Host>(
         session: session.clone(),
         pending: pending.clone(),
     };
+    let looking = look(session.clone(), wanted.clone(), pending.clone());
+    let _looking = Looking(tokio::task::spawn_local(looking).abort_handle());
     let mut events = session.host.events();
     let is_wanted = |uri: &String| wanted.borrow().iter().any(|wanted| plain(wanted) == *uri);
     let note = |event: &Event| {
@@ -164,6 +230,7 @@ async fn follow<H: Host>(
         *pending.is_list.borrow_mut() |= is_list && is_list_wanted;
         !uris.is_empty() || *pending.is_list.borrow()
     };
+    let mut list_told = None;
     loop {
         tokio::select! {
             event = events.recv() => match event {
@@ -192,7 +259,19 @@ async fn follow<H: Host>(
                 );
             }
         }
-        if pending.is_list.replace(false) {
+        let is_list_due = list_told.is_none_or(|at: Instant| at.elapsed() >= LIST_PACE);
+        if *pending.is_list.borrow() && !is_list_due {
+            // It is told when its time has come.
+            let (pending, at) = (
+                pending.clone(),
+                list_told.unwrap_or_else(Instant::now) + LIST_PACE,
+            );
+            tokio::task::spawn_local(async move {
+                tokio::time::sleep_until(at).await;
+                pending.woken.notify_one();
+            });
+        } else if pending.is_list.replace(false) {
+            list_told = Some(Instant::now());
             tell(
                 &session,
                 "notifications/resources/list_changed",
@@ -259,16 +338,15 @@ pub(crate) async fn listen<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Re
         ));
     }
     let open = session.common.open_watches.clone();
-    if open.get() >= WATCHES {
-        return Err(Fault::params(format!("{WATCHES} watches are open already")));
-    }
+    // What is too much is left out of the acknowledgement.
+    let room = if open.get() < WATCHES { WATCHED } else { 0 };
     open.set(open.get() + 1);
     let _counted = Counted(open);
-    let is_list_wanted = filter.get("resourcesListChanged") == Some(&Value::Bool(true));
+    let is_list_wanted = room > 0 && filter.get("resourcesListChanged") == Some(&Value::Bool(true));
     let uris: BTreeSet<String> = match filter.get("resourceSubscriptions") {
         None | Some(Value::Null) => BTreeSet::new(),
         Some(Value::Array(uris)) => {
-            let texts = uris.iter().filter_map(Value::as_str).take(WATCHED);
+            let texts = uris.iter().filter_map(Value::as_str).take(room);
             texts.map(str::to_owned).collect()
         }
         Some(_) => {
@@ -311,12 +389,18 @@ pub(crate) async fn subscribe<H: Host>(
     }
     subscribed.insert(uri.to_owned());
     listen_for(&*session.host, &subscribed);
+    Ok(json!({}))
+}
+
+/// An old client is told of changes of the list without asking, and of what it subscribes to.
+pub(crate) fn begin<H: Host>(session: &Rc<Session<H>>) {
+    let watches = &session.watches;
     let mut follower = watches.follower.borrow_mut();
     if follower.is_none() {
+        listen_for(&*session.host, &watches.subscribed.borrow());
         let task = follow(session.clone(), watches.subscribed.clone(), true, None);
         *follower = Some(tokio::task::spawn_local(task).abort_handle());
     }
-    Ok(json!({}))
 }
 
 pub(crate) fn unsubscribe<H: Host>(

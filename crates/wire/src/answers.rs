@@ -39,7 +39,7 @@ pub use code::{
     InfoAnswer, SelectorInfo, ShowCodegenAnswer, SymbolInfo,
 };
 pub use editing::{FindingsAnswer, PrecheckMethodAnswer, SaveClassAnswer, SaveMethodAnswer};
-pub use evaluation::{EvalAnswer, TracedStep, ValueAnswer};
+pub use evaluation::{EvalAnswer, LoopRunAnswer, TracedStep, ValueAnswer};
 pub use finding::{ChangedUse, Diagnostic, Finding, FindingSite, Note, Severity, UseFinding, Warning};
 pub use loading::{
     LoadAnswer, LoadError, LoadedModule, MigrationFailure, ModulesAnswer, ReloadAnswer, SourceAnswer,

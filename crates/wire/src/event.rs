@@ -25,10 +25,12 @@ pub enum Channel {
     Desk,
     /// Of the audit trail; for owners.
     Audit,
+    /// Calls that wait for a person: all for whoever may answer, one's own otherwise.
+    Approvals,
 }
 
 impl Channel {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Transcript,
         Self::Actors,
         Self::Classes,
@@ -42,6 +44,7 @@ impl Channel {
         Self::Tests,
         Self::Desk,
         Self::Audit,
+        Self::Approvals,
     ];
 
     pub fn name(self) -> &'static str {
@@ -59,6 +62,7 @@ impl Channel {
             Self::Tests => "tests",
             Self::Desk => "desk",
             Self::Audit => "audit",
+            Self::Approvals => "approvals",
         }
     }
 
@@ -229,6 +233,13 @@ channel! {
     }
 }
 
+channel! {
+    /// A cue to ask again.
+    ApprovalsEvent {
+        Changed { count: u64, },
+    }
+}
+
 /// An event with its channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
@@ -247,6 +258,7 @@ pub enum Event {
     Tests(TestsEvent),
     Desk(DeskEvent),
     Audit(AuditEvent),
+    Approvals(ApprovalsEvent),
 }
 
 /// An event that every channel has.
@@ -266,6 +278,7 @@ macro_rules! of_channel {
             Channel::Tests => Event::Tests(TestsEvent::$event $fields),
             Channel::Desk => Event::Desk(DeskEvent::$event $fields),
             Channel::Audit => Event::Audit(AuditEvent::$event $fields),
+            Channel::Approvals => Event::Approvals(ApprovalsEvent::$event $fields),
         }
     };
 }
@@ -286,6 +299,7 @@ impl Event {
             Self::Tests(_) => Channel::Tests,
             Self::Desk(_) => Channel::Desk,
             Self::Audit(_) => Channel::Audit,
+            Self::Approvals(_) => Channel::Approvals,
         }
     }
 

@@ -18,8 +18,8 @@ pub use call::{BadRequest, Call};
 pub use entry::{AuthorKind, ChangeKind, Entry, EntryView, Intent, LoggedEntry, Settled, Side, State};
 pub use error::{ErrorBody, ErrorKind, Frame, Location};
 pub use event::{
-    ActorsEvent, AuditEvent, BindingsEvent, ChangesEvent, Channel, ClassesEvent, DeskEvent, Event,
-    LOG_LEVELS, LogsEvent, ObjectEvent, Push, ReloadCheckEvent, SupervisionEvent, TestsEvent,
+    ActorsEvent, ApprovalsEvent, AuditEvent, BindingsEvent, ChangesEvent, Channel, ClassesEvent, DeskEvent,
+    Event, LOG_LEVELS, LogsEvent, ObjectEvent, Push, ReloadCheckEvent, SupervisionEvent, TestsEvent,
     TranscriptEvent, WorkspaceEvent,
 };
 pub use message::{Flag, Head, object};

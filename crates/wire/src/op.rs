@@ -12,11 +12,11 @@ use crate::answers::{
     DocCellsAnswer, DocsAnswer, EntryAnswer, ErlangCompleteAnswer, EvalAnswer, ExportTracesAnswer,
     FindingsAnswer, FlushAnswer, FormatAnswer, GetTracesAnswer, HandleListAnswer, HandleOpenAnswer,
     HealthAnswer, HoverAnswer, InfoAnswer, InspectAnswer, JobAnswer, LastResultsAnswer, ListClassesAnswer,
-    ListTestsAnswer, LoadAnswer, LogAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer,
-    NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer,
-    ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer,
-    ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer,
-    TranscriptAnswer, ValueAnswer, ViewAnswer, ViewsAnswer, VitalsAnswer,
+    ListTestsAnswer, LoadAnswer, LogAnswer, LogLevelAnswer, LoopRunAnswer, MethodsAnswer, ModulesAnswer,
+    NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer,
+    QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer,
+    SessionsAnswer, ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer,
+    TopActorsAnswer, TranscriptAnswer, ValueAnswer, ViewAnswer, ViewsAnswer, VitalsAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
@@ -27,10 +27,11 @@ use crate::requests::{
     EnableTracing, ErlangComplete, Eval, ExportTraces, Fields, Flush, Format, GetTraces, HandleClose,
     HandleList, HandleOpen, Health, Hover, Info, Inspect, Interrupt, JobCancel, JobGet, JobStart, Kill,
     LastResults, ListClasses, ListTests, LoadFile, LoadProject, LoadSource, LoadTests, Log, LogLevel,
-    McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake,
-    RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry,
-    SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take,
-    Test, TestAll, TopActors, Transcript, TryMethod, Unbind, Unload, Unsubscribe, View, Views, Vitals,
+    LoopRun, McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep,
+    QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert,
+    RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe,
+    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TryMethod, Unbind, Unload, Unsubscribe,
+    View, Views, Vitals,
 };
 
 /// What an operation may do.
@@ -163,6 +164,7 @@ operations! {
     Eval "eval" Execute "eval" EvalAnswer;
     Stdin "stdin" Execute "-" Nothing;
     Interrupt "interrupt" Execute "-" ValueAnswer;
+    LoopRun "loop-run" Execute "run" LoopRunAnswer;
     RunEntry "run-entry" Execute "run" EvalAnswer;
     Complete "complete" Read "-" CompleteAnswer;
     ErlangComplete "erlang-complete" Read "-" ErlangCompleteAnswer;

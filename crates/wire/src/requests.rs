@@ -32,8 +32,8 @@ pub use editing::{
     PrecheckMethod, RecheckImage, ReloadFindings, RemoveClass, RemoveMethod, SaveClass, SaveMethod, TryMethod,
 };
 pub use evaluation::{
-    CheckMode, CodeForm, Complete, Diagnostics, Docs, ErlangComplete, Eval, Hover, Info, Interrupt, RunEntry,
-    SelfTarget, ShowCodegen, Stdin,
+    CheckMode, CodeForm, Complete, Diagnostics, Docs, ErlangComplete, Eval, Hover, Info, Interrupt, LoopRun,
+    RunEntry, SelfTarget, ShowCodegen, Stdin,
 };
 pub use field::{Field, OneOrMore};
 pub(crate) use field::{Fields, Wanted};

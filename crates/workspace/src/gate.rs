@@ -194,6 +194,8 @@ pub enum AuthKind {
     Cookie,
     Token(String),
     Browser,
+    /// The owner, on behalf of an agent's session.
+    Agent(String),
 }
 
 impl std::fmt::Display for AuthKind {
@@ -202,6 +204,7 @@ impl std::fmt::Display for AuthKind {
             Self::Cookie => formatter.write_str("cookie"),
             Self::Token(name) => write!(formatter, "token:{name}"),
             Self::Browser => formatter.write_str("browser"),
+            Self::Agent(id) => write!(formatter, "session:{id}"),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Handles {
 /// Who may use what a session opened.
 pub(crate) fn principal(session: &Session) -> String {
     let auth = session.auth.borrow();
-    if auth.starts_with("token:") {
+    if auth.starts_with("token:") || auth.starts_with("session:") {
         auth.clone()
     } else {
         "owner".to_owned()

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use questions::answer;
+pub(crate) use questions::{answer, run};
 
 use crate::gate::ControlCall;
 use crate::workspace::Workspace;

@@ -276,6 +276,7 @@ async fn dispatch(
         Request::ApprovalAsk(ask) => Reply::new(approvals::ask(workspace, caller, &call.id, ask).await?),
         Request::Approvals(of) => Reply::new(approvals::list(workspace, caller, of)),
         Request::ApprovalAnswer(said) => Reply::new(approvals::answer(workspace, caller, said)?),
+        Request::LoopRun(run) => Reply::new(crate::hosted_loop::run(workspace, run).await?),
         Request::AuditSummary(_) => Reply::new(audit_summary::audit_summary(workspace, caller).await?),
         // Its record is all there is to it.
         Request::McpCall(_) => Reply::new(Nothing {}),

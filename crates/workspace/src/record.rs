@@ -249,6 +249,10 @@ fn done(audit: &Audit, request: &Request, reply: &Reply, time: Duration) -> Opti
             answer: said.answer.clone(),
         },
         Request::McpCall(call) => Event::Mcp(Box::new(call.clone())),
+        Request::LoopRun(run) => Event::Run {
+            target: format!("workflow {}", run.workflow),
+            outcome: "ok".to_owned(),
+        },
         Request::RunEntry(entry) => Event::Run {
             target: format!("{} {}", entry.class, entry.selector),
             outcome: "ok".to_owned(),
@@ -277,6 +281,10 @@ fn ended(
         Request::Eval(eval) => Some(evaluation(audit, &eval.code, outcome, Some(error), time)),
         Request::Test(_) | Request::TestAll(_) => Some(Event::Test {
             target: tested(request),
+            outcome: told,
+        }),
+        Request::LoopRun(run) => Some(Event::Run {
+            target: format!("workflow {}", run.workflow),
             outcome: told,
         }),
         Request::RunEntry(entry) => Some(Event::Run {

@@ -11,8 +11,8 @@ use beamtalk_etf::Term;
 use beamtalk_storage::{NodeInfo, RunDirectory, WorkspaceDirectory};
 use beamtalk_wire::answers::{Finding, HealthAnswer};
 use beamtalk_wire::{
-    Access, ChangesEvent, Channel, ErrorBody, ErrorKind, Event as Told, LOG_LEVELS, LogsEvent, ObjectEvent,
-    Request, TranscriptEvent,
+    Access, ApprovalsEvent, ChangesEvent, Channel, ClientKind, ErrorBody, ErrorKind, Event as Told,
+    LOG_LEVELS, LogsEvent, ObjectEvent, Request, TranscriptEvent,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -29,7 +29,7 @@ use crate::compile::CompilerPool;
 use crate::desk::Desk;
 use crate::disk::Disk;
 use crate::gate::{Gate, Outgoing};
-use crate::handles::Handles;
+use crate::handles::{Handles, principal};
 use crate::hosted_loop::LoopPlace;
 use crate::image::{Image, Phase};
 use crate::jobs::Jobs;
@@ -320,6 +320,19 @@ impl Workspace {
         });
         for event in gone.chain(new) {
             self.publish(&Told::Changes(event));
+        }
+    }
+
+    /// Tell those who listen how many calls wait: all of them, or one's own.
+    pub(crate) fn publish_approvals(&self) {
+        for guest in self.connections.borrow().values() {
+            if guest.watch.channels.contains(&Channel::Approvals) {
+                let own = principal(&guest.session);
+                let of = Some(own.as_str()).filter(|_| guest.session.client == ClientKind::Mcp);
+                let count = self.approvals.list(of).len() as u64;
+                let event = Told::Approvals(ApprovalsEvent::Changed { count });
+                guest.outgoing.push_event(Channel::Approvals, event.text());
+            }
         }
     }
 

@@ -151,6 +151,11 @@ rules?: boolean, };
 
 export type ApprovalsAnswer = { approvals: Array<Approval>, rules: Array<ApprovalRule>, };
 
+/**
+ * A cue to ask again.
+ */
+export type ApprovalsEvent = { "event": "changed", "data": { count: number, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
+
 export type AuditEvent = { "event": "record", "data": { record: { [key in string]: JsonValue }, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 export type AuditState = { ok: boolean, 
@@ -366,7 +371,7 @@ autoflush?: boolean, };
 
 export type ChangesEvent = { "event": "added", "data": { seq: number, class: string, selector: string | null, file: string | null, author: string, } } | { "event": "retired", "data": { seq: number, class: string, selector: string | null, file: string | null, } } | { "event": "conflict", "data": { file: string, reason: string, seqs: Array<number>, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
-export type Channel = "transcript" | "actors" | "classes" | "bindings" | "supervision" | "object" | "reload_check" | "workspace" | "logs" | "changes" | "tests" | "desk" | "audit";
+export type Channel = "transcript" | "actors" | "classes" | "bindings" | "supervision" | "object" | "reload_check" | "workspace" | "logs" | "changes" | "tests" | "desk" | "audit" | "approvals";
 
 export type ChannelsAnswer = { 
 /**
@@ -1266,6 +1271,25 @@ is_extension: boolean, };
 export type LogsEvent = { "event": "entry", "data": { time: string, level: string, domain: string, class: string | null, selector: string | null, msg: string, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
+ * Run a declared workflow of the loop that this workspace hosts, when its turn comes.
+ */
+export type LoopRun = { workflow: string, 
+/**
+ * Files that it is told have changed.
+ */
+changed?: Array<string>, 
+/**
+ * Answer when it has ended.
+ */
+wait?: boolean, };
+
+export type LoopRunAnswer = { 
+/**
+ * Why it failed, if its end was waited for.
+ */
+failure?: string, };
+
+/**
  * Record that a tool was called through MCP. Texts of the call are not sent.
  */
 export type McpCall = { tool: string, 
@@ -1760,12 +1784,16 @@ export type Test = { class?: string, method?: string, file?: string,
 /**
  * How many at the same time.
  */
-jobs?: number, };
+jobs?: number, 
+/**
+ * How long one test may take; 60000 if absent.
+ */
+test_timeout_ms?: number, };
 
 /**
  * Run all tests.
  */
-export type TestAll = { jobs?: number, };
+export type TestAll = { jobs?: number, test_timeout_ms?: number, };
 
 export type TestAnswer = { results: TestResults, };
 
@@ -2050,13 +2078,14 @@ export type push = { "type": "push",
 /**
  * On channels that number their events.
  */
-seq?: number, } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent | { "channel": "changes" } & ChangesEvent | { "channel": "tests" } & TestsEvent | { "channel": "desk" } & DeskEvent | { "channel": "audit" } & AuditEvent);
+seq?: number, } & ({ "channel": "transcript" } & TranscriptEvent | { "channel": "actors" } & ActorsEvent | { "channel": "classes" } & ClassesEvent | { "channel": "bindings" } & BindingsEvent | { "channel": "supervision" } & SupervisionEvent | { "channel": "object" } & ObjectEvent | { "channel": "reload_check" } & ReloadCheckEvent | { "channel": "workspace" } & WorkspaceEvent | { "channel": "logs" } & LogsEvent | { "channel": "changes" } & ChangesEvent | { "channel": "tests" } & TestsEvent | { "channel": "desk" } & DeskEvent | { "channel": "audit" } & AuditEvent | { "channel": "approvals" } & ApprovalsEvent);
 
 /** What each operation is asked with, and what it answers. */
 export type Operations = {
   "eval": { request: Eval, answer: EvalAnswer },
   "stdin": { request: Stdin, answer: Nothing },
   "interrupt": { request: Interrupt, answer: ValueAnswer },
+  "loop-run": { request: LoopRun, answer: LoopRunAnswer },
   "run-entry": { request: RunEntry, answer: EvalAnswer },
   "complete": { request: Complete, answer: CompleteAnswer },
   "erlang-complete": { request: ErlangComplete, answer: ErlangCompleteAnswer },

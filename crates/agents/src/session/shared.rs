@@ -110,7 +110,12 @@ pub(crate) struct SessionShared {
     changed: AtomicU32,
     pub(crate) context_due: AtomicBool,
     pub(crate) screen_length: AtomicU32,
+    /// Places for servers that AI clients in it speak to.
+    pub(crate) servers: Arc<tokio::sync::Semaphore>,
 }
+
+/// Servers that AI clients in a session speak to at the same time.
+const SERVERS: usize = 8;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -155,6 +160,7 @@ impl SessionShared {
             changed: AtomicU32::new(now_seconds() as u32),
             context_due: AtomicBool::new(true),
             screen_length: AtomicU32::new(0),
+            servers: Arc::new(tokio::sync::Semaphore::new(SERVERS)),
         };
         Ok((Arc::new(shared), receiver))
     }

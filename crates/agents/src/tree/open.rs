@@ -46,6 +46,7 @@ impl TreeNode {
             }
             Kind::Stream => self.open_stream(request)?,
             Kind::Rpc => self.open_rpc(request)?,
+            Kind::Pipe => self.open_pipe()?,
         })
     }
 

@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Ctl,
     Stream,
     Rpc,
+    /// Bytes both ways, to a process of this open alone.
+    Pipe,
     /// A file of chapter 9 without anybody serving it.
     Absent,
 }
@@ -83,6 +85,7 @@ const SESSION_FILES: &[Row] = &[
     ("log", 0o400, Kind::Value),
     ("log.follow", 0o600, Kind::Stream),
     ("mail", 0o200, Kind::Document),
+    ("mcp", 0o600, Kind::Pipe),
     ("model", 0o400, Kind::Value),
     ("out", 0o600, Kind::Document),
     ("output", 0o400, Kind::Value),
@@ -383,6 +386,9 @@ impl TreeNode {
                 }
             }
             "ctl" => control(true),
+            // Who has all rights has a server of their own.
+            "mcp" if own => Ok(()),
+            "mcp" => Err(Refusal::PERMISSION_DENIED),
             _ => {
                 let changes = match name {
                     "state" | "out" | "conversation" if request.write => Some(true),

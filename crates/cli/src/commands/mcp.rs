@@ -4,8 +4,11 @@ mod check;
 mod check_http;
 mod clients;
 mod docs;
+mod door;
+mod execute;
 mod host;
 mod paths;
+mod project;
 mod rules;
 mod serve;
 mod service;
@@ -52,6 +55,13 @@ pub(crate) struct Arguments {
     /// Print the tools that a client would see.
     #[arg(long)]
     list_tools: bool,
+    /// Serve the agent's session of this name, from outside of it; started by the agents' daemon.
+    #[arg(long, hide = true, value_name = "ID")]
+    door: Option<String>,
+    #[arg(long, hide = true, value_parser = ["none", "read", "write"])]
+    door_workspace: Option<String>,
+    #[arg(long, hide = true, value_parser = ["none", "observe", "post", "control"])]
+    door_loop: Option<String>,
 }
 
 pub(crate) use service::make as make_service;
@@ -64,8 +74,17 @@ impl Arguments {
             starts: self.start,
             allows_outside: self.allow_outside_project,
             eval_ceiling_s: self.eval_ceiling,
-            way: Way::Stdio,
+            way: if self.door.is_some() {
+                Way::Door
+            } else {
+                Way::Stdio
+            },
         }
+    }
+
+    /// Whether this is a server, and not one of the questions about one.
+    fn serves(&self) -> bool {
+        !self.list_tools && !self.check
     }
 }
 
@@ -78,9 +97,22 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         std::env::set_current_dir(project)
             .map_err(|cause| Fault::usage("no_project", format!("{}: {cause}", project.display())))?;
     }
+    if arguments.door.is_none()
+        && arguments.serves()
+        && let Some(pipe) = door::find()
+    {
+        return door::copy(&pipe, &arguments.asked());
+    }
     let place = Place::find(terminal, None)?;
     let config = Config::of(&place.state)?;
-    let rules = rules::Rules::new(&arguments.asked(), &config.mcp, &place.root)?;
+    let mut rules = rules::Rules::new(&arguments.asked(), &config.mcp, &place.root)?;
+    if arguments.door.is_some() {
+        let rights = (
+            arguments.door_workspace.as_deref(),
+            arguments.door_loop.as_deref(),
+        );
+        door::narrow(&mut rules.settings, rights);
+    }
     if arguments.list_tools {
         return list(terminal, &rules);
     }
@@ -95,6 +127,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         starts: rules.settings.starts_workspace,
     };
     let host = host::Workspace::new(Arc::new(place), reach, terminal.network, &rules);
+    let host = host.speaking_for(arguments.door.clone());
     serve::serve(Rc::new(host), Rc::new(rules.settings))
 }
 

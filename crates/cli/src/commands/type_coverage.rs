@@ -1,6 +1,6 @@
 //! `beamtalk type-coverage`: the share of expressions with a type.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use beamtalk_compiler::complete::{ClassCoverage, coverage};
 use beamtalk_project::lock::Locking;
@@ -26,6 +26,17 @@ pub(crate) struct Arguments {
     /// Only this class.
     #[arg(long, value_name = "C")]
     class: Option<String>,
+}
+
+/// How many expressions below a path have a type, and how many there are.
+pub(crate) fn count(terminal: &mut Terminal, path: &Path) -> anyhow::Result<(u64, u64)> {
+    let package = readable(terminal, path, Locking::Follow)?;
+    let Sources { table, files } = read(&package, path)?;
+    let all = source::parallel(&files, |file| coverage(&file.file, &table));
+    let all = all.iter().flatten();
+    Ok(all.fold((0, 0), |(typed, total), class| {
+        (typed + class.typed() as u64, total + class.total as u64)
+    }))
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -207,3 +207,63 @@ fn what_runs_ends_with_the_daemon() {
     }
     assert_eq!(ended(&mut attached), Some(1));
 }
+
+/// A workflow of the loop that the workspace hosts is run by a tool, and its end is told; without the right to, it is
+/// not run; what is not declared is refused.
+#[test]
+fn a_workflow_is_run_by_a_client() {
+    let house = House::new();
+    let mut child = hosted(&house);
+    let call = |right: &str, tool: &str, arguments: &str| {
+        let params = format!(
+            r#"{{"name":"{tool}","arguments":{arguments},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}"#
+        );
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        // The input stays open until the answer is there.
+        let script = format!(
+            "printf '[mcp]\\nloop = \"{right}\"\\n' > $HOME/.beamtalk/config.toml; chmod 600 $HOME/.beamtalk/config.toml\n\
+             rm -f in; mkfifo in; beamtalk mcp --toolsets loop < in > out & exec 3> in; printf '%s\\n' '{line}' >&3\n\
+             until [ -s out ]; do sleep 0.02; done; exec 3>&-; wait; cat out"
+        );
+        let (text, _) = house.0.run(&script);
+        let answer: serde_json::Value =
+            serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"));
+        let text = answer["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|_| panic!("{answer}"))
+    };
+    let ran = call("control", "run_workflow", r#"{"workflow":"boot"}"#);
+    assert_eq!(ran["result"], "ok", "{ran}");
+    let failed = call("control", "run_workflow", r#"{"workflow":"fail"}"#);
+    assert!(
+        failed["result"] == "failed" && failed["error"].is_string(),
+        "{failed}"
+    );
+    let queued = call(
+        "control",
+        "run_workflow",
+        r#"{"workflow":"boot","wait":false,"changed":["css/a.css"]}"#,
+    );
+    assert_eq!(queued["result"], "queued");
+    let unknown = call("control", "run_workflow", r#"{"workflow":"nope"}"#);
+    assert_eq!(unknown["error"]["kind"], "loop_unknown_workflow", "{unknown}");
+    for right in ["observe", "post"] {
+        let denied = call(right, "run_workflow", r#"{"workflow":"boot"}"#);
+        assert_eq!(denied["error"]["kind"], "loop_forbidden", "{denied}");
+    }
+    let status = call("observe", "loop_status", "{}");
+    assert!(
+        status["processes"].is_array() && status["runs"].to_string().contains("\"cause\""),
+        "{status}"
+    );
+    let stopped = call(
+        "control",
+        "control_process",
+        r#"{"process":"server","command":"stop"}"#,
+    );
+    assert_eq!(stopped["state"], "stopped", "{stopped}");
+    house.0.value("beamtalk loop stop");
+    ended(&mut child);
+}

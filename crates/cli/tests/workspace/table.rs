@@ -537,6 +537,7 @@ pub(crate) fn table(pid: &str, handle: &str, question: &str) -> Vec<Row> {
             Some(none()),
             "missing_parameter",
         ),
+        row("loop-run", none(), vec![], Some(none()), "missing_parameter"),
         row("job-start", none(), vec![], Some(none()), "missing_parameter"),
         row("job-get", none(), vec![], Some(none()), "missing_parameter"),
         row("job-cancel", none(), vec![], Some(none()), "missing_parameter"),

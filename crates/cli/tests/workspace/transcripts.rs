@@ -1,7 +1,8 @@
 //! Recorded conversations, replayed against the real binary: what a client sends and gets stays the same.
 //!
 //! A transcript has one JSON object a line. `send` is sent as it is (a string: as that text); `receive` is what comes next
-//! for its `id`; `event` is one that comes at some time. `save` names values of the answer that later lines use as `$name`.
+//! for its `id`; `event` is one that comes at some time. When recording, what is sent `later` is answered after what is sent
+//! next, and what is sent `apart` is answered alone. `save` names values of the answer that later lines use as `$name`.
 //! `UPDATE=1` asks again and writes down what is answered.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -39,6 +40,7 @@ macro_rules! transcripts {
 transcripts!(
     evaluation,
     handles,
+    approvals,
     code,
     loading,
     classes,
@@ -97,7 +99,7 @@ struct Talk {
     events: Vec<Value>,
     saved: BTreeMap<String, String>,
     wanted: Map<String, Value>,
-    patterns: [(Regex, &'static str); 5],
+    patterns: [(Regex, &'static str); 6],
 }
 
 impl Talk {
@@ -118,9 +120,10 @@ impl Talk {
                     "2000-01-01T00:00:00Z",
                 ),
                 (
-                    pattern(r"\b(ev|rq)_[A-Za-z0-9_-]{22}"),
+                    pattern(r"\b(ev|rq|tk)_[A-Za-z0-9_-]{22}"),
                     "${1}_0000000000000000000000",
                 ),
+                (pattern(r"\bap-[0-9a-f]{8}\b"), "ap-00000000"),
                 (pattern(r"limit of \d+ ms"), "limit of 100 ms"),
                 (pattern(r"(^|[^0-9.])0\.\d+\.\d+\b"), "${1}0.1.0"),
             ],
@@ -271,7 +274,9 @@ impl Talk {
                 if line.get("later").is_some() {
                     continue;
                 }
-                let left = std::mem::take(&mut open).into_iter().rev();
+                // What was asked before may need more than this to be answered.
+                let earlier = line.get("apart").map_or(0, |_| open.len() - 1);
+                let left = open.split_off(earlier).into_iter().rev();
                 for id in left {
                     loop {
                         let message = self.receive(id.as_deref());

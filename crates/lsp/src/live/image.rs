@@ -72,7 +72,8 @@ impl Image {
             | Event::Changes(_)
             | Event::Tests(_)
             | Event::Desk(_)
-            | Event::Audit(_) => Stale::Nothing,
+            | Event::Audit(_)
+            | Event::Approvals(_) => Stale::Nothing,
         }
     }
 

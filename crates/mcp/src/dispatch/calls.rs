@@ -49,9 +49,9 @@ pub(super) async fn call<H: Host>(session: &Rc<Session<H>>, call: &Call) -> Resu
     if matches!(outcome, Ok(Outcome::Task(_))) {
         recording.leave();
     }
-    drop(recording);
+    recording.write().await;
     Ok(match outcome? {
-        Outcome::Result(result) => finished(session, result),
+        Outcome::Result(result) => finished(session, tool, &given, result),
         Outcome::Error(error) => failed(session, tool, &error),
         Outcome::Question(value) | Outcome::Task(value) => value,
     })
@@ -85,9 +85,9 @@ pub(super) async fn work<H: Host>(
         Ok(_) => None,
         Err(_) => Some("invalid_request"),
     });
-    drop(recording);
+    recording.write().await;
     match outcome {
-        Ok(Outcome::Result(result)) => finished(session, result),
+        Ok(Outcome::Result(result)) => finished(session, tool, &given, result),
         Ok(Outcome::Error(error)) => failed(session, tool, &error),
         Ok(Outcome::Question(_) | Outcome::Task(_)) | Err(_) => failed(session, tool, &declined()),
     }
@@ -211,11 +211,12 @@ async fn run<H: Host>(
             granted: granted.clone(),
             is_held,
             progress,
+            started: &session.common.started,
+            last_tests: &session.common.last_tests,
         };
         let effect = match tools::call(tool.name, &context, given.clone()).await {
             Ok(result) => {
                 if tool.name == "test" {
-                    *session.common.last_tests.borrow_mut() = Some(Value::Object(result.clone()));
                     session.common.own_changes.changed("beamtalk://tests/last");
                 }
                 return Ok(Outcome::Result(result));
@@ -350,13 +351,23 @@ async fn ask_modern<H: Host>(
     }
 }
 
-fn finished<H: Host>(session: &Session<H>, mut result: Map<String, Value>) -> Value {
-    fit(&mut result, RESULT_BYTES);
+fn finished<H: Host>(
+    session: &Session<H>,
+    tool: &Tool,
+    given: &Map<String, Value>,
+    mut result: Map<String, Value>,
+) -> Value {
+    let is_cut = fit(&mut result, RESULT_BYTES);
     let text = redact(Value::Object(result).to_string(), &session.host.secrets());
     // What was taken out stood inside of strings, so that this is still JSON.
     let structured: Value = serde_json::from_str(&text).unwrap_or_default();
+    let mut content = vec![json!({"type": "text", "text": text})];
+    if let Some(uri) = crate::resources::whole(tool.name, given).filter(|_| is_cut) {
+        let name = uri.trim_start_matches("beamtalk://").to_owned();
+        content.push(json!({"type": "resource_link", "uri": uri, "name": name, "description": "The whole."}));
+    }
     json!({
-        "content": [{"type": "text", "text": text}],
+        "content": content,
         "structuredContent": structured,
         "isError": false,
     })

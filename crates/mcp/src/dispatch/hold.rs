@@ -19,6 +19,8 @@ const WRITING: [&str; 5] = [
     "control_process",
     "run_workflow",
 ];
+/// The longest diff that is shown.
+const DIFF_BYTES: usize = 64 * 1024;
 /// What makes a durable change, which is a file at once where changes are flushed by themselves.
 const DURABLE: [&str; 4] = ["save_method", "remove_method", "revert_change", "remove_class"];
 
@@ -44,6 +46,35 @@ pub(super) async fn is_held<H: Host>(session: &Session<H>, tool: &Tool, given: &
     }
 }
 
+/// What a call would write, where that is known.
+async fn diff<H: Host>(session: &Session<H>, tool: &Tool, given: &Map<String, Value>) -> Option<String> {
+    if !matches!(tool.name, "flush" | "resolve_conflict") {
+        return None;
+    }
+    let class = given.get("class").and_then(Value::as_str);
+    let found = crate::tools::pending_diff(&*session.host, class).await.ok()?;
+    let end = found.floor_char_boundary(DIFF_BYTES);
+    found.get(..end).filter(|diff| !diff.is_empty()).map(escape)
+}
+
+/// Say under which name the call waits, and until when.
+async fn name_it<H: Host>(session: &Session<H>, request: &requests::ApprovalAsk, progress: &Progress) {
+    let Ok(found) = session.host.ask(&requests::Approvals::default()).await else {
+        return;
+    };
+    let waiting = found.answer.approvals.into_iter().rev();
+    let own = waiting
+        .into_iter()
+        .find(|one| one.tool == request.tool && one.text == request.text);
+    if let Some(own) = own {
+        let (hour, minute) = (own.expires / 3_600 % 24, own.expires / 60 % 60);
+        progress.wait(Some(format!(
+            "waiting for approval {} until {hour:02}:{minute:02}",
+            own.id
+        )));
+    }
+}
+
 /// Wait for the person; an error unless they say yes to exactly this.
 pub(super) async fn hold<H: Host>(
     session: &Session<H>,
@@ -54,18 +85,26 @@ pub(super) async fn hold<H: Host>(
 ) -> Result<(), HostError> {
     let text = escape(&serde_json::to_string_pretty(given).unwrap_or_default());
     let timeout = session.settings.approval_timeout;
-    let until = format!("{} s", timeout.as_secs());
-    progress.wait(Some(format!("waiting for approval, at most {until}")));
+    progress.wait(Some("waiting for approval".to_owned()));
     let request = requests::ApprovalAsk {
         tool: tool.name.to_owned(),
         summary: effect.map_or_else(|| tool.title.to_owned(), |effect| effect.summary.clone()),
         text,
         effect: effect.map(|effect| effect.to_json().to_string()),
-        diff: None,
+        diff: diff(session, tool, given).await,
         timeout_s: Some(timeout.as_secs()),
         may_be_rule: Some(tool.class == Class::Execute && !matches!(tool.name, "evaluate" | "execute_code")),
     };
-    let asked = session.host.ask(&request).await;
+    let asked = {
+        let named = name_it(session, &request, progress);
+        let asked = session.host.ask(&request);
+        let (mut asked, mut named) = (std::pin::pin!(asked), std::pin::pin!(named));
+        tokio::select! {
+            biased;
+            asked = &mut asked => asked,
+            () = &mut named => asked.await,
+        }
+    };
     progress.wait(None);
     let answer = match asked {
         Ok(asked) => asked.answer,

@@ -75,13 +75,29 @@ pub(super) async fn order<H: Host>(
     };
     unwanted.job = None;
     Ok(match done(&job) {
-        Some(result) => Outcome::Task(result),
+        Some(result) => {
+            if tool.name == "test" {
+                keep_tests(session, &result);
+            }
+            Outcome::Task(result)
+        }
         None => {
+            if tool.name == "test" {
+                session.common.test_tasks.borrow_mut().insert(job.job.clone());
+            }
             let mut task = shown(&job);
             task["resultType"] = "task".into();
             Outcome::Task(task)
         }
     })
+}
+
+/// The tests of a task are the last ones, for who ordered them.
+fn keep_tests<H: Host>(session: &Session<H>, result: &Value) {
+    if let Some(tests) = result.get("structuredContent") {
+        *session.common.last_tests.borrow_mut() = Some(tests.clone());
+        session.common.own_changes.changed("beamtalk://tests/last");
+    }
 }
 
 struct Unwanted<H: Host> {
@@ -141,7 +157,13 @@ pub(super) async fn get<H: Host>(session: &Session<H>, call: &Call) -> Result<Va
     let job = session.host.ask(&request).await.map_err(|_| unknown())?.answer;
     let mut task = shown(&job);
     match job.state.as_str() {
-        "completed" => task["result"] = done(&job).unwrap_or_default(),
+        "completed" => {
+            let result = done(&job).unwrap_or_default();
+            if session.common.test_tasks.borrow_mut().remove(&job.job) {
+                keep_tests(session, &result);
+            }
+            task["result"] = result;
+        }
         "failed" => {
             let message = job.result.as_deref().unwrap_or("the work was lost");
             task["error"] = json!({"code": -32603, "message": message});

@@ -177,6 +177,9 @@ impl From<answers::InspectAnswer> for Inspected {
 /// An actor's class and fields, and how it does.
 pub(crate) async fn actor_value<H: Host>(host: &H, actor: &str) -> Result<serde_json::Value, HostError> {
     let actor = pid_of(host, actor).await?;
+    let bare = |pid: &str| pid.trim_matches(['<', '>']).to_owned();
+    let all = host.ask(&requests::Actors::default()).await?.answer.actors;
+    let own = all.into_iter().find(|one| bare(&one.pid) == bare(&actor));
     let request = requests::Inspect {
         actor: Some(actor.clone()),
         ..requests::Inspect::default()
@@ -184,7 +187,8 @@ pub(crate) async fn actor_value<H: Host>(host: &H, actor: &str) -> Result<serde_
     let seen = Inspected::from(host.ask(&request).await?.answer);
     let stats = host.ask(&requests::PidStats { actor }).await?.answer;
     let mut value = serde_json::to_value(seen).unwrap_or_default();
-    value["queue_len"] = stats.queue_len.into();
+    value["name"] = own.and_then(|own| own.name).into();
+    value["queue"] = stats.queue_len.into();
     Ok(value)
 }
 
@@ -275,20 +279,27 @@ pub(crate) async fn kill_actor<H: Host>(
     let found = all
         .iter()
         .find(|actor| actor.pid.trim_matches(['<', '>']) == bare);
-    let Some(found) = found else {
-        let error = failure("actor_not_alive", format!("{pid} does not live"));
-        return Err(Failure::Error(Box::new(
-            error.hint("list_actors shows those that live"),
-        )));
-    };
-    let effect = Effect {
-        summary: format!(
+    let summary = match found {
+        Some(found) => format!(
             "Stop the actor {} of class {}? Its state is lost.",
             found.pid, found.class
         ),
-        action: format!("Stop {}", found.pid),
+        // Who said yes to its end is told that there is nothing left to end.
+        None if context.granted.is_some() => {
+            format!("The actor {pid} has ended meanwhile. Nothing would stop.")
+        }
+        None => {
+            let error = failure("actor_not_alive", format!("{pid} does not live"));
+            return Err(Failure::Error(Box::new(
+                error.hint("list_actors shows those that live"),
+            )));
+        }
+    };
+    let effect = Effect {
+        summary,
+        action: format!("Stop {pid}"),
         classes: Vec::new(),
-        actors: 1,
+        actors: u64::from(found.is_some()),
         files: Vec::new(),
     };
     context.confirm(input.confirm, effect)?;

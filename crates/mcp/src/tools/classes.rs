@@ -3,10 +3,11 @@
 use beamtalk_wire::requests::{self, NavKind};
 use beamtalk_wire::{Side, answers};
 
+pub(crate) use super::parts::Nothing;
 use super::parts::{input, output, page};
 use super::{Context, Failure};
 use crate::data::Data;
-use crate::host::{Host, HostError, failure};
+use crate::host::{Host, HostError, PackageClass, PackageRow, failure};
 
 input! {
     ListClasses {
@@ -73,6 +74,70 @@ pub(crate) async fn list_classes<H: Host>(
     Ok(ClassList {
         classes: all.into_iter().map(one).collect(),
         next_cursor,
+    })
+}
+
+output! {
+    PackageInfo {
+        name: String,
+        version: String,
+        /// `project`, `built in`, a path or a repository.
+        source: String,
+        dependencies: Vec<String>,
+    }
+}
+
+output! {
+    Packages {
+        packages: Vec<PackageInfo>,
+    }
+}
+
+pub(crate) async fn list_packages<H: Host>(
+    context: &Context<'_, H>,
+    _: Nothing,
+) -> Result<Packages, Failure> {
+    let one = |package: PackageRow| PackageInfo {
+        name: package.name,
+        version: package.version,
+        source: package.source,
+        dependencies: package.dependencies,
+    };
+    let found = context.host.packages().await?;
+    Ok(Packages {
+        packages: found.into_iter().map(one).collect(),
+    })
+}
+
+input! {
+    OfPackage {
+        /// A package; list_packages names them.
+        package: String,
+    }
+}
+
+pub(crate) async fn package_classes<H: Host>(
+    context: &Context<'_, H>,
+    input: OfPackage,
+) -> Result<ClassList, Failure> {
+    let Some(mut found) = context.host.package_classes(&input.package).await? else {
+        let shown = crate::escape(&input.package.chars().take(64).collect::<String>());
+        let error = failure("not_found", format!("there is no package '{shown}' here"));
+        return Err(Failure::Error(Box::new(error.hint("list_packages names them"))));
+    };
+    found.sort();
+    let one = |(name, superclass, doc): PackageClass| ClassRow {
+        name,
+        superclass,
+        doc: doc
+            .as_deref()
+            .map(first_line)
+            .filter(|line| !line.is_empty())
+            .map(Data::new),
+    };
+    Ok(ClassList {
+        classes: found.into_iter().map(one).collect(),
+        next_cursor: None,
     })
 }
 

@@ -24,6 +24,9 @@ input! {
 output! {
     Documented {
         markdown: Data,
+        ;
+        /// The head of the method.
+        signature: Data,
     }
 }
 
@@ -51,8 +54,18 @@ pub(crate) async fn docs<H: Host>(context: &Context<'_, H>, input: Docs) -> Resu
         }
         Err(error) => return Err(error.into()),
     };
+    let signature = match (&input.class, &input.selector) {
+        (Some(class), Some(selector)) if context.host.is_connected() => {
+            let side = input.side.unwrap_or_default();
+            // An inherited method has its text elsewhere; its documentation stands for itself.
+            let found = super::method(context.host, class, selector, side).await;
+            found.ok().and_then(|found| found.signature)
+        }
+        _ => None,
+    };
     Ok(Documented {
         markdown: Data::new(markdown),
+        signature: signature.map(Data::new),
     })
 }
 

@@ -2,9 +2,7 @@
 
 use beamtalk_wire::{Side, answers, requests};
 
-use super::parts::{
-    Change, FoundFault, LeftBehind, LoadFault, faults, input, left_behind, output, some, warnings,
-};
+use super::parts::{Change, FoundFault, LeftBehind, faults, input, left_behind, output, some, warnings};
 use super::{Context, Failure};
 use crate::confirmation::Effect;
 use crate::data::Data;
@@ -20,7 +18,7 @@ input! {
 output! {
     Loaded {
         classes: Vec<String>,
-        errors: Vec<LoadFault>,
+        errors: Vec<FoundFault>,
         ;
         summary: Data,
         /// Actors that keep their old code and state.
@@ -32,7 +30,7 @@ impl From<answers::LoadAnswer> for Loaded {
     fn from(answer: answers::LoadAnswer) -> Self {
         Self {
             classes: answer.classes,
-            errors: answer.errors.iter().map(LoadFault::from).collect(),
+            errors: faults(&answer.errors),
             summary: answer.summary.map(Data::new),
             migration_failures: answer.migration_failures.map(|failures| left_behind(&failures)),
         }
@@ -80,7 +78,7 @@ output! {
     Reloaded {
         classes: Vec<String>,
         affected_actors: u64,
-        errors: Vec<LoadFault>,
+        errors: Vec<FoundFault>,
         findings: Vec<FoundFault>,
         ;
         migration_failures: Vec<LeftBehind>,
@@ -98,7 +96,7 @@ pub(crate) async fn reload_class<H: Host>(
     Ok(Reloaded {
         classes: answer.classes,
         affected_actors: answer.affected_actors,
-        errors: answer.errors.iter().map(LoadFault::from).collect(),
+        errors: faults(&answer.errors),
         findings: faults(&answer.findings),
         migration_failures: some(left_behind(&answer.migration_failures)),
     })

@@ -45,13 +45,13 @@ output! {
     Evaluated {
         /// As it is printed.
         text: Data,
+        /// What it printed.
+        output: Data,
         ms: u64,
         ;
         /// As JSON, where it has a form in JSON.
         value: AnyData,
         class: String,
-        /// What it printed.
-        output: Data,
         steps: Vec<Step>,
         /// What it defined.
         classes: Vec<String>,
@@ -108,7 +108,7 @@ pub(crate) async fn evaluate<H: Host>(
         .detail("got", timeout);
         return Err(Failure::Error(Box::new(error)));
     }
-    let used = handle(context, input.session.as_deref()).await?;
+    let mut used = handle(context, input.session.as_deref()).await?;
     let request = requests::Eval {
         code: input.code,
         trace: input.trace,
@@ -123,8 +123,9 @@ pub(crate) async fn evaluate<H: Host>(
         && error.kind.name() == "session_expired"
     {
         context.own_handle.lock().await.take();
+        used = handle(context, None).await?;
         let renewed = requests::Eval {
-            handle: Some(handle(context, None).await?),
+            handle: Some(used.clone()),
             ..request
         };
         asked = context.ask(&renewed).await;
@@ -142,7 +143,7 @@ pub(crate) async fn evaluate<H: Host>(
         ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         value: answer.value.map(AnyData::new),
         class: answer.class,
-        output: Some(output).filter(|output| !output.is_empty()).map(Data::new),
+        output: Data::new(output),
         steps: answer.steps.map(|steps| steps.iter().map(step).collect()),
         classes: answer.classes,
         warnings: warnings(&asked.warnings),
@@ -395,6 +396,8 @@ input! {
 output! {
     TranscriptText {
         text: Data,
+        /// Entries that are kept no more.
+        dropped: u64,
     }
 }
 
@@ -409,6 +412,7 @@ pub(crate) async fn read_transcript<H: Host>(
     let answer = context.ask(&request).await?.answer;
     Ok(TranscriptText {
         text: Data::new(last_lines(&answer, input.lines.unwrap_or(50))),
+        dropped: answer.first.saturating_sub(1),
     })
 }
 

@@ -1,19 +1,20 @@
 //! The development loop: watched, and with the right to, steered.
 
+use std::time::Instant;
+
+use beamtalk_wire::requests;
 use serde_json::Value;
 
 pub(crate) use super::parts::Nothing;
-use super::parts::{input, output};
+use super::parts::{input, open, output};
 use super::{Context, Failure};
 use crate::data::{AnyData, Data};
 use crate::host::{Host, LoopCommand};
 use crate::settings::LoopRight;
 
-output! {
-    LoopStatus {
-        /// As `beamtalk loop status --json`.
-        status: AnyData,
-    }
+open! {
+    /// As `beamtalk loop status --json`.
+    LoopStatus { phase, since, config, root, watch, processes, lane, workflows, events, servers, runs }
 }
 
 pub(crate) async fn loop_status<H: Host>(
@@ -22,9 +23,7 @@ pub(crate) async fn loop_status<H: Host>(
 ) -> Result<LoopStatus, Failure> {
     context.loop_right(LoopRight::Observe)?;
     let status = context.host.loop_command(LoopCommand::Status).await?;
-    Ok(LoopStatus {
-        status: AnyData::new(status),
-    })
+    Ok(LoopStatus::new(status))
 }
 
 output! {
@@ -133,6 +132,54 @@ pub(crate) async fn post_event<H: Host>(
     })
 }
 
+input! {
+    RunWorkflow {
+        /// A declared workflow.
+        workflow: String,
+        ;
+        /// Files that it is told have changed.
+        #[cfg_attr(feature = "schema", schemars(length(max = 1000)))]
+        changed: Vec<String>,
+        /// Wait for its end; so if absent.
+        wait: bool,
+    }
+}
+
+output! {
+    Ran {
+        /// `ok`, `failed`, or `queued` if its end was not waited for.
+        result: String,
+        ms: u64,
+        ;
+        error: Data,
+    }
+}
+
+pub(crate) async fn run_workflow<H: Host>(
+    context: &Context<'_, H>,
+    input: RunWorkflow,
+) -> Result<Ran, Failure> {
+    context.loop_right(LoopRight::Control)?;
+    let started = Instant::now();
+    let waits = input.wait != Some(false);
+    let request = requests::LoopRun {
+        workflow: input.workflow,
+        changed: input.changed,
+        wait: Some(waits),
+    };
+    let answer = context.ask(&request).await?.answer;
+    let result = match (&answer.failure, waits) {
+        (_, false) => "queued",
+        (None, true) => "ok",
+        (Some(_), true) => "failed",
+    };
+    Ok(Ran {
+        result: result.to_owned(),
+        ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        error: answer.failure.map(Data::new),
+    })
+}
+
 /// What is done to a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -155,7 +202,8 @@ input! {
 
 output! {
     Controlled {
-        done: bool,
+        /// Of the process afterwards.
+        state: Data,
     }
 }
 
@@ -170,9 +218,16 @@ pub(crate) async fn control_process<H: Host>(
         Command::Restart => "restart",
     };
     let command = LoopCommand::Control {
-        process: input.process,
+        process: input.process.clone(),
         command: command.to_owned(),
     };
     context.host.loop_command(command).await?;
-    Ok(Controlled { done: true })
+    let status = context.host.loop_command(LoopCommand::Status).await?;
+    let processes = status["processes"].as_array().into_iter().flatten();
+    let state = processes
+        .filter(|process| process["name"] == input.process.as_str())
+        .find_map(|process| process["state"].as_str());
+    Ok(Controlled {
+        state: Data::new(state.unwrap_or_default()),
+    })
 }

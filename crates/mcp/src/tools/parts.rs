@@ -48,6 +48,44 @@ macro_rules! output {
 }
 pub(crate) use output;
 
+/// Declares what a tool gives as somebody else wrote it: an object whose usual fields are named, all of it data.
+macro_rules! open {
+    ($(#[$about:meta])* $name:ident { $($field:ident),* }) => {
+        $(#[$about])*
+        #[derive(Debug, serde::Serialize)]
+        #[serde(transparent)]
+        pub(crate) struct $name(crate::data::AnyData);
+
+        impl $name {
+            /// From its JSON text; what is none has no fields.
+            #[allow(dead_code, reason = "some come as values")]
+            pub(crate) fn read(text: &str) -> Self {
+                Self::new(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({})))
+            }
+
+            pub(crate) fn new(value: serde_json::Value) -> Self {
+                Self(crate::data::AnyData::new(value))
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "object",
+                    "properties": {$(stringify!($field): {"x-beamtalk-origin": "data"}),*},
+                    "additionalProperties": true,
+                    "x-beamtalk-origin": "data",
+                })
+            }
+        }
+    };
+}
+pub(crate) use open;
+
 input! { Nothing {} }
 
 /// Who wrote a change.
@@ -218,25 +256,17 @@ pub(crate) fn conflicts<'a>(all: impl IntoIterator<Item = &'a Conflict>) -> Vec<
     all.into_iter().map(FileConflict::from).collect()
 }
 
-output! {
-    LoadFault {
-        kind: String,
-        message: Data,
-        ;
-        file: String,
-        line: u32,
-        hint: Data,
-    }
-}
-
-impl From<&LoadError> for LoadFault {
+impl From<&LoadError> for FoundFault {
     fn from(error: &LoadError) -> Self {
         Self {
-            kind: error.kind.clone(),
+            severity: Severity::Error,
             message: Data::new(&error.message),
+            code: Some(error.kind.clone()),
+            hint: error.hint.as_ref().map(Data::new),
+            class: None,
             file: error.path.clone(),
             line: error.line,
-            hint: error.hint.as_ref().map(Data::new),
+            column: None,
         }
     }
 }

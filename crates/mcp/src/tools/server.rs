@@ -8,7 +8,7 @@ use super::parts::{FoundFault, faults, input, output};
 use super::{Context, Failure};
 use crate::data::Data;
 use crate::host::Host;
-use crate::settings::{Policy, Settings, Toolset};
+use crate::settings::{Approval, Policy, Settings, Toolset, Way};
 
 input! { Describe {} }
 
@@ -34,8 +34,6 @@ output! {
         restarts: u64,
         project: String,
         last_error: Data,
-        /// What code may use.
-        capabilities: answers::Capabilities,
     }
 }
 
@@ -54,11 +52,29 @@ output! {
         ;
         /// Such as `narrowed by user`.
         policy_note: String,
+        /// What code may use, if a workspace runs.
+        capabilities: answers::Capabilities,
     }
 }
 
-const NOTE: &str = "evaluate runs code with the user's rights; the policy restrains tools, not that code. \
-    Under read-only nothing runs.";
+const NOTE: &str = "evaluate runs code with the user's rights; the policy restrains tools, not that code";
+
+/// What guards what: a boundary is only what the client cannot change and nothing runs behind.
+fn note(settings: &Settings) -> String {
+    let is_guarded = settings.way != Way::Stdio;
+    let text = match (settings.policy, settings.approval) {
+        (Policy::ReadOnly, _) => "read-only: nothing can be evaluated or changed from here",
+        (_, Approval::Execute) => "everything that runs waits for a person's yes",
+        _ => NOTE,
+    };
+    let is_closed = settings.policy == Policy::ReadOnly || settings.approval == Approval::Execute;
+    let kind = if is_guarded && is_closed {
+        "This is a boundary: you cannot change it."
+    } else {
+        "This is a guardrail against accidents, no boundary."
+    };
+    format!("{text}. {kind}")
+}
 
 fn names(settings: &Settings) -> Vec<String> {
     settings
@@ -70,10 +86,10 @@ fn names(settings: &Settings) -> Vec<String> {
 
 pub(crate) async fn describe<H: Host>(context: &Context<'_, H>, _: Describe) -> Result<Description, Failure> {
     let settings = context.settings;
-    let workspace = if context.host.is_connected() {
+    let (workspace, capabilities) = if context.host.is_connected() {
         state(context).await
     } else {
-        stopped(None)
+        (stopped(None), None)
     };
     let versions = [
         ("beamtalk", env!("CARGO_PKG_VERSION").to_owned()),
@@ -97,11 +113,8 @@ pub(crate) async fn describe<H: Host>(context: &Context<'_, H>, _: Describe) -> 
             session_idle_s: beamtalk_wire::limits::HANDLE_IDLE.as_secs(),
         },
         workspace,
-        evaluate_note: if settings.policy == Policy::ReadOnly {
-            "read-only: nothing can be evaluated or changed from here".to_owned()
-        } else {
-            NOTE.to_owned()
-        },
+        capabilities,
+        evaluate_note: note(settings),
         loop_right: settings.loop_right.name().to_owned(),
     })
 }
@@ -115,17 +128,16 @@ fn stopped(last_error: Option<Data>) -> WorkspaceState {
         restarts: None,
         project: None,
         last_error,
-        capabilities: None,
     }
 }
 
-async fn state<H: Host>(context: &Context<'_, H>) -> WorkspaceState {
+async fn state<H: Host>(context: &Context<'_, H>) -> (WorkspaceState, Option<answers::Capabilities>) {
     let health = match context.ask(&requests::Health {}).await {
         Ok(asked) => asked.answer,
-        Err(error) => return stopped(Some(Data::new(&error.message))),
+        Err(error) => return (stopped(Some(Data::new(&error.message))), None),
     };
     let about = context.ask(&requests::Describe {}).await;
-    WorkspaceState {
+    let state = WorkspaceState {
         running: true,
         node: Some(health.node),
         id: Some(health.workspace_id),
@@ -133,8 +145,8 @@ async fn state<H: Host>(context: &Context<'_, H>) -> WorkspaceState {
         restarts: Some(health.restarts),
         project: health.project.map(|project| project.name),
         last_error: health.last_error.map(Data::new),
-        capabilities: about.ok().map(|asked| asked.answer.capabilities),
-    }
+    };
+    (state, about.ok().map(|asked| asked.answer.capabilities))
 }
 
 input! {
@@ -167,10 +179,20 @@ pub(crate) async fn lint<H: Host>(context: &Context<'_, H>, input: Lint) -> Resu
 }
 
 output! {
+    TypeCoverage {
+        /// Expressions with a type.
+        typed: u64,
+        total: u64,
+        percent: f64,
+    }
+}
+
+output! {
     Summary {
         total: u64,
         /// How many findings of each code.
         codes: BTreeMap<String, u64>,
+        type_coverage: TypeCoverage,
     }
 }
 
@@ -178,7 +200,13 @@ pub(crate) async fn diagnostic_summary<H: Host>(
     context: &Context<'_, H>,
     input: Lint,
 ) -> Result<Summary, Failure> {
+    let path = input
+        .path
+        .as_deref()
+        .map(|path| context.host.inside(path))
+        .transpose()?;
     let found = found(context, input.path).await?;
+    let (typed, all) = context.host.type_coverage(path.as_deref()).await?;
     let mut codes = BTreeMap::new();
     for one in &found {
         let code = one.code.clone().unwrap_or_else(|| one.severity.name().to_owned());
@@ -187,5 +215,18 @@ pub(crate) async fn diagnostic_summary<H: Host>(
     Ok(Summary {
         total: found.len() as u64,
         codes,
+        type_coverage: TypeCoverage {
+            typed,
+            total: all,
+            percent: percent(typed, all),
+        },
     })
+}
+
+/// To one digit and never rounded up; nothing to type is all typed.
+fn percent(typed: u64, total: u64) -> f64 {
+    if total == 0 {
+        return 100.0;
+    }
+    (typed.saturating_mul(1_000) / total) as f64 / 10.0
 }

@@ -75,6 +75,10 @@ table! {
         "Source of a class, or of one method, as it runs now in the workspace. `disk_differs` says that its file has something else. Use the text as the base for save_method.";
     "find_code" "Find senders and implementors" Read "RdIo" Core true
         "Where a selector is sent (`senders`) or defined (`implementors`), or where a class is used (`references`). Sites have class, method, file and line; read one with read_source.";
+    "list_packages" "List packages" Read "RdIo" Core false
+        "The packages of the project: itself, its dependencies and the standard library, with version and source. Needs no workspace.";
+    "package_classes" "List a package's classes" Read "RdIo" Core false
+        "The classes of a package's files with superclass and first line of documentation. Needs no workspace.";
     "list_actors" "List actors" Read "RdIo" Core true
         "Living actors with pid, class and registered name. Look into one with inspect.";
     "inspect" "Inspect an object" Read "RdIo" Core true
@@ -154,6 +158,8 @@ table! {
         "The last lines that a process of the loop said.";
     "post_event" "Post an event" Execute "rdIO" Loop false
         "Post a value to a declared event of the loop; the loop's own checks and rates apply. Needs the right `post`.";
+    "run_workflow" "Run a workflow" Execute "rDiO" Loop false
+        "Run a declared workflow of the loop that the workspace hosts, when its turn comes, and wait for its end unless `wait` is false. It runs the programs the workflow names. Needs the right `control`.";
     "control_process" "Control a process" Execute "rDiO" Loop false
         "Start, stop or restart a declared process of the loop. Needs the right `control`.";
     // Agents.
@@ -197,6 +203,8 @@ table! {
         "The text of a file of the agents' file tree.";
     "write_file" "Write a file of the tree" Execute "rDiO" Agents false
         "Write to a file of the agents' tree. It counts as the tool that does the same; what is no tool's work is denied.";
+    "execute_code" "Run a program in a sandbox" Execute "rDiO" Agents false
+        "Run a program (bash, or the `language` named) in a sandbox of its own with an empty temporary directory that is removed afterwards; answers what it printed and how it ended. Needs the agents' daemon. For Beamtalk code use evaluate.";
     "list_approvals" "List calls that wait" Read "RdIo" Agents false
         "Calls of yours that wait for a person.";
     "ask_person" "Ask the person" Execute "rdio" Agents false

@@ -3,10 +3,11 @@
 use beamtalk_wire::{answers, requests};
 
 pub(crate) use super::parts::Nothing;
-use super::parts::{input, output, some};
+use super::parts::{FoundFault, faults, input, output, some};
 use super::{Context, Failure};
-use crate::data::Data;
+use crate::data::{AnyData, Data};
 use crate::host::{Host, failure};
+use serde_json::{Value, json};
 
 /// Failing tests that are listed.
 const LISTED_FAILURES: usize = 100;
@@ -50,6 +51,21 @@ input! {
         /// How many at the same time.
         #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 64)))]
         jobs: u64,
+        /// How long one test may take, in seconds; 60 if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 3600)))]
+        timeout_s: u64,
+        /// Only the tests that failed in your last run.
+        failed_only: bool,
+    }
+}
+
+output! {
+    Reason {
+        kind: String,
+        message: Data,
+        ;
+        expected: Data,
+        actual: Data,
     }
 }
 
@@ -60,13 +76,11 @@ output! {
         /// `fail` or `error`.
         status: String,
         duration: f64,
-        ;
-        message: Data,
-        expected: Data,
-        actual: Data,
         output: Data,
+        ;
         file: String,
         line: u64,
+        error: Reason,
     }
 }
 
@@ -78,64 +92,146 @@ output! {
         skipped: u64,
         /// Seconds.
         duration: f64,
-        /// Those that failed.
-        failures: Vec<Failed>,
+        seed: u64,
+        /// Those that failed; the whole is in `beamtalk://tests/last`.
+        tests: Vec<Failed>,
         ;
         /// Files of tests that could not be loaded.
-        load_errors: Vec<super::parts::LoadFault>,
+        load_errors: Vec<FoundFault>,
     }
 }
 
 /// Classes with at most so many tests run as a whole; others in pieces, so that it can be told how far they are.
 const PIECE: usize = 8;
 
-/// The same tests one after the other, counted for somebody who looks.
+/// A class, and one of its tests.
+type Piece = (String, Option<String>);
+
+/// Run pieces one after the other, counted for somebody who looks.
 async fn counted<H: Host>(
     context: &Context<'_, H>,
-    class: Option<String>,
-    jobs: Option<u64>,
+    pieces: Vec<Piece>,
+    total: u64,
+    (jobs, test_timeout_ms): (Option<u64>, Option<u64>),
 ) -> Result<answers::TestResults, Failure> {
-    let listed = context.ask(&requests::ListTests {}).await?.answer.tests;
-    let wanted: Vec<_> = listed
-        .into_iter()
-        .filter(|test| class.as_ref().is_none_or(|class| *class == test.class))
-        .collect();
-    if let (Some(class), true) = (&class, wanted.is_empty()) {
-        // What is no test class is told by who knows why.
-        let request = requests::Test {
-            class: Some(class.clone()),
-            jobs,
-            ..requests::Test::default()
-        };
-        return Ok(context.ask(&request).await?.answer.results);
-    }
-    let total = wanted.iter().map(|test| test.methods.len() as u64).sum();
     let mut all = answers::TestResults::default();
-    for test in wanted {
-        let pieces: Vec<Option<String>> = if test.methods.len() > PIECE {
-            test.methods.into_iter().map(Some).collect()
-        } else {
-            vec![None]
+    for (class, method) in pieces {
+        context.progress.count("tests", all.total, total);
+        let request = requests::Test {
+            class: Some(class),
+            method,
+            file: None,
+            jobs,
+            test_timeout_ms,
         };
-        for method in pieces {
-            context.progress.count("tests", all.total, total);
-            let request = requests::Test {
-                class: Some(test.class.clone()),
-                method,
-                file: None,
-                jobs,
-            };
-            let some = context.ask(&request).await?.answer.results;
-            all.total += some.total;
-            all.passed += some.passed;
-            all.failed += some.failed;
-            all.skipped += some.skipped;
-            all.duration += some.duration;
-            all.tests.extend(some.tests);
-        }
+        let some = context.ask(&request).await?.answer.results;
+        all.total += some.total;
+        all.passed += some.passed;
+        all.failed += some.failed;
+        all.skipped += some.skipped;
+        all.duration += some.duration;
+        all.tests.extend(some.tests);
     }
     context.progress.count("tests", all.total, total);
     Ok(all)
+}
+
+/// The tests of a class, or of all, in pieces; and how many there are. None for what is no test class.
+async fn pieces<H: Host>(
+    context: &Context<'_, H>,
+    class: Option<&String>,
+) -> Result<Option<(Vec<Piece>, u64)>, Failure> {
+    let listed = context.ask(&requests::ListTests {}).await?.answer.tests;
+    let wanted: Vec<_> = listed
+        .into_iter()
+        .filter(|test| class.is_none_or(|class| *class == test.class))
+        .collect();
+    if class.is_some() && wanted.is_empty() {
+        return Ok(None);
+    }
+    let total = wanted.iter().map(|test| test.methods.len() as u64).sum();
+    let mut all = Vec::new();
+    for test in wanted {
+        if test.methods.len() > PIECE {
+            all.extend(
+                test.methods
+                    .into_iter()
+                    .map(|method| (test.class.clone(), Some(method))),
+            );
+        } else {
+            all.push((test.class, None));
+        }
+    }
+    Ok(Some((all, total)))
+}
+
+/// The tests that failed in the last run.
+fn failed_last(last: Option<&Value>, is_meant: impl Fn(&str, &str) -> bool) -> Vec<Piece> {
+    let tests = last.and_then(|last| last["tests"].as_array());
+    let failed = |test: &Value| {
+        let (class, name) = (test["class"].as_str()?, test["name"].as_str()?);
+        let is_failed = matches!(test["status"].as_str(), Some("fail" | "error"));
+        (is_failed && is_meant(class, name)).then(|| (class.to_owned(), Some(name.to_owned())))
+    };
+    tests.into_iter().flatten().filter_map(failed).collect()
+}
+
+async fn results<H: Host>(context: &Context<'_, H>, input: Test) -> Result<answers::TestResults, Failure> {
+    let limits = (input.jobs, input.timeout_s.map(|seconds| seconds * 1_000));
+    let file = input.file.map(|file| context.host.inside(&file)).transpose()?;
+    if input.failed_only == Some(true) {
+        let last = context.last_tests.borrow().clone();
+        let is_meant = |class: &str, name: &str| {
+            input.class.as_ref().is_none_or(|wanted| wanted == class)
+                && input.method.as_ref().is_none_or(|wanted| wanted == name)
+        };
+        let failed = failed_last(last.as_ref(), is_meant);
+        let total = failed.len() as u64;
+        return counted(context, failed, total, limits).await;
+    }
+    if context.progress.is_wanted.get()
+        && input.method.is_none()
+        && file.is_none()
+        // What is no test class is told by who knows why.
+        && let Some((pieces, total)) = pieces(context, input.class.as_ref()).await?
+    {
+        return counted(context, pieces, total, limits).await;
+    }
+    let (jobs, test_timeout_ms) = limits;
+    if input.class.is_none() && file.is_none() {
+        let request = requests::TestAll {
+            jobs,
+            test_timeout_ms,
+        };
+        return Ok(context.ask(&request).await?.answer.results);
+    }
+    let request = requests::Test {
+        class: input.class,
+        method: input.method,
+        file,
+        jobs,
+        test_timeout_ms,
+    };
+    Ok(context.ask(&request).await?.answer.results)
+}
+
+fn failed(test: answers::TestOutcome) -> Failed {
+    let reason = |error: answers::TestFailure| Reason {
+        kind: error.kind,
+        message: Data::new(error.message),
+        expected: error.expected.map(Data::new),
+        actual: error.actual.map(Data::new),
+    };
+    Failed {
+        class: test.class,
+        name: test.name,
+        status: test.status,
+        duration: test.duration,
+        output: Data::new(test.output),
+        file: test.file,
+        line: test.line,
+        error: test.error.map(reason),
+    }
 }
 
 pub(crate) async fn test<H: Host>(context: &Context<'_, H>, input: Test) -> Result<Tests, Failure> {
@@ -145,58 +241,25 @@ pub(crate) async fn test<H: Host>(context: &Context<'_, H>, input: Test) -> Resu
     }
     // What was written to test/ since the workspace started counts, too.
     let loaded = context.ask(&requests::LoadTests {}).await?.answer;
-    let file = input.file.map(|file| context.host.inside(&file)).transpose()?;
-    let results = if context.progress.is_wanted.get() && input.method.is_none() && file.is_none() {
-        counted(context, input.class, input.jobs).await?
-    } else if input.class.is_none() && file.is_none() {
-        context
-            .ask(&requests::TestAll { jobs: input.jobs })
-            .await?
-            .answer
-            .results
-    } else {
-        let request = requests::Test {
-            class: input.class,
-            method: input.method,
-            file,
-            jobs: input.jobs,
-        };
-        context.ask(&request).await?.answer.results
-    };
-    let failed = |test: answers::TestOutcome| {
-        let error = test.error;
-        let part =
-            |part: fn(&answers::TestFailure) -> Option<String>| error.as_ref().and_then(part).map(Data::new);
-        Failed {
-            message: part(|error| Some(error.message.clone())),
-            expected: part(|error| error.expected.clone()),
-            actual: part(|error| error.actual.clone()),
-            class: test.class,
-            name: test.name,
-            status: test.status,
-            duration: test.duration,
-            output: Some(test.output)
-                .filter(|output| !output.is_empty())
-                .map(Data::new),
-            file: test.file,
-            line: test.line,
-        }
-    };
-    let failures = results
-        .tests
-        .into_iter()
-        .filter(|test| matches!(test.status.as_str(), "fail" | "error"))
-        .take(LISTED_FAILURES)
-        .map(failed)
-        .collect();
+    let results = results(context, input).await?;
+    let whole = serde_json::to_value(AnyData::new(json!(results)));
+    *context.last_tests.borrow_mut() = whole.ok();
+    let is_failed = |test: &answers::TestOutcome| matches!(test.status.as_str(), "fail" | "error");
     Ok(Tests {
         total: results.total,
         passed: results.passed,
         failed: results.failed,
         skipped: results.skipped,
         duration: results.duration,
-        failures,
-        load_errors: some(loaded.errors.iter().map(super::parts::LoadFault::from).collect()),
+        seed: results.seed,
+        tests: results
+            .tests
+            .into_iter()
+            .filter(is_failed)
+            .take(LISTED_FAILURES)
+            .map(failed)
+            .collect(),
+        load_errors: some(faults(&loaded.errors)),
     })
 }
 
@@ -352,6 +415,13 @@ input! {
         selector: String,
         /// A class.
         class: String,
+        /// `ok`, `error` or `timeout`.
+        outcome: String,
+        /// Only slower ones.
+        min_duration_ns: u64,
+        /// How many; all if absent.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        limit: u64,
     }
 }
 
@@ -372,7 +442,9 @@ pub(crate) async fn export_traces<H: Host>(
         actor: input.actor,
         selector: input.selector,
         class: input.class,
-        ..requests::ExportTraces::default()
+        outcome: input.outcome,
+        min_duration_ns: input.min_duration_ns,
+        limit: input.limit,
     };
     let answer = context.ask(&request).await?.answer;
     Ok(Exported {

@@ -68,3 +68,11 @@ answer! {
         value: bool,
     }
 }
+
+answer! {
+    LoopRunAnswer {
+        ;
+        /// Why it failed, if its end was waited for.
+        failure: String,
+    }
+}

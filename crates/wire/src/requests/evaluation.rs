@@ -79,6 +79,18 @@ request! {
 }
 
 request! {
+    /// Run a declared workflow of the loop that this workspace hosts, when its turn comes.
+    LoopRun {
+        workflow: String,
+        ;
+        /// Files that it is told have changed.
+        changed: Vec<String>,
+        /// Answer when it has ended.
+        wait: bool,
+    }
+}
+
+request! {
     /// Run a class method as a program.
     RunEntry {
         class: String,

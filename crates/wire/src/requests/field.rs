@@ -66,7 +66,7 @@ wanted! {
     BTreeMap<String, u64>: "an object of whole numbers";
     Side: "instance or class";
     OneOrMore<AuthorKind>: "human or agent, or a list of such";
-    Vec<Channel>: "a list made of these: transcript, actors, classes, bindings, supervision, object, reload_check, workspace, logs, changes, tests, desk, audit";
+    Vec<Channel>: "a list made of these: transcript, actors, classes, bindings, supervision, object, reload_check, workspace, logs, changes, tests, desk, audit, approvals";
 }
 
 /// One, or a list.

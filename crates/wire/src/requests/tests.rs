@@ -16,6 +16,8 @@ request! {
         file: String,
         /// How many at the same time.
         jobs: u64,
+        /// How long one test may take; 60000 if absent.
+        test_timeout_ms: u64,
     }
 }
 
@@ -29,5 +31,6 @@ request! {
     TestAll {
         ;
         jobs: u64,
+        test_timeout_ms: u64,
     }
 }

@@ -17,6 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as End, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use super::AuthKind;
 use super::administration::CREDENTIALS_GONE;
 use super::admission::{Admission, Visit, admit, reject};
 use super::credentials::Pass;
@@ -79,11 +80,15 @@ async fn attend<S>(
     let began = Instant::now();
     let Admission {
         number,
-        pass,
+        mut pass,
         greeting,
         protocol,
         request,
     } = admission;
+    // The owner may be less than the owner: what an agent does is its own.
+    if let (AuthKind::Cookie, Some(id)) = (&pass.auth, &greeting.agent) {
+        pass.auth = AuthKind::Agent(id.clone());
+    }
     let _leave = Leave {
         shared,
         number,

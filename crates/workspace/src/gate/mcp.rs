@@ -47,10 +47,11 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// `owner` or `token:NAME`.
+    /// `owner`, `token:NAME` or `session:ID`.
     pub fn name(&self) -> String {
         match &self.auth {
             AuthKind::Token(name) => format!("token:{name}"),
+            AuthKind::Agent(id) => format!("session:{id}"),
             AuthKind::Cookie | AuthKind::Browser => "owner".to_owned(),
         }
     }

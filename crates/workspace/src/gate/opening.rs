@@ -39,6 +39,8 @@ pub(crate) struct Greeting {
     pub(crate) resume: Option<String>,
     /// Its frames are to be kept.
     pub(crate) keeps: bool,
+    /// The agent's session it speaks for.
+    pub(crate) agent: Option<String>,
 }
 
 impl Greeting {
@@ -48,6 +50,7 @@ impl Greeting {
             protocol: None,
             resume: None,
             keeps: false,
+            agent: None,
         }
     }
 }
@@ -69,13 +72,26 @@ struct Message {
 
 impl Message {
     fn greeting(&mut self) -> Greeting {
+        let name = self.client.as_deref().unwrap_or_default();
+        // `mcp/ID` speaks for a session; what is none of its names is nobody.
+        let (name, agent) = match name.split_once('/') {
+            Some(("mcp", id)) if is_session(id) => ("mcp", Some(id.to_owned())),
+            _ => (name, None),
+        };
         Greeting {
-            client: ClientKind::from_name(self.client.as_deref().unwrap_or_default()),
+            client: ClientKind::from_name(name),
+            agent,
             protocol: self.protocol.take(),
             resume: self.resume.take().filter(|resume| resume.len() <= RESUME_LENGTH),
             keeps: self.keep == Some(true),
         }
     }
+}
+
+/// Whether this can be the name of an agent's session.
+fn is_session(id: &str) -> bool {
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_');
+    (1..=64).contains(&id.len()) && id.bytes().all(is_plain)
 }
 
 /// Read `{"type":"auth", …}` with exactly one secret.

@@ -4,6 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use beamtalk_loop::core::Operation;
+use beamtalk_wire::answers::LoopRunAnswer;
+use beamtalk_wire::requests::LoopRun;
 use beamtalk_wire::{ErrorBody, ErrorKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -122,6 +124,20 @@ pub(crate) async fn answer(workspace: &Rc<Workspace>, question: Value) -> Result
         }
         Question::IsRunning | Question::Await { .. } => Ok(json!({})),
     }
+}
+
+/// Run a workflow for a client; its end is waited for if they want.
+pub(crate) async fn run(workspace: &Rc<Workspace>, run: &LoopRun) -> Result<LoopRunAnswer, ErrorBody> {
+    let changed = run.changed.clone().unwrap_or_default();
+    let question = json!({"verb": "run", "workflow": run.workflow, "changed": changed});
+    let number = answer(workspace, question).await?["run"].as_u64().unwrap_or(0);
+    if run.wait != Some(true) {
+        return Ok(LoopRunAnswer { failure: None });
+    }
+    let ended = wait_for_run(workspace, number, None).await?;
+    Ok(LoopRunAnswer {
+        failure: ended["error"].as_str().map(str::to_owned),
+    })
 }
 
 /// The state of one process.

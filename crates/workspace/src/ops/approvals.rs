@@ -20,6 +20,7 @@ pub(super) fn tell(workspace: &Workspace) {
     let count = workspace.approvals.list(None).len() as u64;
     let event = Event::Workspace(WorkspaceEvent::ApprovalsWaiting { count });
     workspace.publish_to_owners(&event);
+    workspace.publish_approvals();
 }
 
 pub(super) async fn ask(

@@ -23,7 +23,10 @@ impl Deadline {
     /// That of a request whose work is not stopped halfway, but goes on without whoever asked for it.
     pub(crate) fn of_change(call: &Call) -> Option<Self> {
         // These stop what they run, and keep the time themselves.
-        if matches!(call.op, Op::Eval | Op::RunEntry | Op::Test | Op::TestAll) {
+        if matches!(
+            call.op,
+            Op::Eval | Op::RunEntry | Op::LoopRun | Op::Test | Op::TestAll
+        ) {
             return None;
         }
         Some(Self::of(call)).filter(|deadline| deadline.at.is_some())

@@ -20,9 +20,10 @@ fn of(caller: &Caller) -> Principal {
     let auth = caller.session.auth.borrow();
     Principal {
         role: caller.role,
-        auth: match auth.strip_prefix("token:") {
-            Some(name) => AuthKind::Token(name.to_owned()),
-            None => AuthKind::Cookie,
+        auth: match auth.split_once(':') {
+            Some(("token", name)) => AuthKind::Token(name.to_owned()),
+            Some(("session", id)) => AuthKind::Agent(id.to_owned()),
+            _ => AuthKind::Cookie,
         },
         policy: None,
     }

@@ -6,9 +6,10 @@ use beamtalk_wire::answers::{
     CompleteAnswer, DecideAnswer, DescribeAnswer, DeskReadAnswer, DeskWriteAnswer, DiagnosticsAnswer,
     DiffAnswer, DirtyAnswer, DocCellsAnswer, DocsAnswer, EntryAnswer, EvalAnswer, FindingsAnswer,
     FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, JobAnswer,
-    LastResultsAnswer, LoadAnswer, LogAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer,
-    QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer,
-    SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
+    LastResultsAnswer, LoadAnswer, LogAnswer, LoopRunAnswer, Nothing, PrecheckMethodAnswer,
+    QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer,
+    SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer,
+    ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -138,6 +139,7 @@ answers!(
     ApprovalsAnswer,
     AuditSummaryAnswer,
     JobAnswer,
+    LoopRunAnswer,
     HealthAnswer,
     HoverAnswer,
     Nothing,

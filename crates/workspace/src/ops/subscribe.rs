@@ -22,6 +22,7 @@ pub(super) fn subscribe(
         (Channel::Logs, "the logs"),
         (Channel::Audit, "the audit trail"),
         (Channel::Desk, "the desk"),
+        (Channel::Approvals, "approvals"),
     ];
     if caller.role == Role::Observer
         && let Some((_, what)) = owners.iter().find(|(channel, _)| channels.contains(channel))

@@ -2,30 +2,32 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use beamtalk_client::{Answer, Connection, Error, Events, Greeting, Reply};
 use beamtalk_loop::control::{Answer as LoopAnswer, Ask};
 use beamtalk_loop::core::Operation as LoopOperation;
-use beamtalk_mcp::{Asked, DocHit, Host, HostError, LoopCommand, TreeAct};
+use beamtalk_mcp::{
+    Asked, DocHit, Host, HostError, LoopCommand, PackageClass, PackageRow, Policy, Program, TreeAct,
+};
 use beamtalk_project::Network;
 use beamtalk_wire::answers::Diagnostic;
 use beamtalk_wire::requests::{Health, Interrupt, McpCall, Subscribe};
 use beamtalk_wire::{Access, Channel, ErrorBody, ErrorKind, Event, Op, Operation, Push};
-use beamtalk_workspace::gate::Principal;
+use beamtalk_workspace::gate::{AuthKind, Principal};
 use beamtalk_workspace::{Link, StartOptions};
 use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore, broadcast};
 
-use super::docs;
 use super::paths::Paths;
 use super::rules::Rules;
+use super::{docs, execute, project};
 use crate::commands::docs::{page, topics};
-use crate::commands::lint;
 use crate::commands::loop_command::located;
 use crate::commands::workspace::defaults;
+use crate::commands::{lint, type_coverage};
 use crate::exit::Report;
 use crate::terminal::Terminal;
 use crate::workspace_link::{Place, connect};
@@ -34,6 +36,8 @@ use crate::workspace_link::{Place, connect};
 const OUTPUT_BYTES: usize = 64 * 1024;
 /// Events that wait for whoever follows.
 const EVENTS: usize = 1_024;
+/// Programs of tools that run at the same time.
+const PROGRAMS: usize = 3;
 
 /// How the workspace is reached.
 #[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
@@ -52,11 +56,17 @@ pub(crate) struct Workspace {
     connection: Mutex<Option<Rc<Connection>>>,
     events: broadcast::Sender<Event>,
     channels: RefCell<BTreeSet<Channel>>,
+    /// The actors whose state is followed.
+    actors: RefCell<BTreeSet<String>>,
     secrets: RefCell<Vec<String>>,
     /// Places on the connection, which takes 64 requests: for questions, for records; the rest is for interrupts.
     asks: Semaphore,
     records: Semaphore,
     agents: super::tree::Tree,
+    /// The session of an agent whose word this is.
+    session: Option<String>,
+    /// Programs that run at the same time.
+    programs: Semaphore,
 }
 
 fn error(kind: &str, message: impl Into<String>) -> HostError {
@@ -101,6 +111,9 @@ impl Workspace {
             rules.settings.allow_outside,
         );
         let (events, _) = broadcast::channel(EVENTS);
+        // A token that only reads sees of the agents what everybody may.
+        let is_narrow = matches!(&reach, Reach::Inside { principal, .. } if matches!(principal.auth, AuthKind::Token(_)))
+            && rules.settings.policy == Policy::ReadOnly;
         Self {
             place,
             reach,
@@ -109,11 +122,20 @@ impl Workspace {
             connection: Mutex::new(None),
             events,
             channels: RefCell::default(),
+            actors: RefCell::default(),
             secrets: RefCell::default(),
             asks: Semaphore::new(44),
             records: Semaphore::new(8),
-            agents: super::tree::Tree::default(),
+            agents: super::tree::Tree::new(is_narrow),
+            session: None,
+            programs: Semaphore::new(PROGRAMS),
         }
+    }
+
+    /// The same, as the session of an agent.
+    pub(super) fn speaking_for(mut self, session: Option<String>) -> Self {
+        self.session = session;
+        self
     }
 
     /// The connection there is, or a new one.
@@ -150,8 +172,9 @@ impl Workspace {
             None if starts => self.start(options.clone()).await?,
             None => return Err(self.missing()),
         };
+        let name = self.session.as_ref().map(|id| format!("mcp/{id}"));
         let greeting = Greeting {
-            client: "mcp",
+            client: name.as_deref().unwrap_or("mcp"),
             resume: None,
         };
         match connect(&self.place, &info, greeting).await {
@@ -209,6 +232,14 @@ impl Workspace {
             };
             drop(connection.send(&request));
         }
+        for actor in self.actors.borrow().iter() {
+            let request = Subscribe {
+                channels: vec![Channel::Object],
+                actor: Some(actor.clone()),
+                ..Subscribe::default()
+            };
+            drop(connection.send(&request));
+        }
     }
 
     /// Wait until the workspace has taken notice of everything that was sent.
@@ -216,6 +247,24 @@ impl Workspace {
         let connection = self.connection.lock().await.clone();
         if let Some(connection) = connection.filter(|connection| !connection.is_lost()) {
             drop(connection.ask(&Health {}).await);
+        }
+    }
+
+    /// Do something with the files of the project, in a thread that has room for the deepest tree.
+    async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Terminal) -> anyhow::Result<T> + Send + 'static,
+    ) -> Result<T, HostError> {
+        let network = self.network;
+        let (sender, found) = tokio::sync::oneshot::channel();
+        let worker = std::thread::Builder::new()
+            .stack_size(beamtalk_project::source::STACK)
+            .spawn(move || drop(sender.send(work(&mut Terminal::silent(network)))));
+        worker.map_err(|cause| error("internal_error", cause.to_string()))?;
+        match found.await {
+            Ok(Ok(found)) => Ok(found),
+            Ok(Err(fault)) => Err(of_fault(&fault, "read_error")),
+            Err(_) => Err(error("internal_error", "the files could not be read")),
         }
     }
 
@@ -255,7 +304,7 @@ impl Workspace {
 fn runs_code(op: Op) -> bool {
     matches!(
         op,
-        Op::Eval | Op::RunEntry | Op::Test | Op::TestAll | Op::ApprovalAsk
+        Op::Eval | Op::RunEntry | Op::LoopRun | Op::Test | Op::TestAll | Op::ApprovalAsk
     )
 }
 
@@ -317,6 +366,11 @@ impl Host for Workspace {
         }
     }
 
+    fn watch_actor(&self, pid: &str) {
+        self.actors.borrow_mut().insert(pid.to_owned());
+        self.watch(&[]);
+    }
+
     async fn record(&self, call: McpCall) {
         if !self.is_connected() {
             return;
@@ -346,27 +400,40 @@ impl Host for Workspace {
     }
 
     async fn lint(&self, path: Option<&str>) -> Result<Vec<Diagnostic>, HostError> {
-        let path = PathBuf::from(path.unwrap_or("."));
-        let network = self.network;
-        let (sender, found) = tokio::sync::oneshot::channel();
-        // The deepest tree needs room.
-        let worker = std::thread::Builder::new()
-            .stack_size(beamtalk_project::source::STACK)
-            .spawn(move || drop(sender.send(lint::lines(&mut Terminal::silent(network), &path))));
-        worker.map_err(|cause| error("internal_error", cause.to_string()))?;
-        let lines = match found.await {
-            Ok(Ok(lines)) => lines,
-            Ok(Err(fault)) => return Err(of_fault(&fault, "read_error")),
-            Err(_) => return Err(error("internal_error", "the files could not be checked")),
-        };
+        let path = self.place.root.join(path.unwrap_or("."));
+        let lines = self.apart(move |terminal| lint::lines(terminal, &path)).await?;
         Ok(lines
             .iter()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect())
     }
 
+    async fn type_coverage(&self, path: Option<&str>) -> Result<(u64, u64), HostError> {
+        let path = self.place.root.join(path.unwrap_or("."));
+        let counted = self.apart(move |terminal| type_coverage::count(terminal, &path));
+        counted.await
+    }
+
+    async fn packages(&self) -> Result<Vec<PackageRow>, HostError> {
+        let root = self.place.root.clone();
+        self.apart(move |terminal| project::packages(terminal, &root))
+            .await
+    }
+
+    async fn package_classes(&self, package: &str) -> Result<Option<Vec<PackageClass>>, HostError> {
+        let (root, package) = (self.place.root.clone(), package.to_owned());
+        self.apart(move |terminal| project::package_classes(terminal, &root, &package))
+            .await
+    }
+
+    async fn execute(&self, program: Program) -> Result<(String, i64), HostError> {
+        let _place = self.programs.acquire().await;
+        execute::execute(&self.agents, program).await
+    }
+
     async fn loop_command(&self, command: LoopCommand) -> Result<Value, HostError> {
-        let done = tokio::task::spawn_blocking(move || ask_loop(command));
+        let root = self.place.root.clone();
+        let done = tokio::task::spawn_blocking(move || ask_loop(&root, command));
         match done.await {
             Ok(answer) => answer,
             Err(_) => Err(error("internal_error", "the loop could not be asked")),
@@ -374,21 +441,7 @@ impl Host for Workspace {
     }
 
     async fn tree(&self, act: TreeAct) -> Result<String, HostError> {
-        let Reach::Outside { .. } = &self.reach else {
-            let body = ErrorBody::new(
-                ErrorKind::from("agents_unavailable"),
-                "the agents are not reached this way",
-            );
-            return Err(Box::new(
-                body.hint("use the server over standard input and output"),
-            ));
-        };
-        let tree = self.agents.clone();
-        let done = tokio::task::spawn_blocking(move || super::tree::perform(&tree, act));
-        match done.await {
-            Ok(answer) => answer,
-            Err(_) => Err(error("internal_error", "the agents could not be asked")),
-        }
+        self.agents.act(act).await
     }
 
     fn own_session(&self) -> Option<String> {
@@ -400,7 +453,7 @@ impl Host for Workspace {
     }
 }
 
-fn ask_loop(command: LoopCommand) -> Result<Value, HostError> {
+fn ask_loop(root: &Path, command: LoopCommand) -> Result<Value, HostError> {
     let none = || {
         let body = ErrorBody::new(
             ErrorKind::from("loop_not_running"),
@@ -408,7 +461,7 @@ fn ask_loop(command: LoopCommand) -> Result<Value, HostError> {
         );
         Box::new(body.hint("the person starts it with 'beamtalk loop run'"))
     };
-    let mut client = located(None)
+    let mut client = located(Some(&root.join("devloop.toml")))
         .ok()
         .and_then(|place| place.connect())
         .ok_or_else(none)?;

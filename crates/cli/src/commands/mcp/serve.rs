@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context;
-use beamtalk_mcp::{Line, LineReader, Outgoing, Session, Settings};
+use beamtalk_mcp::{Line, LineReader, Outgoing, Session, Settings, Way};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, timeout_at};
 
+use super::door;
 use super::host::Workspace;
 use crate::exit::Exit;
 
@@ -38,7 +39,21 @@ async fn talk(host: Rc<Workspace>, settings: Rc<Settings>) -> anyhow::Result<Exi
     let mut lines = read_lines();
     let (outgoing, answers) = Outgoing::new();
     let mut written = write_lines(answers);
+    let (settings, first) = match settings.way {
+        // A client at a door may want less than it could have.
+        Way::Door => match lines.recv().await {
+            Some(Line::Text(text)) => match door::heard(&settings, &text) {
+                Some(narrower) => (Rc::new(narrower), None),
+                None => (settings, Some(Line::Text(text))),
+            },
+            other => (settings, other),
+        },
+        Way::Stdio | Way::Http => (settings, None),
+    };
     let session = Session::new(host.clone(), settings, outgoing.clone());
+    if let Some(line) = first {
+        session.receive(line);
+    }
     loop {
         let next = async {
             session.room().await;

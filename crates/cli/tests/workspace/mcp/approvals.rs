@@ -62,6 +62,12 @@ fn a_call_waits_for_a_person_and_their_answer_is_recorded() {
         (&denied["kind"], &denied["details"]["reason"]),
         (&json!("approval_denied"), &json!("no answer"))
     );
+    // Settings are read once per start; a person on a busy machine needs more than two seconds.
+    configure(
+        &home,
+        "[mcp]\nmax-policy = \"full\"\napproval = \"destructive\"\n",
+    );
+    let mut mcp = Mcp::start(&home, &["--policy", "full", "--toolsets", "all"]);
     let id = mcp.send("tools/call", json!({"name": "kill_actor", "arguments": kill}));
     let shown = waiting(&home);
     assert_eq!(
@@ -88,6 +94,95 @@ fn a_call_waits_for_a_person_and_their_answer_is_recorded() {
     let trail = String::from_utf8_lossy(&trail.stdout);
     assert!(trail.contains(&format!("\"approval\":\"{name}\"")), "{trail}");
     assert!(trail.contains("\"type\":\"approval\""));
+    // An actor that dies before the answer: the person is asked again, with the new effect.
+    let made = mcp.good(
+        "evaluate",
+        json!({"code": "lamp := Lamp spawn", "session": "new"}),
+    );
+    let pid = mcp.good("list_actors", json!({"class": "Lamp"}))["actors"][0]["pid"].clone();
+    let kill = json!({"actor": pid, "confirm": true});
+    mcp.send("tools/call", json!({"name": "kill_actor", "arguments": kill}));
+    let first = waiting(&home);
+    let mut other = Mcp::start(&home, &[]);
+    other.good(
+        "evaluate",
+        json!({"code": "lamp stop", "session": made["session"]}),
+    );
+    assert!(answer(&home, &["approve", first["id"].as_str().expect("a name")]).0);
+    let again = waiting(&home);
+    assert_ne!(again["sha256"], first["sha256"]);
+    assert!(
+        again["effect"]
+            .as_str()
+            .is_some_and(|effect| effect.contains("\"actors\":0")),
+        "{again}"
+    );
+    assert!(answer(&home, &["reject", again["id"].as_str().expect("a name")]).0);
+    assert_eq!(error_of(&mcp.message())["kind"], "approval_denied");
+}
+
+/// Who watches what waits is told of every change of it, with what waits and until when in the words of the task.
+#[test]
+fn what_waits_can_be_watched() {
+    let home = held("mcp-watched", "approval = \"execute\"\n");
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let watch = mcp.send(
+        "subscriptions/listen",
+        json!({"notifications": {"resourceSubscriptions": ["beamtalk://approvals"]}}),
+    );
+    assert_eq!(
+        mcp.message()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    // The first call opens the connection, which listens from then on.
+    mcp.good("list_actors", json!({}));
+    let id = mcp.send(
+        "tools/call",
+        json!({"name": "evaluate", "arguments": {"code": "6 * 7"}, "_meta": {"progressToken": "p"}}),
+    );
+    let mut told = mcp.message();
+    let mut words = String::new();
+    while told["method"] == "notifications/progress" {
+        words = told["params"]["message"].to_string();
+        told = mcp.message();
+    }
+    assert_eq!(
+        (&told["method"], &told["params"]["uri"]),
+        (
+            &json!("notifications/resources/updated"),
+            &json!("beamtalk://approvals")
+        ),
+        "{words}"
+    );
+    assert_eq!(
+        told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        watch
+    );
+    let shown = waiting(&home);
+    let name = shown["id"].as_str().expect("a name").to_owned();
+    let read = mcp.send("resources/read", json!({"uri": "beamtalk://approvals"}));
+    let (mut is_read, mut is_told) = (false, false);
+    while !(is_read && is_told) {
+        let message = mcp.message();
+        if message["id"] == read {
+            is_read = true;
+            let text = message["result"]["contents"][0]["text"].to_string();
+            assert!(text.contains(&name), "{text}");
+        } else if message["method"] == "notifications/progress" {
+            let words = message["params"]["message"].as_str().unwrap_or_default();
+            is_told = words.starts_with(&format!("waiting for approval {name} until "));
+        }
+    }
+    assert!(answer(&home, &["approve", &name]).0);
+    let (mut is_done, mut is_updated) = (false, false);
+    while !(is_done && is_updated) {
+        let message = mcp.message();
+        is_updated |= message["method"] == "notifications/resources/updated";
+        if message["id"] == id {
+            assert_eq!(message["result"]["structuredContent"]["value"], 42, "{message}");
+            is_done = true;
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Mcp;
 use crate::home::{Home, wait_until};
-use crate::project::{started, write};
+use crate::project::{FILES, started, write};
 
 #[test]
 fn arguments_that_do_not_fit_are_named_and_nothing_runs() {
@@ -207,6 +207,7 @@ fn every_tool_that_reads_answers_what_its_schema_says() {
         "show_codegen" => json!({"class": "Lamp"}),
         "precheck_method" => json!({"class": "Lamp", "selector": "last", "source": "last => 1"}),
         "loop_output" => json!({"process": "web"}),
+        "package_classes" => json!({"package": "stdlib"}),
         _ => json!({}),
     };
     for tool in list.as_array().expect("tools") {
@@ -341,6 +342,115 @@ fn results_have_a_size() {
     assert!(loud.to_string().len() <= 64 * 1024);
 }
 
+/// Packages are known from the project's files: itself, what it depends on, the library; so are their classes.
+#[test]
+fn packages_and_their_classes_are_listed() {
+    let home = Home::new("mcp-packages");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let packages = mcp.good("list_packages", json!({}))["packages"].clone();
+    let names: Vec<&str> = packages
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    assert!(names.len() >= 2 && names.last() == Some(&"stdlib"), "{packages}");
+    let own = mcp.good("package_classes", json!({"package": names[0]}))["classes"].clone();
+    let lamp = own
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|one| one["name"] == "Lamp");
+    assert_eq!(lamp.expect("Lamp")["superclass"], "Actor");
+    let library = mcp
+        .good("package_classes", json!({"package": "stdlib"}))
+        .to_string();
+    assert!(library.contains("\"OrderedCollection\"") || library.contains("\"Integer\""));
+    let unknown = mcp.bad("package_classes", json!({"package": "nope"}));
+    assert_eq!(unknown["kind"], "not_found");
+    let summary = mcp.good("diagnostic_summary", json!({}));
+    let coverage = &summary["type_coverage"];
+    assert!(coverage["total"].as_u64() >= coverage["typed"].as_u64() && coverage["percent"].is_number());
+}
+
+/// A run of tests is told in the form of `beamtalk test --format json`, failing ones only; the last run is there as a
+/// whole, and its failures can be run again alone.
+#[test]
+fn tests_that_failed_can_be_run_again_alone() {
+    let home = Home::new("mcp-failed");
+    for (file, text) in FILES {
+        write(&home, file, text);
+    }
+    write(
+        &home,
+        "test/odd_test.bt",
+        "TestCase subclass: OddTest\n  testGood => self assert: true\n  testBad => self assert: 1 equals: 2\n  testLong => Timer sleep: 60000\n",
+    );
+    home.start(&[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let ran = mcp.good("test", json!({"class": "OddTest", "timeout_s": 1}));
+    assert_eq!(
+        (&ran["total"], &ran["passed"], &ran["failed"]),
+        (&json!(3), &json!(1), &json!(2)),
+        "{ran}"
+    );
+    let bad = ran["tests"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|one| one["name"] == "testBad");
+    let bad = bad.expect("it failed");
+    assert_eq!(
+        (&bad["class"], &bad["status"]),
+        (&json!("OddTest"), &json!("fail"))
+    );
+    assert!(
+        bad["error"]["message"].is_string() && bad["error"]["expected"] == "2",
+        "{bad}"
+    );
+    let whole = mcp.ask("resources/read", json!({"uri": "beamtalk://tests/last"}))["result"].clone();
+    let whole: Value =
+        serde_json::from_str(whole["contents"][0]["text"].as_str().expect("a text")).expect("JSON");
+    assert_eq!(whole["tests"].as_array().map(Vec::len), Some(3), "{whole}");
+    write(
+        &home,
+        "test/odd_test.bt",
+        "TestCase subclass: OddTest\n  testGood => self assert: true\n  testBad => self assert: 2 equals: 2\n  testLong => self assert: true\n",
+    );
+    let again = mcp.good("test", json!({"failed_only": true}));
+    assert_eq!(
+        (&again["total"], &again["failed"]),
+        (&json!(2), &json!(0)),
+        "{again}"
+    );
+    let none = mcp.good("test", json!({"failed_only": true}));
+    assert_eq!(none["total"], 0);
+}
+
+/// A result that had to be cut names the resource that has the whole.
+#[test]
+fn a_result_that_was_cut_links_to_the_whole() {
+    let home = started("mcp-links", &[]);
+    let mut mcp = Mcp::start(&home, &["--toolsets", "all"]);
+    let source = format!(
+        "Object subclass: Wide\n  class text => \"{}\"\n",
+        "x".repeat(90_000)
+    );
+    mcp.good("save_class", json!({"source": source, "path": "src/Wide.bt"}));
+    let result = mcp.result("read_source", json!({"class": "Wide"}));
+    assert_eq!(result["structuredContent"]["truncated"], true);
+    let link = &result["content"][1];
+    assert_eq!(
+        (&link["type"], &link["uri"]),
+        (&json!("resource_link"), &json!("beamtalk://class/Wide"))
+    );
+    let whole = mcp.ask("resources/read", json!({"uri": link["uri"]}))["result"].clone();
+    assert!(whole["contents"][0]["text"].as_str().expect("a text").len() > 90_000);
+}
+
 #[test]
 fn resources_and_prompts_are_read_and_watched() {
     let home = started("mcp-resources", &[]);
@@ -415,7 +525,7 @@ fn resources_and_prompts_are_read_and_watched() {
         json!({"name": "explain_actor", "arguments": {"actor": pid}}),
     )["result"]
         .clone();
-    assert_eq!(got["messages"].as_array().expect("messages").len(), 3, "{got}");
+    assert_eq!(got["messages"].as_array().expect("messages").len(), 4, "{got}");
     for params in [
         json!({"name": "nope"}),
         json!({"name": "explain_actor"}),

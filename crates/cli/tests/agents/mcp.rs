@@ -1,0 +1,319 @@
+//! AI clients and the agents: tools that act through the tree, and the server behind the door of a session.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::support::World;
+use serde_json::{Value, json};
+
+/// A server over its standard input and output.
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Client {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            input: child.stdin.take().unwrap(),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            next: 1,
+        }
+    }
+
+    /// The owner's own, with everything it can have.
+    fn of_owner(world: &World) -> Self {
+        std::fs::create_dir_all(world.path("home/.beamtalk")).unwrap();
+        let config = world.path("home/.beamtalk/config.toml");
+        std::fs::write(&config, "[mcp]\nmax-policy = \"full\"\nloop = \"control\"\n").unwrap();
+        let (text, status) = world.run("chmod 700 $HOME/.beamtalk; chmod 600 $HOME/.beamtalk/config.toml");
+        assert_eq!(status, 0, "{text}");
+        let mut command = world.command("beamtalk");
+        std::fs::create_dir_all(world.path("tmp")).unwrap();
+        command
+            .args(["mcp", "--toolsets", "all", "--policy", "full"])
+            .env("TMPDIR", world.path("tmp"));
+        Self::start(command)
+    }
+
+    fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let id = self.next;
+        self.next += 1;
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(self.input, "{line}").unwrap();
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{method}: {answer:?}"));
+        assert_eq!(answer["id"], id, "{answer}");
+        answer["result"].clone()
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> (bool, Value) {
+        let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        let value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{tool}: {result}"));
+        (result["isError"] == false, value)
+    }
+
+    fn good(&mut self, tool: &str, arguments: Value) -> Value {
+        let (is_good, value) = self.call(tool, arguments);
+        assert!(is_good, "{tool}: {value}");
+        value
+    }
+
+    fn bad(&mut self, tool: &str, arguments: Value) -> Value {
+        let (is_good, value) = self.call(tool, arguments);
+        assert!(!is_good, "{tool}: {value}");
+        value["error"].clone()
+    }
+
+    /// The names of the tools.
+    fn tools(&mut self) -> Vec<String> {
+        let listed = self.ask("tools/list", json!({}))["tools"].clone();
+        let names = listed.as_array().unwrap().iter();
+        names
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// Sessions are made, prompted, looked at and ended by tools, with the answers the tree gives; its refusals are errors
+/// of kind `agents` in its own words.
+#[test]
+fn sessions_are_worked_with_through_tools() {
+    let world = World::started();
+    let mut client = Client::of_owner(&world);
+    assert_eq!(client.good("list_sessions", json!({}))["sessions"], json!([]));
+    let work = world.path("work").display().to_string();
+    let made = client.good(
+        "create_session",
+        json!({"backend": "shell", "cwd": work, "alias": "build"}),
+    );
+    let id = made["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&made["backend"], &made["alias"], &made["cwd"]),
+        (&json!("shell"), &json!("build"), &json!(work))
+    );
+    world.value(&format!("beamtalk 9p read agent/{id}/wait"));
+    let said = client.good(
+        "prompt_session",
+        json!({"session_id": id, "text": "echo $((6*7))", "wait": true}),
+    );
+    assert!(said["output"].as_str().unwrap().contains("42"), "{said}");
+    assert!(said["turn"].as_u64().unwrap() >= 1, "{said}");
+    // One that is busy lets the next prompt wait for its turn.
+    let first = client.good("prompt_session", json!({"session_id": id, "text": "sleep 100"}));
+    assert!(first.get("queued").is_none(), "{first}");
+    let second = client.good("prompt_session", json!({"session_id": id, "text": "echo second"}));
+    assert_eq!(second["queued"], 0, "{second}");
+    let refused = client.bad(
+        "prompt_session",
+        json!({"session_id": id, "text": "x", "queue": false}),
+    );
+    assert_eq!(
+        (&refused["kind"], &refused["message"]),
+        (&json!("agents"), &json!("session busy"))
+    );
+    client.good(
+        "control_session",
+        json!({"session_id": id, "command": "interrupt"}),
+    );
+    world.until(&format!("beamtalk 9p read agent/{id}/log | grep -q '^second'"));
+    let output = client.good("read_output", json!({"session_id": id, "tail": 4096}));
+    assert!(output["text"].as_str().unwrap().contains("second"), "{output}");
+    let unknown = client.bad("read_output", json!({"session_id": "nobody"}));
+    assert_eq!(unknown["kind"], "agents");
+    // Mail has a name, and is handled once.
+    let sent = client.good(
+        "send_message",
+        json!({"to": id, "type": "QUERY_REQUEST", "subject": "size", "body": "how big?"}),
+    );
+    let history = client.good("mail_history", json!({"agent_id": id}));
+    assert_eq!(history["messages"][0]["id"], sent["id"], "{history}");
+    assert_eq!(
+        client.good("mail_search", json!({"agent_id": id, "pattern": "no such"}))["messages"],
+        json!([])
+    );
+    assert_eq!(client.good("check_inbox", json!({}))["left"], 0);
+    let roles = client.good("list_roles", json!({}))["items"].to_string();
+    assert!(roles.contains("\"reviewer\""), "{roles}");
+    // Files of the tree, and what is closed.
+    let names = client.good("list_files", json!({"path": "agents"}))["names"].to_string();
+    assert!(names.contains(&id), "{names}");
+    let state = client.good("read_file", json!({"path": format!("agents/{id}/backend")}));
+    assert_eq!(state["text"], "shell\n");
+    for path in [
+        "tokens",
+        "agents/tokens",
+        "agents/audit",
+        "agents/../tokens",
+        "agents/roles/developer",
+    ] {
+        assert_eq!(
+            client.bad("write_file", json!({"path": path, "text": "x"}))["kind"],
+            "path_denied",
+            "{path}"
+        );
+    }
+    // What ends a session needs a yes.
+    let would = client.bad("kill_agent", json!({"session_id": id}));
+    assert_eq!(would["kind"], "confirmation_needed");
+    assert_eq!(
+        client.good("kill_agent", json!({"session_id": id, "confirm": true}))["killed"],
+        true
+    );
+    assert_eq!(client.good("list_sessions", json!({}))["sessions"], json!([]));
+    // A worktree needs a repository, and says so in the tree's words.
+    let no = client.bad(
+        "create_session",
+        json!({"backend": "shell", "cwd": work, "worktree": true}),
+    );
+    assert_eq!(no["message"], "not a git repository");
+    let not = client.bad("set_state", json!({"state": "idle"}));
+    assert_eq!(not["kind"], "agents");
+}
+
+/// A program runs in a sandbox and an empty directory of its own; what it said and how it ended are told, and nothing
+/// of it is left.
+#[test]
+fn programs_run_apart_and_leave_nothing() {
+    let world = World::started();
+    let mut client = Client::of_owner(&world);
+    let told = client.good("execute_code", json!({"code": "ls\necho here >&2\nexit 3"}));
+    assert_eq!(
+        (&told["output"], &told["status"]),
+        (&json!("output\nprogram\nhere\n"), &json!(3))
+    );
+    let other = client.good(
+        "execute_code",
+        json!({"code": "print(6 * 7)", "language": "python"}),
+    );
+    assert_eq!((&other["output"], &other["status"]), (&json!("42\n"), &json!(0)));
+    let odd = client.bad("execute_code", json!({"code": "1", "language": "cobol"}));
+    assert_eq!(
+        (&odd["kind"], &odd["details"]["path"]),
+        (&json!("invalid_parameter"), &json!("/language"))
+    );
+    let long = client.bad("execute_code", json!({"code": "sleep 100", "timeout": 1}));
+    assert_eq!(long["kind"], "eval_limit", "{long}");
+    world.until("test -z \"$(beamtalk 9p read agent/list)\"");
+    let (left, _) = world.run("ls $W/tmp");
+    assert_eq!(left, "");
+}
+
+/// A client inside a session reaches the server through the session's door alone: with the session's name, within the
+/// rights of its backend, and flags only narrow them.
+#[test]
+fn a_client_in_a_session_speaks_through_its_door() {
+    let world = World::new();
+    world.config(
+        "backends/writer.yaml",
+        "command: [\"{SELF}\", \"agents\", \"drive\", \"shell\"]\nstart: {ready: hook, regex: '^agent> $'}\n\
+         idle: {mode: hook}\nrestart: {policy: never}\nworkspace: write\n",
+    );
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    std::fs::create_dir_all(world.path("work/src")).unwrap();
+    std::fs::write(
+        world.path("work/beamtalk.toml"),
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n",
+    )
+    .unwrap();
+    std::fs::write(
+        world.path("work/src/lamp.bt"),
+        "Actor subclass: Lamp\n  state: on = false\n\n  on => self.on\n",
+    )
+    .unwrap();
+    world.value("beamtalk workspace start");
+    let new = |backend: &str| world.value(&format!("beamtalk agents new {backend} $W/work --wait"));
+    let (reader, writer) = (new("shell"), new("writer"));
+    // The owner has a server of their own; nobody opens that of a session.
+    let (refused, _) = world.run(&format!("beamtalk 9p read agent/{writer}/mcp"));
+    assert!(refused.contains("permission denied"), "{refused}");
+    let at = |id: &str, flags: &[&str]| {
+        let mut command = world.command("beamtalk");
+        command
+            .arg("mcp")
+            .args(flags)
+            .env("AGENT_ID", id)
+            .env("NAMESPACE", world.namespace().join("doors").join(id));
+        Client::start(command)
+    };
+    let mut client = at(&writer, &[]);
+    let described = client.good("describe", json!({}));
+    assert_eq!(described["policy"], "edit", "{described}");
+    assert!(
+        described["toolsets"].to_string().contains("agents"),
+        "{described}"
+    );
+    let made = client.good("evaluate", json!({"code": "x := 6 * 7", "session": "new"}));
+    let handle = made["session"].as_str().unwrap().to_owned();
+    assert_eq!(
+        client.good("evaluate", json!({"code": "x + 1", "session": handle}))["text"],
+        "43"
+    );
+    assert_eq!(
+        client.good("set_state", json!({"state": "running"}))["state"],
+        "running"
+    );
+    client.good("set_state", json!({"state": "idle"}));
+    assert_eq!(
+        client.bad("remove_class", json!({"class": "Lamp", "confirm": true}))["kind"],
+        "policy_denied"
+    );
+    // What the session opened is the session's: the owner does not find it.
+    let mut owner = Client::of_owner(&world);
+    assert_eq!(
+        owner.bad("evaluate", json!({"code": "x", "session": handle}))["kind"],
+        "session_not_found"
+    );
+    drop(client);
+    // A later server of the same session does, even one that only reads.
+    let mut narrow = at(&writer, &["--policy", "read-only", "--toolsets", "core"]);
+    assert_eq!(narrow.good("describe", json!({}))["policy"], "read-only");
+    assert!(!narrow.tools().contains(&"evaluate".to_owned()));
+    let bound = narrow.good("bindings", json!({"session": handle}));
+    assert_eq!(bound["bindings"]["x"]["text"], "42", "{bound}");
+    // A backend that only reads has a server that only reads, whatever the flags say.
+    let mut reading = at(&reader, &["--policy", "full", "--toolsets", "all"]);
+    assert_eq!(reading.good("describe", json!({}))["policy"], "read-only");
+    let denied = reading.bad("evaluate", json!({"code": "1"}));
+    assert_eq!(
+        (&denied["kind"], &denied["details"]["by"]),
+        (&json!("policy_denied"), &json!("role"))
+    );
+    let (audit, _) = world.run("beamtalk workspace audit --type mcp --json");
+    assert!(audit.contains(&format!("session:{writer}")), "{audit}");
+    assert!(audit.contains("\"way\":\"door\""), "{audit}");
+    // The end of the session is the end of its server.
+    world.value(&format!("beamtalk agents kill {reader}"));
+    let mut rest = String::new();
+    assert_eq!(reading.output.read_line(&mut rest).unwrap(), 0, "{rest}");
+    // Inside the sandbox it is the same.
+    let script = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+    std::fs::write(world.path("work/line"), format!("{script}\n")).unwrap();
+    let said = world.value(&format!(
+        "beamtalk agents prompt {writer} --wait 'beamtalk mcp < line'"
+    ));
+    assert!(said.contains("\"protocolVersion\":\"2025-11-25\""), "{said}");
+    world.value("beamtalk workspace stop --force");
+}
