@@ -51,7 +51,7 @@ pub use ids::directory_alias;
 pub use link::LinkTarget;
 pub use logging::start_logging;
 pub use mail::MESSAGE_TYPES;
-pub use mount::Mount;
+pub use mount::{Mount, is_signalled};
 pub use namespace::{Namespace, candidates};
 pub use pidfile::{Instance, probe_instance};
 pub use places::Places;

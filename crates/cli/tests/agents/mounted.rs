@@ -180,6 +180,14 @@ fn streams_and_requests_work_through_the_mount_and_it_ends_with_the_daemon() {
         "beamtalk agents umount $W/m; ls -A $W/m; beamtalk agents mount $W/m && ls $W/m | grep -x actors",
         "actors\n",
     );
+    // Who reads on keeps it, and is named; who was told to end does not, though it hears of that only later.
+    world.check(
+        "cat $W/m/transcript.follow > /dev/null & p=$!
+         until ls -l /proc/$p/fd 2>/dev/null | grep -q transcript.follow; do :; done
+         beamtalk agents umount $W/m; kill $p; beamtalk agents umount $W/m && ls -A $W/m
+         beamtalk agents mount $W/m",
+        "beamtalk agents: umount: …/m is used by cat (PID …)\n",
+    );
     // A reader that hangs on does not keep it.
     world.check(
         "cat $W/m/events > /dev/null & beamtalk agents stop --kill-sessions > /dev/null
