@@ -190,9 +190,11 @@ fn streams_and_requests_work_through_the_mount_and_it_ends_with_the_daemon() {
     );
     // A reader that hangs on does not keep it.
     world.check(
-        "cat $W/m/events > /dev/null & beamtalk agents stop --kill-sessions > /dev/null
+        "cat $W/m/events > /dev/null 2>&1 & p=$!
+         until ls -l /proc/$p/fd 2>/dev/null | grep -q m/events; do :; done
+         beamtalk agents stop --kill-sessions > /dev/null
          n=0; while grep -q \" $W/m \" /proc/mounts && test $n -lt 300; do sleep 0.1; n=$((n+1)); done
-         grep -c \" $W/m \" /proc/mounts; ls -A $W/m; kill $! 2>/dev/null; true",
+         grep -c \" $W/m \" /proc/mounts; ls -A $W/m; kill $p 2>/dev/null; true",
         "0\n",
     );
 }
