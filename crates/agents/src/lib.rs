@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod approvals;
 mod audit;
 mod bytelog;
 mod config;
@@ -19,6 +20,7 @@ mod driver;
 mod error;
 mod events;
 mod files;
+mod helpers;
 mod hooks;
 mod ids;
 mod link;

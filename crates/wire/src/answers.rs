@@ -19,7 +19,8 @@ pub use actors::{
 };
 pub use browser::{
     AuditTrailAnswer, AutoflushAnswer, DeskItem, DeskReadAnswer, DeskWriteAnswer, DocCell, DocCellsAnswer,
-    FormatAnswer, InputPlace, ReplayAnswer, TranscriptAnswer, TranscriptEntry,
+    FormatAnswer, InputPlace, ReplayAnswer, TranscriptAnswer, TranscriptEntry, TreeListAnswer,
+    TreeReadAnswer, TreeWriteAnswer,
 };
 pub use changes::{
     ChangeSidesAnswer, ChangesAnswer, ClearChangesAnswer, Conflict, ConflictReason, DecideAnswer, DiffAnswer,

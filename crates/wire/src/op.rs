@@ -15,7 +15,8 @@ use crate::answers::{
     LoadAnswer, LogLevelAnswer, MethodsAnswer, ModulesAnswer, NavQueryAnswer, NavSymbolsAnswer, Nothing,
     PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer,
     RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer,
-    SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, TranscriptAnswer, ValueAnswer,
+    SupervisionTreeAnswer, TakeAnswer, TestAnswer, TopActorsAnswer, TranscriptAnswer, TreeListAnswer,
+    TreeReadAnswer, TreeWriteAnswer, ValueAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
@@ -29,7 +30,8 @@ use crate::requests::{
     Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep, QuestionTake, RecheckImage,
     Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert, RunEntry, SaveClass,
     SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe, SupervisionTree, Take, Test,
-    TestAll, TopActors, Transcript, TryMethod, Unload, Unsubscribe,
+    TestAll, TopActors, Transcript, TreeFollow, TreeList, TreeRead, TreeWrite, TryMethod, Unload,
+    Unsubscribe,
 };
 
 /// What an operation may do.
@@ -254,6 +256,10 @@ operations! {
     ActorStats "actor-stats" Read "-" ActorStatsAnswer;
     ExportTraces "export-traces" Execute "-" ExportTracesAnswer;
     Transcript "transcript" Read "-" TranscriptAnswer;
+    TreeList "tree-list" Read "-" TreeListAnswer;
+    TreeRead "tree-read" Read "-" TreeReadAnswer;
+    TreeFollow "tree-follow" Read "-" Nothing;
+    TreeWrite "tree-write" Execute "tree" TreeWriteAnswer;
     McpCall "mcp-call" Execute "mcp" Nothing;
     LogLevel "log-level" Execute "-" LogLevelAnswer;
     Describe "describe" Read "-" DescribeAnswer;
@@ -294,6 +300,9 @@ impl Op {
                     | Self::DeskRead
                     | Self::DocCells
                     | Self::Transcript
+                    | Self::TreeList
+                    | Self::TreeRead
+                    | Self::TreeFollow
                     | Self::Format
                     | Self::Subscribe
                     | Self::Unsubscribe
@@ -352,6 +361,7 @@ impl Request {
             Self::Settle(request) => Some(&request.file),
             Self::Discard(request) => request.class.as_deref(),
             Self::Flush(request) => request.class.as_deref().or(request.file.as_deref()),
+            Self::TreeWrite(request) => Some(&request.path),
             Self::ExportTraces(request) => {
                 let path = request.path.as_deref().or(request.actor.as_deref());
                 request.class.as_deref().or(path)

@@ -16,7 +16,8 @@ pub use actors::{
     ActorName, Actors, Inspect, Kill, PidStats, Scope, Step, SupervisionTree, TopActors, TopOrder,
 };
 pub use browser::{
-    AuditTrail, Autoflush, DeskRead, DeskWrite, DocCells, Format, Replay, TextForm, Transcript,
+    AuditTrail, Autoflush, DeskRead, DeskWrite, DocCells, Format, Replay, TextForm, Transcript, TreeEncoding,
+    TreeFollow, TreeList, TreeRead, TreeWrite,
 };
 pub use changes::{
     ChangeSides, Changes, ClearChanges, Diff, Dirty, Discard, Flush, From, Restore, Revert, Settle, Take,

@@ -69,6 +69,7 @@ pub(crate) use restore::{after_node_exit, reinstall, tell_waiting, waiting};
 use crate::audit::Event;
 use crate::changes::Intent;
 use crate::gate::Outgoing;
+use crate::hosted_loop::files;
 use crate::image::Phase;
 use crate::sessions::{ConnectionId, Session};
 use crate::stops::interrupted;
@@ -263,6 +264,13 @@ async fn dispatch(
         Request::Approvals(of) => Reply::new(approvals::list(workspace, caller, of)),
         Request::ApprovalAnswer(said) => Reply::new(approvals::answer(workspace, caller, said)?),
         Request::AuditSummary(_) => Reply::new(audit_summary::audit_summary(workspace, caller).await?),
+        Request::TreeList(of) => Reply::new(files::list(workspace, of).await?),
+        Request::TreeRead(of) => Reply::new(files::read(workspace, of).await?),
+        Request::TreeFollow(of) => tokio::select! {
+            ended = files::follow(workspace, of, sink) => Reply::new(ended?),
+            () = stoppable.stopped() => return Err(interrupted()),
+        },
+        Request::TreeWrite(to) => Reply::new(files::write(workspace, to).await?),
         // Its record is all there is to it.
         Request::McpCall(_) => Reply::new(Nothing {}),
         Request::SaveMethod(save) => {

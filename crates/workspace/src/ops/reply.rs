@@ -8,7 +8,8 @@ use beamtalk_wire::answers::{
     FlushAnswer, FormatAnswer, HandleListAnswer, HandleOpenAnswer, HealthAnswer, HoverAnswer, JobAnswer,
     LoadAnswer, Nothing, PrecheckMethodAnswer, QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer,
     ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer,
-    SourceAnswer, TakeAnswer, TranscriptAnswer, ValueAnswer, Warning,
+    SourceAnswer, TakeAnswer, TranscriptAnswer, TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer,
+    Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -146,6 +147,9 @@ answers!(
     SessionsAnswer,
     ShowCodegenAnswer,
     TakeAnswer,
+    TreeListAnswer,
+    TreeReadAnswer,
+    TreeWriteAnswer,
     ValueAnswer
 );
 
