@@ -20,7 +20,7 @@ pub(crate) use backend::{
 };
 pub use layers::Layers;
 pub(crate) use layers::{Access, Layer, Network, Wanted};
-pub use library::Library;
+pub use library::{Item, Library};
 pub(crate) use template::Templates;
 
 use crate::error::{Fatal, refusal};

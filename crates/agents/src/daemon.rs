@@ -1,5 +1,6 @@
 //! The daemon: start order, the hub everything hangs on, stop.
 
+mod approve;
 mod connection;
 mod create;
 mod doors;
@@ -86,6 +87,7 @@ pub async fn serve(options: DaemonOptions) -> Result<(), Fatal> {
     let mut hangup = signal(SignalKind::hangup())?;
 
     let hub = Hub::new(&namespace, places, config, options.auth, options.workspace)?;
+    hub.find_asked_mail();
     hub.links.start(&hub);
     tokio::spawn(watch::run(Arc::clone(&hub)));
     let adopted = recover::recover(&hub, !options.no_resume).await;

@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod approvals;
 mod audit;
 mod bytelog;
 mod config;
@@ -19,6 +20,7 @@ mod driver;
 mod error;
 mod events;
 mod files;
+mod helpers;
 mod hooks;
 mod ids;
 mod link;
@@ -51,7 +53,7 @@ pub use ids::directory_alias;
 pub use link::LinkTarget;
 pub use logging::start_logging;
 pub use mail::MESSAGE_TYPES;
-pub use mount::Mount;
+pub use mount::{Mount, is_signalled};
 pub use namespace::{Namespace, candidates};
 pub use pidfile::{Instance, probe_instance};
 pub use places::Places;

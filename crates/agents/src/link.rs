@@ -8,6 +8,7 @@ mod known;
 mod tell;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -168,6 +169,7 @@ impl Link {
         live.ask(&request).await?;
         *lock(&self.live) = Some(Arc::clone(&live));
         tokio::spawn(self.clone().listen(Arc::clone(&live), events));
+        self.look_at_held();
         tracing::info!(workspace = %self.id, client = self.client, "linked to the workspace");
         Ok(live)
     }
@@ -230,6 +232,10 @@ impl Link {
             *current = None;
         }
         drop(current);
+        // What it held nobody can answer now.
+        if let (true, Some(hub)) = (self.key.is_empty(), self.hub.upgrade()) {
+            hub.approvals.sync_held(&[]);
+        }
         tracing::info!(workspace = %self.id, "the link to the workspace is lost");
     }
 
@@ -378,6 +384,14 @@ impl Links {
             tokio::spawn(Arc::clone(&link).keep());
             *lock(&self.owner) = Some(link);
         }
+    }
+
+    /// The project of the owner's workspace.
+    pub(crate) fn project(&self) -> Option<PathBuf> {
+        let target = self.target.as_ref()?;
+        let directory = target.state.workspace(&target.id).ok().flatten()?;
+        let metadata = directory.metadata().ok().flatten()?;
+        Some(PathBuf::from(metadata.project_path))
     }
 
     /// The workspace of the owner's door.

@@ -125,7 +125,7 @@ fn below(directory: &str, name: &OsStr) -> Result<String, Errno> {
 }
 
 /// Whether a signal waits for a process that it neither blocks nor ignores.
-fn is_signalled(pid: u32) -> bool {
+pub fn is_signalled(pid: u32) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
         return true;
     };

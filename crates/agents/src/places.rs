@@ -52,6 +52,11 @@ impl Places {
         self.namespace.join("doors").join(id)
     }
 
+    /// The file that names the workspace the daemon serves; empty when it serves none.
+    pub fn workspace(&self) -> PathBuf {
+        self.state.join("workspace")
+    }
+
     pub fn tmux_socket(&self) -> PathBuf {
         self.namespace.join("tmux.sock")
     }

@@ -13,6 +13,7 @@ mod commands;
 mod commit;
 mod content;
 mod kinds;
+mod loop_files;
 mod open;
 mod pipe;
 mod place;
@@ -135,12 +136,19 @@ impl TreeNode {
         let (read, write) = match &self.caller.level {
             Level::Control => (true, true),
             Level::Read => (true, false),
-            Level::Session(id) => self.workspace_rights(id, false),
+            Level::Session(id) => self.workspace_rights(id),
         };
         let link = match &self.caller.level {
             Level::Control | Level::Read => self.hub.links.of_owner(),
             Level::Session(id) => self.hub.links.of_session(&self.hub, id),
         };
+        if name == "loop" {
+            return Some(loop_files::node(
+                self.same().child(place, name),
+                link?,
+                self.loop_access(),
+            ));
+        }
         let rights = workspace::Rights {
             read,
             write: write && !self.caller.read_only,
@@ -313,7 +321,7 @@ impl TreeNode {
                     });
                 }
                 match which {
-                    crate::mail::Box::Inbox => self.hub.mail.complete(who, id)?,
+                    crate::mail::Box::Inbox => self.hub.complete_mail(who, id)?,
                     crate::mail::Box::Completed => self.hub.mail.delete_completed(who, id)?,
                     crate::mail::Box::Outbox => return Err(Refusal::REMOVE_NOT_SUPPORTED),
                 }

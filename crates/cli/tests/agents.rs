@@ -10,6 +10,8 @@
 mod acceptance;
 #[path = "agents/assist.rs"]
 mod assist;
+#[path = "agents/bad_input.rs"]
+mod bad_input;
 #[path = "agents/commands.rs"]
 mod commands;
 #[path = "agents/directions.rs"]
@@ -22,6 +24,8 @@ mod faults;
 mod image;
 #[path = "agents/kills.rs"]
 mod kills;
+#[path = "agents/loops.rs"]
+mod loops;
 #[path = "agents/mcp.rs"]
 mod mcp;
 #[path = "agents/mounted.rs"]

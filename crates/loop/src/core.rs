@@ -223,6 +223,11 @@ pub enum Effect {
         post: u64,
         verdict: Verdict,
     },
+    /// The workflow a waiter asked for waits for its turn, with the number its run will have.
+    Queued {
+        waiter: u64,
+        number: u64,
+    },
     /// The workflow a waiter asked for has ended.
     Finished {
         waiter: u64,
@@ -657,7 +662,9 @@ impl Core {
             }
             let request = Request::new(&workflow, Source::Watch, changed, cause);
             match on_busy {
-                OnBusy::Queue => self.lane.push(request),
+                OnBusy::Queue => {
+                    self.lane.push(request);
+                }
                 OnBusy::Restart => self.supersede(now, request, out),
             }
             self.revision += 1;

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use crate::config::{Config, Step};
 
 /// One line per entry point and workflow.
@@ -74,64 +76,109 @@ fn short(step: &Step) -> String {
     }
 }
 
-/// The same as a Graphviz document.
-pub fn graph_dot(config: &Config) -> String {
+/// The same for programs: `kind` of a node is `startup`, `watch`, `event`, `observe`, `workflow`, `process` or `hook`, of
+/// an edge `entry`, `inline`, `trigger` or `uses`.
+#[derive(Debug, Serialize)]
+pub struct Graph {
+    pub nodes: Vec<Node>,
+    pub edges: Vec<Edge>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Node {
+    pub id: String,
+    pub kind: &'static str,
+    pub name: String,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Edge {
+    pub from: String,
+    pub to: String,
+    pub kind: &'static str,
+}
+
+/// Who sets what in motion; nodes in the order of their ids.
+pub fn graph(config: &Config) -> Graph {
     let mut nodes = BTreeSet::new();
-    let mut edges = Vec::new();
-    for (kind, name, workflow, _) in entries(config) {
-        let label = if name.is_empty() {
+    let mut edges: Vec<Edge> = Vec::new();
+    let mut node = |kind: &'static str, name: &str| {
+        let id = if name.is_empty() {
             kind.to_owned()
         } else {
             format!("{kind} {name}")
         };
-        nodes.insert(format!("{} [shape=ellipse];", quote(&label)));
-        edges.push(format!(
-            "{} -> {};",
-            quote(&label),
-            quote(&format!("workflow {workflow}"))
-        ));
+        nodes.insert(Node {
+            id: id.clone(),
+            kind,
+            name: name.to_owned(),
+        });
+        id
+    };
+    let mut edge = |from: &str, to: String, kind| {
+        let edge = Edge {
+            from: from.to_owned(),
+            to,
+            kind,
+        };
+        if kind != "uses" || !edges.contains(&edge) {
+            edges.push(edge);
+        }
+    };
+    for (kind, name, workflow, _) in entries(config) {
+        let from = node(kind, name);
+        edge(&from, node("workflow", workflow), "entry");
     }
     for (name, workflow) in &config.workflow {
-        let id = quote(&format!("workflow {name}"));
-        nodes.insert(format!("{id} [shape=box, label={}];", quote(name)));
+        let from = node("workflow", name);
         for step in &workflow.steps {
             match step {
-                Step::RunWorkflow(other) => {
-                    edges.push(format!(
-                        "{id} -> {} [style=solid];",
-                        quote(&format!("workflow {other}"))
-                    ));
-                }
+                Step::RunWorkflow(other) => edge(&from, node("workflow", other), "inline"),
                 Step::StartProcess(other)
                 | Step::StopProcess(other)
                 | Step::RestartProcess(other)
-                | Step::WaitForProcess(other) => leaf(&id, "process", other, &mut nodes, &mut edges),
-                Step::RunHook(other) => leaf(&id, "hook", other, &mut nodes, &mut edges),
+                | Step::WaitForProcess(other) => edge(&from, node("process", other), "uses"),
+                Step::RunHook(other) => edge(&from, node("hook", other), "uses"),
                 Step::SleepMs(_) | Step::WriteState { .. } | Step::Log { .. } | Step::NotifyReload => {}
             }
         }
         for other in &workflow.triggers {
-            edges.push(format!(
-                "{id} -> {} [style=dashed];",
-                quote(&format!("workflow {other}"))
-            ));
+            edge(&from, node("workflow", other), "trigger");
         }
     }
+    Graph {
+        nodes: nodes.into_iter().collect(),
+        edges,
+    }
+}
+
+/// The same as a Graphviz document.
+pub fn graph_dot(config: &Config) -> String {
+    let graph = graph(config);
     let mut text = String::from("digraph loop {\n");
-    for line in nodes.iter().chain(&edges) {
-        put(&mut text, &format!("  {line}\n"));
+    for node in &graph.nodes {
+        let id = quote(&node.id);
+        let shape = match node.kind {
+            "workflow" => format!("shape=box, label={}", quote(&node.name)),
+            "process" | "hook" => format!("shape=plaintext, label={}", quote(&node.name)),
+            _ => "shape=ellipse".to_owned(),
+        };
+        put(&mut text, &format!("  {id} [{shape}];\n"));
+    }
+    for edge in &graph.edges {
+        let style = match edge.kind {
+            "inline" => " [style=solid]",
+            "trigger" => " [style=dashed]",
+            "uses" => " [style=dotted]",
+            _ => "",
+        };
+        put(
+            &mut text,
+            &format!("  {} -> {}{style};\n", quote(&edge.from), quote(&edge.to)),
+        );
     }
     text.push_str("}\n");
     text
-}
-
-fn leaf(from: &str, kind: &str, name: &str, nodes: &mut BTreeSet<String>, edges: &mut Vec<String>) {
-    let id = quote(&format!("{kind} {name}"));
-    nodes.insert(format!("{id} [shape=plaintext, label={}];", quote(name)));
-    let edge = format!("{from} -> {id} [style=dotted];");
-    if !edges.contains(&edge) {
-        edges.push(edge);
-    }
 }
 
 fn quote(text: &str) -> String {

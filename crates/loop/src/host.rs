@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::config::Config;
 use crate::core::{Operation, Status};
 use crate::events::gate::{BODY_LIMIT, Caller, Rejection};
 use crate::events::server::{Desk, Waits};
-use crate::output::Output;
-use crate::report::{Exit, Report};
+use crate::output::{Output, child_object, object};
+use crate::report::{ChildKind, Exit, Level, Report, Stream};
 use crate::shell::{Inbound, Options, Outcome, Said, Signals, Start, drive};
 
 /// Something a host may want to know at once.
@@ -33,6 +33,29 @@ pub enum Fact<'a> {
     },
     /// Browsers were told to reload.
     ReloadSent,
+    /// A line of a child that is shown.
+    Output {
+        source: ChildKind,
+        name: &'a str,
+        stream: Stream,
+        line: &'a str,
+    },
+}
+
+impl Fact<'_> {
+    /// The object of `loop run --json` for it, if it has one.
+    pub fn object(&self) -> Option<Map<String, Value>> {
+        match *self {
+            Fact::Report(report) => object(report, Level::Info),
+            Fact::Output {
+                source,
+                name,
+                stream,
+                line,
+            } => Some(child_object(source, name, stream, line)),
+            Fact::Started { .. } | Fact::Exited { .. } | Fact::StateChanged { .. } | Fact::ReloadSent => None,
+        }
+    }
 }
 
 /// Called with every fact, by the thread of the loop: it must not wait.
@@ -119,20 +142,22 @@ impl Handle {
         asked.await.unwrap_or_else(|ended| Err(ended.to_string()))
     }
 
-    /// Put a declared workflow into the lane; the answer comes when it has ended.
+    /// Put a declared workflow into the lane: the number of its run, and later how it ended.
     pub async fn request(
         &self,
         workflow: String,
         changed: Vec<String>,
-    ) -> Result<oneshot::Receiver<Result<(), String>>, Ended> {
+    ) -> Result<(u64, oneshot::Receiver<Result<(), String>>), Ended> {
         let (done, ended) = oneshot::channel();
+        let (queued, number) = oneshot::channel();
         let request = Inbound::Request {
             workflow,
             changed,
+            queued,
             done,
         };
         self.desk.inbox.send(request).await.map_err(|_| Ended)?;
-        Ok(ended)
+        Ok((number.await.map_err(|_| Ended)?, ended))
     }
 
     /// Post a value to a declared event, under the same limits as any other post. The answer is
@@ -166,11 +191,16 @@ impl Handle {
 
     /// The last lines of a process; none when there is no such process.
     pub fn tail(&self, process: &str, count: usize) -> Option<Vec<Said>> {
+        self.follow(process, count).map(|(lines, _)| lines)
+    }
+
+    /// The last lines of a process, and what it says from then on.
+    pub fn follow(&self, process: &str, count: usize) -> Option<(Vec<Said>, broadcast::Receiver<Said>)> {
         let config = self.desk.config();
         config
             .process
             .contains_key(process)
-            .then(|| self.desk.tails.read(process, count).0)
+            .then(|| self.desk.tails.read(process, count))
     }
 
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Inbound) -> Result<T, Ended> {

@@ -37,7 +37,7 @@ pub use dry_run::{Foreseen, dry_run};
 pub use error::Fatal;
 #[doc(hidden)]
 pub use events::gate::read_strange_post;
-pub use graph_text::{graph_dot, graph_text};
+pub use graph_text::{Graph, graph, graph_dot, graph_text};
 pub use manual::{TOPICS, plain};
 pub use output::Style;
 pub use record::Record;

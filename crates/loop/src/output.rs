@@ -188,11 +188,15 @@ impl Output {
 
     /// Show one line of a child, waiting for room when much is queued.
     pub(crate) async fn child(&self, speaker: &Speaker, stream: Stream, line: &str) {
+        self.tell(&Fact::Output {
+            source: speaker.kind,
+            name: &speaker.name,
+            stream,
+            line,
+        });
         let (lane, text) = if self.style.json {
-            let object = json!({
-                "source": speaker.kind, "name": speaker.name, "stream": stream, "line": line,
-            });
-            (&self.stdout, json_line("output", object))
+            let object = child_object(speaker.kind, &speaker.name, stream, line);
+            (&self.stdout, json_line(object))
         } else {
             let (lane, colour) = match stream {
                 Stream::Stdout => (&self.stdout, self.style.stdout),
@@ -211,8 +215,8 @@ impl Output {
     pub(crate) fn report(&self, report: &Report) {
         self.tell(&Fact::Report(report));
         if self.style.json {
-            if let Some(line) = as_json(report, self.style.level) {
-                self.stdout.put_own(line.into_bytes());
+            if let Some(object) = object(report, self.style.level) {
+                self.stdout.put_own(json_line(object).into_bytes());
             }
             return;
         }
@@ -264,17 +268,29 @@ fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-fn json_line(kind: &str, members: Value) -> String {
+fn json_line(object: Map<String, Value>) -> String {
+    format!("{}\n", Value::Object(object))
+}
+
+/// An object of `run --json`.
+fn stamped(kind: &str, members: Value) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("ts".into(), Value::String(timestamp_micros(now_micros())));
     object.insert("kind".into(), Value::String(kind.to_owned()));
     if let Value::Object(members) = members {
         object.extend(members);
     }
-    format!("{}\n", Value::Object(object))
+    object
 }
 
-fn as_json(report: &Report, limit: Level) -> Option<String> {
+/// A line of a child as an object.
+pub(crate) fn child_object(source: ChildKind, name: &str, stream: Stream, line: &str) -> Map<String, Value> {
+    let members = json!({ "source": source, "name": name, "stream": stream, "line": line });
+    stamped("output", members)
+}
+
+/// A report as an object, unless it is too quiet.
+pub(crate) fn object(report: &Report, limit: Level) -> Option<Map<String, Value>> {
     let (kind, members) = match report {
         Report::Ready {
             config,
@@ -308,6 +324,7 @@ fn as_json(report: &Report, limit: Level) -> Option<String> {
             cause,
             error,
             ms,
+            number: _,
         } => (
             "workflow",
             json!({
@@ -334,7 +351,7 @@ fn as_json(report: &Report, limit: Level) -> Option<String> {
         ),
         Report::Stop { reason, exit } => ("stop", json!({ "reason": reason, "exit": exit })),
     };
-    Some(json_line(kind, members))
+    Some(stamped(kind, members))
 }
 
 #[cfg(test)]
@@ -343,7 +360,7 @@ mod tests {
 
     #[test]
     fn json_reports_have_their_members() {
-        let line = as_json(
+        let value = object(
             &Report::Process {
                 name: "p".into(),
                 state: "exited",
@@ -353,7 +370,6 @@ mod tests {
             Level::Info,
         )
         .unwrap();
-        let value: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["kind"], "process");
         assert_eq!(value["exit"]["signal"], 9);
         assert!(value["ts"].as_str().unwrap().ends_with('Z'));
@@ -362,8 +378,8 @@ mod tests {
     #[test]
     fn quiet_levels_are_left_out() {
         let log = |level| Report::log(level, Part::Engine, "x");
-        assert!(as_json(&log(Level::Debug), Level::Info).is_none());
-        assert!(as_json(&log(Level::Error), Level::Warn).is_some());
+        assert!(object(&log(Level::Debug), Level::Info).is_none());
+        assert!(object(&log(Level::Error), Level::Warn).is_some());
     }
 
     #[test]

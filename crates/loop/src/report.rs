@@ -183,6 +183,8 @@ pub enum Report {
     },
     Workflow {
         name: String,
+        /// Of the run.
+        number: u64,
         phase: WorkflowPhase,
         source: Source,
         changed: Vec<String>,

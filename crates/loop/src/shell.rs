@@ -98,6 +98,8 @@ pub(crate) enum Inbound {
     Request {
         workflow: String,
         changed: Vec<String>,
+        /// Told the number of the run.
+        queued: oneshot::Sender<u64>,
         done: oneshot::Sender<Result<(), String>>,
     },
     /// A watcher for another config has seen everything there is.
@@ -333,8 +335,10 @@ async fn start_watching(
 }
 
 /// Somebody who posted and waits.
+#[derive(Default)]
 struct Poster {
     verdict: Option<oneshot::Sender<Verdict>>,
+    queued: Option<oneshot::Sender<u64>>,
     done: Option<oneshot::Sender<Result<(), String>>>,
 }
 
@@ -521,8 +525,8 @@ impl Shell {
                 self.next_post += 1;
                 let waiter = self.next_post;
                 let waiting = Poster {
-                    verdict: None,
                     done: Some(reply),
+                    ..Poster::default()
                 };
                 self.posts.insert(waiter, waiting);
                 self.feed(Event::Operate {
@@ -534,13 +538,15 @@ impl Shell {
             Inbound::Request {
                 workflow,
                 changed,
+                queued,
                 done,
             } => {
                 self.next_post += 1;
                 let waiter = self.next_post;
                 let waiting = Poster {
-                    verdict: None,
+                    queued: Some(queued),
                     done: Some(done),
+                    ..Poster::default()
                 };
                 self.posts.insert(waiter, waiting);
                 self.feed(Event::Requested {
@@ -569,6 +575,7 @@ impl Shell {
                     Poster {
                         verdict: Some(verdict),
                         done,
+                        ..Poster::default()
                     },
                 );
                 self.feed(Event::Posted(Post {

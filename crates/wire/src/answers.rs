@@ -21,7 +21,7 @@ pub use actors::{
 pub use browser::{
     AuditTrailAnswer, AutoflushAnswer, DeskItem, DeskReadAnswer, DeskWriteAnswer, DocCell, DocCellsAnswer,
     FormatAnswer, InputPlace, LogAnswer, LogLine, ReplayAnswer, TranscriptAnswer, TranscriptEntry,
-    VitalsAnswer,
+    TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, VitalsAnswer,
 };
 pub use changes::{
     ChangeSidesAnswer, ChangesAnswer, ClearChangesAnswer, Conflict, ConflictReason, DecideAnswer, DiffAnswer,

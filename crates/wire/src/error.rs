@@ -71,6 +71,8 @@ kinds! {
     SessionNotFound "session_not_found",
     SessionExpired "session_expired",
     CrossSessionMutationUnsupported "cross_session_mutation_unsupported",
+    // The loop and the agents as files.
+    TreeError "tree_error",
     // Code.
     CompileFailed "compile_failed",
     ParseError "parse_error",

@@ -5,6 +5,7 @@ mod call;
 mod entry;
 mod error;
 mod event;
+pub mod file_name;
 pub mod limits;
 mod message;
 mod op;

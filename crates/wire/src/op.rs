@@ -16,7 +16,8 @@ use crate::answers::{
     NavQueryAnswer, NavSymbolsAnswer, Nothing, PidStatsAnswer, PrecheckMethodAnswer, QuestionKeepAnswer,
     QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer, SaveMethodAnswer,
     SessionsAnswer, ShowCodegenAnswer, SourceAnswer, SupervisionTreeAnswer, TakeAnswer, TestAnswer,
-    TopActorsAnswer, TranscriptAnswer, ValueAnswer, ViewAnswer, ViewsAnswer, VitalsAnswer,
+    TopActorsAnswer, TranscriptAnswer, TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer,
+    ViewAnswer, ViewsAnswer, VitalsAnswer,
 };
 use crate::requests::Field;
 use crate::requests::{
@@ -30,8 +31,8 @@ use crate::requests::{
     LoopRun, McpCall, Methods, Modules, NavQuery, NavSymbols, PidStats, PrecheckMethod, QuestionKeep,
     QuestionTake, RecheckImage, Reload, ReloadFindings, RemoveClass, RemoveMethod, Replay, Restore, Revert,
     RunEntry, SaveClass, SaveMethod, Sessions, Settle, ShowCodegen, Shutdown, Stdin, Subscribe,
-    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TryMethod, Unbind, Unload, Unsubscribe,
-    View, Views, Vitals,
+    SupervisionTree, Take, Test, TestAll, TopActors, Transcript, TreeFollow, TreeList, TreeRead, TreeWrite,
+    TryMethod, Unbind, Unload, Unsubscribe, View, Views, Vitals,
 };
 
 /// What an operation may do.
@@ -264,6 +265,10 @@ operations! {
     Transcript "transcript" Read "-" TranscriptAnswer;
     Vitals "vitals" Read "-" VitalsAnswer;
     Log "log" Read "-" LogAnswer;
+    TreeList "tree-list" Read "-" TreeListAnswer;
+    TreeRead "tree-read" Read "-" TreeReadAnswer;
+    TreeFollow "tree-follow" Read "-" Nothing;
+    TreeWrite "tree-write" Execute "tree" TreeWriteAnswer;
     McpCall "mcp-call" Execute "mcp" Nothing;
     LogLevel "log-level" Execute "-" LogLevelAnswer;
     Describe "describe" Read "-" DescribeAnswer;
@@ -307,6 +312,9 @@ impl Op {
                     | Self::DocCells
                     | Self::Transcript
                     | Self::Log
+                    | Self::TreeList
+                    | Self::TreeRead
+                    | Self::TreeFollow
                     | Self::Format
                     | Self::Subscribe
                     | Self::Unsubscribe
@@ -367,6 +375,7 @@ impl Request {
             Self::Settle(request) => Some(&request.file),
             Self::Discard(request) => request.class.as_deref(),
             Self::Flush(request) => request.class.as_deref().or(request.file.as_deref()),
+            Self::TreeWrite(request) => Some(&request.path),
             Self::ExportTraces(request) => {
                 let path = request.path.as_deref().or(request.actor.as_deref());
                 request.class.as_deref().or(path)

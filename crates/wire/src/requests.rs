@@ -18,7 +18,7 @@ pub use actors::{
 };
 pub use browser::{
     AuditTrail, Autoflush, Cancel, DeskRead, DeskWrite, DocCells, Format, Log, Replay, TextForm, Transcript,
-    Vitals,
+    TreeEncoding, TreeFollow, TreeList, TreeRead, TreeWrite, Vitals,
 };
 pub use changes::{
     ChangeSides, Changes, ClearChanges, Diff, Dirty, Discard, Flush, From, Restore, Revert, Settle, Take,

@@ -176,8 +176,8 @@ async fn answer(
     // The one the request was about.
     let session = call.session.clone();
     let session = session.unwrap_or_else(|| caller.session.id.clone());
-    let (outcome, rest) = if call.op == Op::ApprovalAsk {
-        // It takes as long as a person does; who left withdraws it.
+    let (outcome, rest) = if matches!(call.op, Op::ApprovalAsk | Op::TreeFollow) {
+        // It takes as long as a person does, or for ever; who left withdraws it.
         tokio::select! {
             outcome = ops::perform(&workspace, &caller, &call, &sink) => (outcome, None),
             () = outgoing.closed() => return,

@@ -2,7 +2,9 @@
 //! the class `Loop`.
 
 mod announce;
+pub(crate) mod files;
 mod questions;
+mod told;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -24,6 +26,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use questions::{answer, run};
+use told::Told;
 
 use crate::gate::ControlCall;
 use crate::workspace::Workspace;
@@ -97,6 +100,7 @@ type Ending = watch::Receiver<Option<Result<(), String>>>;
 
 struct Hosted {
     handle: Handle,
+    told: Arc<Told>,
     stops: mpsc::UnboundedSender<&'static str>,
     ended: watch::Receiver<bool>,
 }
@@ -133,7 +137,8 @@ impl LoopPlace {
         drop(tokio::time::timeout(STOP, ended.wait_for(|ended| *ended)).await);
     }
 
-    /// Remember a run; its number is what the image knows of it.
+    /// Remember a run; its number is what the image knows of it. Each loop counts its own runs from the beginning, the
+    /// image counts those of all loops.
     fn remember(&self, ending: Ending) -> u64 {
         let number = self.next_run.get() + 1;
         self.next_run.set(number);
@@ -194,12 +199,17 @@ async fn host(workspace: &Rc<Workspace>, call: &ControlCall) -> Result<u8, Error
     let (stops, told) = mpsc::unbounded_channel();
     let (end, ended) = watch::channel(false);
     let news = workspace.news.clone();
+    let told_by_loop = Arc::new(Told::default());
+    let hears = Arc::clone(&told_by_loop);
     let stage = Stage {
         streams: Streams {
             stdout: Box::new(Piece("out", pieces.clone())),
             stderr: Box::new(Piece("err", pieces)),
         },
-        listener: Arc::new(move |fact| announce::tell(&news, fact)),
+        listener: Arc::new(move |fact| {
+            hears.hear(fact);
+            announce::tell(&news, fact);
+        }),
         opened,
         stops: told,
     };
@@ -226,6 +236,7 @@ async fn host(workspace: &Rc<Workspace>, call: &ControlCall) -> Result<u8, Error
                 if let Ok(handle) = opened {
                     *place.hosted.borrow_mut() = Some(Rc::new(Hosted {
                         handle,
+                        told: Arc::clone(&told_by_loop),
                         stops: stops.clone(),
                         ended: ended.clone(),
                     }));

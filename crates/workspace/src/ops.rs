@@ -72,6 +72,7 @@ pub(crate) use restore::{after_node_exit, reinstall, tell_waiting, waiting};
 use crate::audit::Event;
 use crate::changes::Intent;
 use crate::gate::Outgoing;
+use crate::hosted_loop::files;
 use crate::image::Phase;
 use crate::sessions::{ConnectionId, Session};
 use crate::stops::interrupted;
@@ -215,6 +216,10 @@ async fn dispatch(
     // A question is ended with the future that works on it.
     let is_stoppable = !call.op.is_question();
     let stoppable = is_stoppable.then(|| workspace.stops.enter(caller.connection, &call.id));
+    let stopped = async || match &stoppable {
+        Some(stoppable) => stoppable.stopped().await,
+        None => std::future::pending().await,
+    };
     let reply = match request {
         Request::Eval(eval) => {
             let evaluated = eval::eval(workspace, caller, &call.id, eval, &deadline, sink).await?;
@@ -278,6 +283,13 @@ async fn dispatch(
         Request::ApprovalAnswer(said) => Reply::new(approvals::answer(workspace, caller, said)?),
         Request::LoopRun(run) => Reply::new(crate::hosted_loop::run(workspace, run).await?),
         Request::AuditSummary(_) => Reply::new(audit_summary::audit_summary(workspace, caller).await?),
+        Request::TreeList(of) => Reply::new(files::list(workspace, of).await?),
+        Request::TreeRead(of) => Reply::new(files::read(workspace, of).await?),
+        Request::TreeFollow(of) => tokio::select! {
+            ended = files::follow(workspace, of, sink) => Reply::new(ended?),
+            () = stopped() => return Err(interrupted()),
+        },
+        Request::TreeWrite(to) => Reply::new(files::write(workspace, to).await?),
         // Its record is all there is to it.
         Request::McpCall(_) => Reply::new(Nothing {}),
         Request::SaveMethod(save) => {
@@ -331,15 +343,9 @@ async fn dispatch(
         Request::Test(_) | Request::TestAll(_) => {
             let run = tests::run(workspace, caller, session, request);
             // What is not waited for any more is stopped in the node.
-            let stopped = async {
-                match &stoppable {
-                    Some(stoppable) => stoppable.stopped().await,
-                    None => std::future::pending().await,
-                }
-            };
             let run = tokio::select! {
                 run = deadline.within(run) => run,
-                () = stopped => return Err(interrupted()),
+                () = stopped() => return Err(interrupted()),
             };
             run.unwrap_or_else(|| Err(deadline.error("the tests did not end")))?
         }

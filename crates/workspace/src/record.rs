@@ -248,6 +248,10 @@ fn done(audit: &Audit, request: &Request, reply: &Reply, time: Duration) -> Opti
             sha256: said.sha256.clone(),
             answer: said.answer.clone(),
         },
+        Request::TreeWrite(write) => Event::Tree {
+            path: write.path.clone(),
+            sha256: hash(&write.data),
+        },
         Request::McpCall(call) => Event::Mcp(Box::new(call.clone())),
         Request::LoopRun(run) => Event::Run {
             target: format!("workflow {}", run.workflow),

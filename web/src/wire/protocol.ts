@@ -712,7 +712,7 @@ export type ErrorBody = { kind: ErrorKind, message: string, class?: string, sele
 /**
  * What went wrong: stable and machine-readable.
  */
-export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "ref_gone" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "session_expired" | "cross_session_mutation_unsupported" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
+export type ErrorKind = "invalid_request" | "unknown_op" | "missing_parameter" | "invalid_parameter" | "duplicate_id" | "message_too_large" | "forbidden" | "policy_denied" | "capability_disabled" | "eval_limit" | "read_limit" | "ref_gone" | "compiler_limit" | "compiler_crash" | "busy" | "timeout" | "interrupted" | "no_input_pending" | "node_down" | "node_starting" | "shutting_down" | "audit_failed" | "session_not_found" | "session_expired" | "cross_session_mutation_unsupported" | "tree_error" | "compile_failed" | "parse_error" | "undefined_variable" | "class_not_found" | "selector_not_found" | "no_source_file" | "module_not_loaded" | "actors_exist" | "incompatible_reload" | "native_compile_failed" | "invalid_actor" | "actor_not_alive" | "inspect_failed" | "file_not_found" | "read_error" | "write_failed" | "lock_mismatch" | "load_failed" | "not_found" | "flush_io_error" | "name_conflict" | "version_conflict" | "file_changed" | "no_source" | "no_class_declared" | "multiple_classes_declared" | "class_name_mismatch" | "class_already_loaded" | "target_exists" | "target_outside_project" | "revert_not_possible" | "revert_install_failed" | "unsupported_revert_kind" | "reload_failed" | "no_workspace" | "internal_error" | string;
 
 /**
  * Run code in the session. Output comes before the answer.
@@ -1901,6 +1901,53 @@ export type TranscriptEvent = { "event": "text", "data": { text: string,
 for: string | null, } } | { "event": "dropped", "data": { count: number, } } | { "event": "gap", "data": { from: number, to: number, } };
 
 /**
+ * How the bytes of a file are written.
+ */
+export type TreeEncoding = "text" | "base64";
+
+/**
+ * A file below `loop/` as it grows: `out` until it ends or is interrupted.
+ */
+export type TreeFollow = { path: string, 
+/**
+ * Where to begin, such as `since 88`.
+ */
+command?: string, };
+
+/**
+ * The names in a directory below `loop/`.
+ */
+export type TreeList = { 
+/**
+ * Names in it are percent-encoded as in the agents' tree.
+ */
+path: string, };
+
+export type TreeListAnswer = { names: Array<string>, };
+
+/**
+ * A piece of a file below `loop/`.
+ */
+export type TreeRead = { path: string, offset?: number, encoding?: TreeEncoding, };
+
+export type TreeReadAnswer = { data: string, 
+/**
+ * Nothing follows.
+ */
+end: boolean, };
+
+/**
+ * Write to a file below `loop/`: commands, or the value of an event.
+ */
+export type TreeWrite = { path: string, data: string, };
+
+export type TreeWriteAnswer = { 
+/**
+ * What the file answers; empty if it does not.
+ */
+answer: string, };
+
+/**
  * Install a method that is never flushed.
  */
 export type TryMethod = { class: string, selector: string, source: string, side?: Side, 
@@ -2178,6 +2225,10 @@ export type Operations = {
   "transcript": { request: Transcript, answer: TranscriptAnswer },
   "vitals": { request: Vitals, answer: VitalsAnswer },
   "log": { request: Log, answer: LogAnswer },
+  "tree-list": { request: TreeList, answer: TreeListAnswer },
+  "tree-read": { request: TreeRead, answer: TreeReadAnswer },
+  "tree-follow": { request: TreeFollow, answer: Nothing },
+  "tree-write": { request: TreeWrite, answer: TreeWriteAnswer },
   "mcp-call": { request: McpCall, answer: Nothing },
   "log-level": { request: LogLevel, answer: LogLevelAnswer },
   "describe": { request: Describe, answer: DescribeAnswer },

@@ -253,6 +253,10 @@ pub(crate) enum LoopRight {
 #[serde(deny_unknown_fields)]
 struct ApprovalKeys {
     pattern: String,
+    #[serde(default)]
+    approve: Vec<KeyStep>,
+    #[serde(default)]
+    reject: Vec<KeyStep>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -373,6 +377,9 @@ pub struct Backend {
     pub(crate) best_effort: Option<bool>,
     /// How a question of the program looks.
     pub(crate) approval: Option<Regex>,
+    /// The keys that answer it.
+    pub(crate) approve: Vec<KeyStep>,
+    pub(crate) reject: Vec<KeyStep>,
     /// How the program reports what a turn used.
     pub(crate) usage: Option<Regex>,
     /// How the program tells the id of its conversation, and the file it writes it to.
@@ -422,6 +429,11 @@ impl Backend {
         let approval = match &file.approval {
             Some(keys) => Some(regex("approval.pattern", &keys.pattern)?),
             None => None,
+        };
+        let keys_of = |of: fn(&ApprovalKeys) -> &Vec<KeyStep>| {
+            file.approval
+                .as_ref()
+                .map_or_else(Vec::new, |keys| of(keys).clone())
         };
         let usage = match &file.usage {
             Some(keys) => Some(regex("usage.pattern", &keys.pattern)?),
@@ -495,6 +507,8 @@ impl Backend {
             },
             best_effort: file.best_effort,
             approval,
+            approve: keys_of(|keys| &keys.approve),
+            reject: keys_of(|keys| &keys.reject),
             usage,
             conversation,
             conversation_file: file.conversation.file,

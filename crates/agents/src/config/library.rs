@@ -13,6 +13,8 @@ use crate::places::variable;
 pub struct Item {
     pub description: String,
     pub text: String,
+    /// The directory or file it was found in.
+    pub source: String,
 }
 
 /// All roles, skills and tools.
@@ -51,60 +53,109 @@ fn front_matter(text: &str) -> Option<FrontMatter> {
     serde_saphyr::from_str(head).ok()
 }
 
-fn search_path(name: &str, otherwise: PathBuf) -> Vec<PathBuf> {
+fn search_path(name: &str, otherwise: Vec<PathBuf>) -> Vec<PathBuf> {
     match variable(name) {
         Some(list) => std::env::split_paths(&list).collect(),
-        None => vec![otherwise],
+        None => otherwise,
     }
 }
 
+/// Where other tools keep their skills, below a home or a project.
+const OTHERS: [&str; 2] = [".claude/skills", ".kiro/skills"];
+const ROLES: &str = "BEAMTALK_ROLES_DIR";
+const SKILLS: &str = "BEAMTALK_SKILLS_DIR";
+/// The longest file of a library.
+const LIMIT: u64 = 1 << 20;
+
+/// A file that is no link: what lies in a project may have been put there by a session.
+fn read(path: &Path) -> Option<String> {
+    let bytes = files::read_limited(path, LIMIT).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
 impl Library {
+    /// What is the user's own: in the configuration, and where the user's other tools keep theirs.
     pub(super) fn load(config: &Path) -> Self {
         let mut library = Library::default();
-        for directory in search_path("BEAMTALK_ROLES_DIR", config.join("roles")) {
-            for file in files::names(&directory) {
-                if let Some(name) = file.strip_suffix(".md")
-                    && let Ok(text) = std::fs::read_to_string(directory.join(&file))
-                {
-                    add_role(&mut library.roles, name, &text);
-                }
-            }
-        }
+        library.add_roles(&search_path(ROLES, vec![config.join("roles")]));
         for (name, text) in SHIPPED_ROLES {
-            add_role(&mut library.roles, name, text);
+            add_role(&mut library.roles, name, text, "beamtalk");
         }
-        for directory in search_path("BEAMTALK_SKILLS_DIR", config.join("skills")) {
-            for name in files::names(&directory) {
-                let Ok(text) = std::fs::read_to_string(directory.join(&name).join("SKILL.md")) else {
-                    continue;
-                };
-                if let Some(FrontMatter {
-                    name: Some(name),
-                    description: Some(description),
-                }) = front_matter(&text)
-                {
-                    library.skills.entry(name).or_insert(Item { description, text });
-                }
-            }
-        }
-        for directory in search_path("BEAMTALK_TOOLS_DIR", config.join("tools")) {
+        let home = crate::places::home();
+        let mut skills = vec![config.join("skills")];
+        skills.extend(OTHERS.map(|other| home.join(other)));
+        library.add_skills(&search_path(SKILLS, skills));
+        for directory in search_path("BEAMTALK_TOOLS_DIR", vec![config.join("tools")]) {
             for file in files::names(&directory) {
                 if let Some(name) = file.strip_suffix(".sh")
                     && let Ok(text) = std::fs::read_to_string(directory.join(&file))
                     && let Some(description) = tool_heading(&text)
                 {
-                    library
-                        .tools
-                        .entry(name.to_owned())
-                        .or_insert(Item { description, text });
+                    library.tools.entry(name.to_owned()).or_insert(Item {
+                        description,
+                        text,
+                        source: directory.display().to_string(),
+                    });
                 }
             }
         }
         library
     }
+
+    /// The same with what a project has beside it. What the user has, a checkout cannot replace.
+    pub fn of_project(&self, root: &Path) -> Self {
+        let mut library = self.clone();
+        if variable(ROLES).is_none() {
+            library.add_roles(&[root.join(".agents/roles")]);
+        }
+        if variable(SKILLS).is_none() {
+            let mut skills = vec![root.join(".agents/skills")];
+            skills.extend(OTHERS.map(|other| root.join(other)));
+            library.add_skills(&skills);
+        }
+        library
+    }
+
+    fn add_roles(&mut self, directories: &[PathBuf]) {
+        for directory in directories {
+            for file in files::names(directory) {
+                let path = directory.join(&file);
+                if let Some(name) = file.strip_suffix(".md")
+                    && let Some(text) = read(&path)
+                {
+                    add_role(&mut self.roles, name, &text, &path.display().to_string());
+                }
+            }
+        }
+    }
+
+    fn add_skills(&mut self, directories: &[PathBuf]) {
+        for directory in directories {
+            for name in files::names(directory) {
+                let path = directory.join(&name).join("SKILL.md");
+                let Some(text) = read(&path) else { continue };
+                // It becomes the name of a file.
+                let is_name =
+                    |name: &String| !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+                if let Some(FrontMatter {
+                    name: Some(name),
+                    description: Some(description),
+                }) = front_matter(&text)
+                    && is_name(&name)
+                {
+                    let source = path.display().to_string();
+                    self.skills.entry(name).or_insert(Item {
+                        description,
+                        text,
+                        source,
+                    });
+                }
+            }
+        }
+    }
 }
 
-fn add_role(roles: &mut BTreeMap<String, Item>, name: &str, text: &str) {
+fn add_role(roles: &mut BTreeMap<String, Item>, name: &str, text: &str, source: &str) {
     if let Some(FrontMatter {
         description: Some(description),
         ..
@@ -113,6 +164,7 @@ fn add_role(roles: &mut BTreeMap<String, Item>, name: &str, text: &str) {
         roles.entry(name.to_owned()).or_insert(Item {
             description,
             text: text.to_owned(),
+            source: source.to_owned(),
         });
     }
 }
@@ -120,7 +172,7 @@ fn add_role(roles: &mut BTreeMap<String, Item>, name: &str, text: &str) {
 /// Read a text as a role, a skill and a tool.
 pub(super) fn read_strange_text(text: &str) {
     drop(front_matter(text));
-    add_role(&mut BTreeMap::new(), "strange", text);
+    add_role(&mut BTreeMap::new(), "strange", text, "");
     drop(tool_heading(text));
 }
 

@@ -1,5 +1,6 @@
 //! `new`: check everything first, then create.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use beamtalk_ninep::Refusal;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::Hub;
 use crate::access::{Acl, DEFAULT_ACL};
-use crate::config::{Access, Backend};
+use crate::config::{Access, Backend, Library};
 use crate::error::refusal;
 use crate::mail::{Draft, USER};
 use crate::output::Output;
@@ -91,7 +92,7 @@ impl Hub {
             self.check_alias(alias, None)?;
         }
         if let Some(role) = &arguments.role
-            && !config.library.roles.contains_key(role)
+            && !self.library_at(&place).roles.contains_key(role)
         {
             return Err(refusal("role not found"));
         }
@@ -272,11 +273,17 @@ impl Hub {
         lines
     }
 
+    /// Roles, skills and tools as they are found from a directory.
+    pub(crate) fn library_at(&self, directory: &Path) -> Library {
+        let root = beamtalk_storage::find_project_root(directory, &self.places.base);
+        let root = root.unwrap_or_else(|_| directory.to_owned());
+        self.config().library.of_project(&root)
+    }
+
     /// Store a role and mail its text to the session.
     pub(crate) fn give_role(&self, shared: &Arc<SessionShared>, role: &str) -> Result<(), Refusal> {
-        let config = self.config();
-        let text = config
-            .library
+        let library = self.library_at(&shared.with_record(Record::place));
+        let text = library
             .roles
             .get(role)
             .map(|item| item.text.clone())

@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::listen::Entrance;
 use crate::access::{Level, Right, Who};
+use crate::approvals::Approvals;
 use crate::audit::Audit;
 use crate::config::{AuthMode, Config};
 use crate::error::{Fatal, refusal};
@@ -56,6 +57,7 @@ pub(crate) struct Hub {
     pub(crate) events: Events,
     pub(crate) audit: Audit,
     pub(crate) mail: Mail,
+    pub(crate) approvals: Approvals,
     pub(crate) secrets: Secrets,
     pub(crate) links: Links,
     sessions: Mutex<Vec<Arc<SessionShared>>>,
@@ -109,6 +111,9 @@ impl Hub {
         // Other daemons of this user keep their sessions out of ours by this.
         let path = places.namespace.as_os_str().as_encoded_bytes();
         files::replace(&places.state.join(NAMESPACE), path)?;
+        // Told by `status`.
+        let named = workspace.as_ref().map(|target| target.id.to_string());
+        files::replace(&places.workspace(), named.unwrap_or_default().as_bytes())?;
         let program = own_program()?;
         let mut environment = vec![("NAMESPACE".to_owned(), places.namespace.display().to_string())];
         for name in ["BEAMTALK_HOME", "XDG_CONFIG_HOME", "HOME"] {
@@ -129,6 +134,7 @@ impl Hub {
             events: Events::open(&places.state, limits.events_kept, limits.event_lag)?,
             audit: Audit::open(&places.state)?,
             mail: Mail::new(places.state.join("mail"), limits.inbox, limits.completed),
+            approvals: Approvals::default(),
             secrets: Secrets::load(&places.state, limits.tokens)?,
             links: Links::new(workspace),
             sessions: Mutex::new(Vec::new()),
@@ -263,6 +269,7 @@ impl Hub {
     pub(crate) fn forget(&self, shared: &Arc<SessionShared>) {
         lock(&self.sessions).retain(|session| session.id != shared.id);
         self.links.forget_session(&shared.id);
+        self.approvals.session_gone(&shared.id);
         self.secrets.drop_session_token(&shared.id);
         self.close_door(&shared.id);
         self.drop_guests(|who| *who == Who::Session(shared.id.clone()));
@@ -315,6 +322,12 @@ impl Hub {
         );
         self.events.emit(from, sent, data.clone());
         self.events.emit(to, received, data);
+        if to == USER
+            && let Some(id) = self.approvals.add_mail(&message)
+        {
+            self.events
+                .emit(from, "ApprovalAsked", json!({"kind": "mail", "id": id}));
+        }
         if let Ok(receiver) = self.session(to) {
             receiver.tell(Command::NewMail);
         }
@@ -401,7 +414,8 @@ impl Hub {
     }
 
     pub(crate) fn check_alias(&self, alias: &str, own: Option<&str>) -> Result<(), Refusal> {
-        const RESERVED: [&str; 12] = [
+        const RESERVED: [&str; 13] = [
+            "approvals",
             "ctl",
             "list",
             "list.json",

@@ -1,6 +1,7 @@
 //! What the workspace tells, taken in and told on as events of the daemon.
 
 use beamtalk_wire::answers::Actor;
+use beamtalk_wire::requests::Approvals;
 use beamtalk_wire::{
     ActorsEvent, ChangeKind, ClassesEvent, Entry, Event, Intent, Push, Side, TranscriptEvent, WorkspaceEvent,
 };
@@ -88,6 +89,7 @@ impl Link {
                 live.signal.bump();
                 self.emit_change(&entry);
             }
+            Event::Workspace(WorkspaceEvent::ApprovalsWaiting { .. }) => self.look_at_held(),
             Event::Workspace(WorkspaceEvent::NodeExited { .. } | WorkspaceEvent::NodeStarted { .. }) => {
                 live.known.forget_all();
             }
@@ -105,6 +107,25 @@ impl Link {
         let data = json!({"class": entry.class, "selector": entry.selector, "side": entry.side.map(Side::name),
             "author": entry.author_kind.name()});
         self.emit(kind, data);
+    }
+
+    /// Calls that the workspace holds for a person are shown with the other questions.
+    pub(super) fn look_at_held(&self) {
+        if !self.key.is_empty() {
+            return;
+        }
+        let (Some(live), Some(hub)) = (self.now(), self.hub.upgrade()) else {
+            return;
+        };
+        tokio::spawn(async move {
+            if let Ok(told) = live.ask(&Approvals::default()).await {
+                for id in hub.approvals.sync_held(&told.approvals) {
+                    hub.events
+                        .emit("workspace", "ApprovalAsked", json!({"kind": "tool", "id": id}));
+                }
+                hub.touch();
+            }
+        });
     }
 
     /// Only the owner's link tells: the others hear the same.

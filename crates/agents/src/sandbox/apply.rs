@@ -105,6 +105,8 @@ pub(super) fn restrict(
     }
     let own = [
         (launch.tmp.clone(), Access::Rw),
+        // Its helpers.
+        (crate::helpers::directory(&launch.tmp), Access::Rox),
         (launch.visible_namespace().to_owned(), Access::Ro),
     ];
     let granted = launch

@@ -7,7 +7,7 @@ use beamtalk_ninep::Refusal;
 use serde_json::json;
 
 use super::chat::Speaker;
-use super::core::Event;
+use super::core::{Event, State};
 use super::task::Task;
 use super::usage::Budget;
 use crate::config::{ContextRule, KeyStep, Slash};
@@ -147,6 +147,40 @@ impl Task {
         format!("{context}\n\n{prompt}")
     }
 
+    async fn type_steps(&self, window: &str, steps: &[KeyStep]) -> Result<(), Refusal> {
+        for step in steps {
+            let sent = match step {
+                KeyStep::Text(text) => self.hub.tmux.literal(window, text).await,
+                KeyStep::Key { key } => self.hub.tmux.keys(window, std::slice::from_ref(key)).await,
+                KeyStep::Wait { wait_ms } => {
+                    tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
+                    Ok(())
+                }
+            };
+            sent.map_err(|error| refusal(format!("delivery failed: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Answer the question of the program by its keys: only the one that was shown.
+    pub(super) async fn answer_question(&self, approve: bool, shown: &str) -> Result<(), Refusal> {
+        let changed = || refusal("request changed");
+        if self.core.state != State::Waiting || self.screen().await?.trim_end() != shown {
+            return Err(changed());
+        }
+        let (name, steps) = if approve {
+            ("approve", &self.backend.approve)
+        } else {
+            ("reject", &self.backend.reject)
+        };
+        if steps.is_empty() {
+            return Err(refusal(format!("{name} not implemented for this backend")));
+        }
+        let window = self.shared.with_record(|record| record.window.clone());
+        let window = window.ok_or_else(changed)?;
+        self.type_steps(&window, steps).await
+    }
+
     /// Send the key sequence of `clear`, `compact` or `resume`.
     pub(super) async fn send_sequence(&self, name: &str, steps: &[KeyStep]) -> Result<(), Refusal> {
         if steps.is_empty() {
@@ -158,17 +192,7 @@ impl Task {
         let Some(window) = self.shared.with_record(|record| record.window.clone()) else {
             return Err(refusal("delivery failed: no window"));
         };
-        for step in steps {
-            let sent = match step {
-                KeyStep::Text(text) => self.hub.tmux.literal(&window, text).await,
-                KeyStep::Key { key } => self.hub.tmux.keys(&window, std::slice::from_ref(key)).await,
-                KeyStep::Wait { wait_ms } => {
-                    tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
-                    Ok(())
-                }
-            };
-            sent.map_err(|error| refusal(format!("delivery failed: {error}")))?;
-        }
+        self.type_steps(&window, steps).await?;
         if name != "resume" {
             self.shared.context_due.store(true, Ordering::Relaxed);
         }

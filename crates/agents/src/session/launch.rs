@@ -120,6 +120,12 @@ pub(crate) fn plan(
     ] {
         environment.insert(name.to_owned(), value);
     }
+    let helpers = crate::helpers::directory(&tmp).display().to_string();
+    let path = match environment.get("PATH").filter(|path| !path.is_empty()) {
+        Some(path) => format!("{helpers}:{path}"),
+        None => format!("{helpers}:/usr/local/bin:/usr/bin:/bin"),
+    };
+    environment.insert("PATH".to_owned(), path);
     // The terminal is tmux, whatever the daemon was started in, unless the configuration says otherwise.
     let sets_term = wanted.env.iter().any(|entry| entry.starts_with("TERM="));
     if !sets_term && !backend.environment.contains_key("TERM") {

@@ -65,6 +65,12 @@ pub(crate) enum Command {
     Screen {
         done: Done<String>,
     },
+    /// Type the answer to the question of the program, if the screen still shows it.
+    Answer {
+        approve: bool,
+        shown: String,
+        done: Done<()>,
+    },
     /// Something happened to the window.
     Tick,
     /// The launcher has started the backend.

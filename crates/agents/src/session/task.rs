@@ -156,6 +156,10 @@ impl Task {
                 let outcome = self.screen().await;
                 drop(done.send(outcome));
             }
+            Command::Answer { approve, shown, done } => {
+                let outcome = self.answer_question(approve, &shown).await;
+                drop(done.send(outcome));
+            }
             Command::Tick => self.check_window().await,
             // Noted above.
             Command::Started => {}

@@ -9,7 +9,7 @@ use super::place::Place;
 use crate::access::{Level, Right, Who};
 use crate::daemon::{NEW_USAGE, recover_sessions};
 use crate::error::refusal;
-use crate::mail::{Draft, USER};
+use crate::mail::USER;
 use crate::session::shared::{Command, Operation, SessionShared};
 use crate::text::split_words;
 
@@ -53,8 +53,7 @@ impl TreeNode {
             Place::Top(_) => self.run_token(&words),
             Place::UserFile(_) => match words.as_slice() {
                 ["complete", id] => {
-                    self.hub.mail.complete(USER, id)?;
-                    self.hub.touch();
+                    self.hub.complete_mail(USER, id)?;
                     Ok(String::new())
                 }
                 ["delete", id] => {
@@ -130,8 +129,7 @@ impl TreeNode {
         let session = self.hub.session(id)?;
         if let ["complete", message] = words {
             self.check_mailbox(id, true)?;
-            self.hub.mail.complete(id, message)?;
-            self.hub.touch();
+            self.hub.complete_mail(id, message)?;
             return Ok(String::new());
         }
         // A question to the person, from the session itself or on its behalf.
@@ -141,16 +139,7 @@ impl TreeNode {
             if body.trim().is_empty() {
                 return Err(refusal(SESSION_USAGE));
             }
-            let draft = Draft {
-                to: USER.to_owned(),
-                kind: "QUERY_REQUEST".to_owned(),
-                subject: "question".to_owned(),
-                body,
-                metadata: serde_json::Map::new(),
-            };
-            let message = self.hub.post(id, USER, draft)?;
-            self.hub.touch();
-            return Ok(format!("{}\n", message.id));
+            return self.hub.ask_and_wait(id, body.trim()).await;
         }
         self.check_right(&session, Right::Control)?;
         let operation = match words {

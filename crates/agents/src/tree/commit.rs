@@ -10,6 +10,7 @@ use serde_json::json;
 use super::TreeNode;
 use super::place::Place;
 use crate::access::{Acl, Level, Right};
+use crate::approvals;
 use crate::error::refusal;
 use crate::files;
 use crate::mail::{Draft, USER};
@@ -82,6 +83,11 @@ impl TreeNode {
     async fn apply(&self, bytes: Vec<u8>) -> Result<(), Refusal> {
         match &self.place {
             Place::UserFile(_) => self.send_mail(USER, &bytes),
+            Place::OfApproval(id, _) => {
+                let (verdict, sha256) = approvals::parse(&text_of(&bytes, "answer")?)?;
+                let by = self.caller.who.word();
+                self.hub.answer(id, verdict, sha256.as_deref(), &by).await
+            }
             Place::File(id, "mail") => self.send_mail(id, &bytes),
             Place::File(_, "in") => self.prompt(bytes).await.map(drop),
             Place::File(id, name) => {

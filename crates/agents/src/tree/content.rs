@@ -5,8 +5,9 @@ use beamtalk_storage::time::now_seconds;
 use std::sync::atomic::Ordering;
 
 use super::TreeNode;
-use super::place::{Place, Shelf};
+use super::place::Place;
 use crate::access::Level;
+use crate::config::Item;
 use crate::events::Event;
 use crate::mail::Box as MailBox;
 use crate::session::core::State;
@@ -56,6 +57,7 @@ impl TreeNode {
             Place::File(id, "screen") => {
                 Ok(self.hub.session(id)?.screen_length.load(Ordering::Relaxed).into())
             }
+            Place::OfApproval(_, "answer") => Ok(0),
             Place::File(_, "in" | "mail" | "worktree" | "diff" | "diff.stat")
             | Place::UserFile("mail")
             | Place::Absent(_) => Ok(0),
@@ -71,18 +73,23 @@ impl TreeNode {
         match &self.place {
             Place::Top(name) => self.top_content(name),
             Place::Item(shelf, name) => {
-                let config = self.hub.config();
-                let items = match shelf {
-                    Shelf::Roles => &config.library.roles,
-                    Shelf::Skills => &config.library.skills,
-                    Shelf::Tools => &config.library.tools,
-                };
-                Ok(items
-                    .get(name)
-                    .ok_or(Refusal::NOT_FOUND)?
-                    .text
-                    .clone()
-                    .into_bytes())
+                let library = self.library();
+                let item = library.on(*shelf).get(name).ok_or(Refusal::NOT_FOUND)?;
+                Ok(item.text.clone().into_bytes())
+            }
+            Place::Sources => {
+                let library = self.library();
+                let line = |(name, item): (&String, &Item)| format!("{name}\t{}\n", item.source);
+                Ok(library.skills.iter().map(line).collect::<String>().into_bytes())
+            }
+            Place::OfApprovals(_) => {
+                let waiting = self.hub.approvals.list(self.own_id());
+                let line = |request| format!("{}\n", serde_json::json!(request));
+                Ok(waiting.iter().map(line).collect::<String>().into_bytes())
+            }
+            Place::OfApproval(id, "request") => {
+                let request = self.hub.approvals.find(id).ok_or(Refusal::NOT_FOUND)?;
+                Ok(line(Some(&serde_json::json!(request).to_string())))
             }
             Place::Message(who, which, id) => self.hub.mail.read(who, *which, id).ok_or(Refusal::NOT_FOUND),
             Place::File(id, name) => {

@@ -11,7 +11,7 @@ use super::kinds::{
     StreamFile, ValueFile,
 };
 use super::place::{Kind, Place};
-use super::streams::{ChatFeed, EventFeed, OutputFeed};
+use super::streams::{ApprovalFeed, ChatFeed, EventFeed, OutputFeed};
 use crate::bytelog::Taken;
 use crate::error::refusal;
 use crate::session::core::State;
@@ -88,7 +88,9 @@ impl TreeNode {
         let limits = self.hub.config().limits.clone();
         let (per_request, limit) = match &self.place {
             Place::File(_, "in" | "queue") => (true, limits.prompt_bytes),
-            Place::File(_, "mail") | Place::UserFile(_) => (true, limits.message_bytes),
+            Place::File(_, "mail") | Place::UserFile(_) | Place::OfApproval(..) => {
+                (true, limits.message_bytes)
+            }
             Place::File(_, "context") => (false, limits.context_bytes),
             _ => (false, limits.document_bytes),
         };
@@ -140,6 +142,16 @@ impl TreeNode {
                         fills,
                     ))
                 }
+            }
+            Place::OfApprovals(_) => {
+                let signal = hub.approvals.signal.subscribe();
+                let last = hub.approvals.last();
+                let own = self.own_id().map(str::to_owned);
+                Box::new(StreamFile::new(
+                    Box::new(ApprovalFeed { hub, own, last }),
+                    signal,
+                    fills,
+                ))
             }
             _ => {
                 let signal = hub.events.signal.subscribe();

@@ -1,13 +1,17 @@
 //! What exists where, with which mode, of which kind, and who may use it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use beamtalk_ninep::{OpenRequest, Refusal};
 
 use super::TreeNode;
+use super::loop_files::LoopAccess;
 use crate::access::{Level, Right};
+use crate::config::{Item, Library};
 use crate::error::refusal;
 use crate::mail::{Box as MailBox, USER};
+use crate::session::record::Record;
 use crate::session::shared::SessionShared;
 
 /// How an open file behaves.
@@ -42,12 +46,19 @@ pub(super) enum Place {
     Top(&'static str),
     Shelf(Shelf),
     Item(Shelf, String),
+    /// Where the skills were found.
+    Sources,
     User,
     UserFile(&'static str),
     Session(String),
     File(String, &'static str),
     Mailbox(String, MailBox),
     Message(String, MailBox, String),
+    /// Questions for a person, a file there, one of them, and a file of one.
+    Approvals,
+    OfApprovals(&'static str),
+    Approval(String),
+    OfApproval(String, &'static str),
     /// Chapter 9 without a workspace or loop.
     Absent(&'static str),
 }
@@ -65,6 +76,10 @@ const TOP: &[Row] = &[
     ("status", 0o400, Kind::Value),
     ("tokens", 0o600, Kind::Ctl),
 ];
+
+const APPROVALS: &[Row] = &[("follow", 0o600, Kind::Stream), ("pending", 0o400, Kind::Value)];
+
+const APPROVAL: &[Row] = &[("answer", 0o200, Kind::Document), ("request", 0o400, Kind::Value)];
 
 const USER_FILES: &[Row] = &[("ctl", 0o600, Kind::Ctl), ("mail", 0o200, Kind::Document)];
 
@@ -125,13 +140,15 @@ impl Place {
             Place::Top(name) => row(TOP, name),
             Place::UserFile(name) => row(USER_FILES, name),
             Place::File(_, name) => row(SESSION_FILES, name),
+            Place::OfApprovals(name) => row(APPROVALS, name),
+            Place::OfApproval(_, name) => row(APPROVAL, name),
             _ => None,
         }
     }
 
     pub(super) fn mode(&self) -> u32 {
         match self {
-            Place::Item(..) | Place::Message(..) => 0o400,
+            Place::Item(..) | Place::Message(..) | Place::Sources => 0o400,
             Place::Absent("eval" | "eval.json" | "transcript" | "transcript.follow") => 0o600,
             Place::Absent(_) => 0o700,
             _ => self.row().map_or(0o500, |(_, mode, _)| *mode),
@@ -152,7 +169,7 @@ impl TreeNode {
     pub(super) fn kind(&self) -> Kind {
         match &self.place {
             Place::Absent(name) if !CHAPTER_9.contains(&(name, true)) => Kind::Absent,
-            Place::Item(..) | Place::Message(..) => Kind::Value,
+            Place::Item(..) | Place::Message(..) | Place::Sources => Kind::Value,
             place => place.row().map_or(Kind::Directory, |(_, _, kind)| *kind),
         }
     }
@@ -168,6 +185,7 @@ impl TreeNode {
                     .map(|(known, _)| Place::Absent(known))
             }),
             Place::Agents => self.step_in_agents(name),
+            Place::Shelf(Shelf::Skills) if name == SOURCES => Some(Place::Sources),
             Place::Shelf(shelf) => {
                 let stem = name.strip_suffix(shelf.suffix())?;
                 self.shelf_names(*shelf)
@@ -181,6 +199,13 @@ impl TreeNode {
             Place::Session(id) => row(SESSION_FILES, name)
                 .map(|(known, ..)| Place::File(id.clone(), known))
                 .or_else(|| mailbox(id, name)),
+            Place::Approvals => match row(APPROVALS, name) {
+                Some((known, ..)) => Some(Place::OfApprovals(known)),
+                None => self.sees_approval(name).then(|| Place::Approval(name.to_owned())),
+            },
+            Place::Approval(id) => {
+                row(APPROVAL, name).map(|(known, ..)| Place::OfApproval(id.clone(), known))
+            }
             Place::Mailbox(who, which) => {
                 let id = name.strip_suffix(".json")?;
                 self.hub.mail.read(who, *which, id)?;
@@ -193,6 +218,7 @@ impl TreeNode {
     fn step_in_agents(&self, name: &str) -> Option<Place> {
         match name {
             "user" => Some(Place::User),
+            "approvals" => Some(Place::Approvals),
             "roles" => Some(Place::Shelf(Shelf::Roles)),
             "skills" => Some(Place::Shelf(Shelf::Skills)),
             "tools" => Some(Place::Shelf(Shelf::Tools)),
@@ -217,6 +243,7 @@ impl TreeNode {
                 );
                 for (name, place) in [
                     ("user", Place::User),
+                    ("approvals", Place::Approvals),
                     ("roles", Place::Shelf(Shelf::Roles)),
                     ("skills", Place::Shelf(Shelf::Skills)),
                     ("tools", Place::Shelf(Shelf::Tools)),
@@ -239,7 +266,31 @@ impl TreeNode {
                         .map(|session| (session.id.clone(), Place::Session(session.id.clone()))),
                 );
             }
+            Place::Approvals => {
+                found.extend(
+                    APPROVALS
+                        .iter()
+                        .map(|(name, ..)| ((*name).to_owned(), Place::OfApprovals(name))),
+                );
+                let waiting = self.hub.approvals.list(self.own_id());
+                found.extend(
+                    waiting
+                        .into_iter()
+                        .map(|request| (request.id.clone(), Place::Approval(request.id))),
+                );
+                found.sort_by(|one, other| one.0.cmp(&other.0));
+            }
+            Place::Approval(id) => {
+                found.extend(
+                    APPROVAL
+                        .iter()
+                        .map(|(name, ..)| ((*name).to_owned(), Place::OfApproval(id.clone(), name))),
+                );
+            }
             Place::Shelf(shelf) => {
+                if *shelf == Shelf::Skills {
+                    found.push((SOURCES.to_owned(), Place::Sources));
+                }
                 for name in self.shelf_names(*shelf) {
                     found.push((format!("{name}{}", shelf.suffix()), Place::Item(*shelf, name)));
                 }
@@ -278,13 +329,19 @@ impl TreeNode {
     }
 
     fn shelf_names(&self, shelf: Shelf) -> Vec<String> {
-        let config = self.hub.config();
-        let items = match shelf {
-            Shelf::Roles => &config.library.roles,
-            Shelf::Skills => &config.library.skills,
-            Shelf::Tools => &config.library.tools,
-        };
-        items.keys().cloned().collect()
+        self.library().on(shelf).keys().cloned().collect()
+    }
+
+    /// The library of whoever looks: a session's is that of its project, the owner's that of the workspace's.
+    pub(super) fn library(&self) -> Library {
+        let own = self.own_id().and_then(|id| self.hub.session(id).ok());
+        match own {
+            Some(session) => self.hub.library_at(&session.with_record(Record::place)),
+            None => match self.hub.links.project() {
+                Some(root) => self.hub.config().library.of_project(&root),
+                None => self.hub.config().library.clone(),
+            },
+        }
     }
 
     pub(super) fn check_exists(&self) -> Result<(), Refusal> {
@@ -297,6 +354,9 @@ impl TreeNode {
                 .read(who, *which, id)
                 .map(drop)
                 .ok_or(Refusal::NOT_FOUND),
+            Place::Approval(id) | Place::OfApproval(id, _) if !self.sees_approval(id) => {
+                Err(Refusal::NOT_FOUND)
+            }
             _ => Ok(()),
         }
     }
@@ -309,6 +369,23 @@ impl TreeNode {
             Ok(())
         } else {
             Err(Refusal::PERMISSION_DENIED)
+        }
+    }
+
+    /// The session that asks, if it is one.
+    pub(super) fn own_id(&self) -> Option<&str> {
+        match &self.caller.level {
+            Level::Session(id) => Some(id),
+            Level::Read | Level::Control => None,
+        }
+    }
+
+    /// A session knows of its own questions only. One that was answered is still there for whoever comes second.
+    fn sees_approval(&self, id: &str) -> bool {
+        match (self.hub.approvals.find(id), self.own_id()) {
+            (Some(request), Some(own)) => request.session.as_deref() == Some(own),
+            (Some(_), None) => true,
+            (None, own) => own.is_none() && self.hub.approvals.was_answered(id),
         }
     }
 
@@ -344,8 +421,17 @@ impl TreeNode {
             }
         };
         match &self.place {
-            Place::Root | Place::Agents | Place::Shelf(_) | Place::Item(..) | Place::Session(_) => Ok(()),
+            Place::Root
+            | Place::Agents
+            | Place::Shelf(_)
+            | Place::Item(..)
+            | Place::Sources
+            | Place::Session(_) => Ok(()),
             Place::Top("ctl") => need(*level == Level::Control || self.may_spawn()),
+            Place::OfApproval(_, "answer") => need(*level == Level::Control),
+            Place::Approvals | Place::OfApprovals(_) | Place::Approval(_) | Place::OfApproval(..) => {
+                need(*level != Level::Read)
+            }
             Place::Top("tokens" | "audit") => need(*level == Level::Control),
             Place::Top("events.json") => need(!matches!(level, Level::Session(_))),
             Place::Top(_) => Ok(()),
@@ -437,28 +523,46 @@ impl TreeNode {
             .is_ok_and(|backend| backend.may_spawn)
     }
 
-    /// Reading and writing chapter 9 for a session, by its backend.
-    pub(super) fn workspace_rights(&self, id: &str, is_loop: bool) -> (bool, bool) {
-        use crate::config::{LoopRight, WorkspaceRight};
-        let Ok(session) = self.hub.session(id) else {
-            return (false, false);
-        };
-        let name = session.with_record(|record| record.backend.clone());
-        let config = self.hub.config();
-        let Ok(backend) = config.backend(&name) else {
-            return (false, false);
-        };
-        if is_loop {
-            (
-                backend.loop_right != LoopRight::None,
-                matches!(backend.loop_right, LoopRight::Post | LoopRight::Control),
-            )
-        } else {
+    /// What a session's backend lets it do with the workspace: read, change.
+    pub(super) fn workspace_rights(&self, id: &str) -> (bool, bool) {
+        use crate::config::WorkspaceRight;
+        self.of_backend(id, |backend| {
             (
                 backend.workspace != WorkspaceRight::None,
                 backend.workspace == WorkspaceRight::Write,
             )
+        })
+        .unwrap_or_default()
+    }
+
+    /// What the caller may do with the loop.
+    pub(super) fn loop_access(&self) -> LoopAccess {
+        use crate::config::LoopRight;
+        let access = match &self.caller.level {
+            Level::Control => LoopAccess::Control,
+            Level::Read => LoopAccess::Observe,
+            Level::Session(id) => {
+                let right = self.of_backend(id, |backend| backend.loop_right);
+                right.map_or(LoopAccess::None, |right| match right {
+                    LoopRight::None => LoopAccess::None,
+                    LoopRight::Observe => LoopAccess::Observe,
+                    LoopRight::Post => LoopAccess::Post,
+                    LoopRight::Control => LoopAccess::Control,
+                })
+            }
+        };
+        if self.caller.read_only {
+            access.min(LoopAccess::Observe)
+        } else {
+            access
         }
+    }
+
+    fn of_backend<T>(&self, id: &str, answer: impl Fn(&crate::config::Backend) -> T) -> Option<T> {
+        let session = self.hub.session(id).ok()?;
+        let name = session.with_record(|record| record.backend.clone());
+        let config = self.hub.config();
+        config.backend(&name).ok().map(|backend| answer(&backend))
     }
 }
 
@@ -467,6 +571,19 @@ fn mailbox(who: &str, name: &str) -> Option<Place> {
         .into_iter()
         .find(|which| which.name() == name)
         .map(|which| Place::Mailbox(who.to_owned(), which))
+}
+
+/// Beside the skills.
+const SOURCES: &str = ".sources";
+
+impl Library {
+    pub(super) fn on(&self, shelf: Shelf) -> &BTreeMap<String, Item> {
+        match shelf {
+            Shelf::Roles => &self.roles,
+            Shelf::Skills => &self.skills,
+            Shelf::Tools => &self.tools,
+        }
+    }
 }
 
 impl Shelf {

@@ -139,3 +139,36 @@ impl Feed for ChatFeed {
         }
     }
 }
+
+/// Questions for a person as they are asked and answered.
+pub(super) struct ApprovalFeed {
+    pub(super) hub: Arc<Hub>,
+    /// The session that looks, which sees what it asked and nothing else.
+    pub(super) own: Option<String>,
+    pub(super) last: u64,
+}
+
+impl Feed for ApprovalFeed {
+    fn take(&mut self, count: usize) -> Taken {
+        let mut out = Vec::new();
+        for (number, line) in self.hub.approvals.after(self.last) {
+            if !out.is_empty() && out.len() + line.len() > count {
+                break;
+            }
+            self.last = number;
+            let is_own = |own: &String| line.contains(&format!("\"session\":\"{own}\""));
+            if self.own.as_ref().is_none_or(is_own) {
+                out.extend_from_slice(line.as_bytes());
+            }
+        }
+        match out.is_empty() {
+            false => Taken::Data(out),
+            true if self.hub.is_stopping() => Taken::End,
+            true => Taken::Nothing,
+        }
+    }
+
+    fn command(&mut self, _: &str) -> Result<(), Refusal> {
+        Err(unknown())
+    }
+}

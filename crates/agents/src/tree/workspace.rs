@@ -445,7 +445,7 @@ impl WorkspaceNode {
 }
 
 /// The word of an outcome for the audit log. Error texts may quote what was written.
-fn result<T>(outcome: &Result<T, Refusal>) -> String {
+pub(super) fn result<T>(outcome: &Result<T, Refusal>) -> String {
     match outcome {
         Ok(_) => "ok".to_owned(),
         Err(refused) if refused.errno == 13 => "denied".to_owned(),

@@ -1,5 +1,6 @@
 //! `beamtalk agents`: sessions in tmux, everything through the file tree.
 
+mod approvals;
 mod assist;
 mod attach;
 mod context;
@@ -261,6 +262,11 @@ enum Command {
     Tools,
     /// Adopt living windows not known to the daemon.
     Recover,
+    /// Questions that wait for a person: list them, or answer one.
+    Approvals {
+        #[command(subcommand)]
+        command: Option<approvals::ApprovalCommand>,
+    },
     /// Capability tokens.
     #[command(subcommand)]
     Token(tokens::TokenCommand),
@@ -425,6 +431,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Skills => sessions::shelf(&client, "skills"),
         Command::Tools => sessions::shelf(&client, "tools"),
         Command::Recover => sessions::recover(&client),
+        Command::Approvals { command } => approvals::run(&client, command),
         Command::Token(command) => tokens::run(&client, command),
         Command::Audit { follow } => tokens::audit(&client, follow),
         Command::Hook { event, argument } => hook::run(&client, event, argument),

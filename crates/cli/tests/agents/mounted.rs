@@ -180,11 +180,56 @@ fn streams_and_requests_work_through_the_mount_and_it_ends_with_the_daemon() {
         "beamtalk agents umount $W/m; ls -A $W/m; beamtalk agents mount $W/m && ls $W/m | grep -x actors",
         "actors\n",
     );
+    // Who reads on keeps it, and is named; who was told to end does not, though it hears of that only later.
+    world.check(
+        "cat $W/m/transcript.follow > /dev/null & p=$!
+         until ls -l /proc/$p/fd 2>/dev/null | grep -q transcript.follow; do :; done
+         beamtalk agents umount $W/m; kill $p; beamtalk agents umount $W/m && ls -A $W/m
+         beamtalk agents mount $W/m",
+        "beamtalk agents: umount: …/m is used by cat (PID …)\n",
+    );
     // A reader that hangs on does not keep it.
     world.check(
-        "cat $W/m/events > /dev/null 2>&1 & beamtalk agents stop --kill-sessions > /dev/null
+        "cat $W/m/events > /dev/null 2>&1 & p=$!
+         until ls -l /proc/$p/fd 2>/dev/null | grep -q m/events; do :; done
+         beamtalk agents stop --kill-sessions > /dev/null
          n=0; while grep -q \" $W/m \" /proc/mounts && test $n -lt 300; do sleep 0.1; n=$((n+1)); done
-         grep -c \" $W/m \" /proc/mounts; ls -A $W/m; kill $! 2>/dev/null; true",
+         grep -c \" $W/m \" /proc/mounts; ls -A $W/m; kill $p 2>/dev/null; true",
         "0\n",
     );
+}
+
+/// Whoever may read the tree may mount it: no privileges are needed, and what they save is theirs.
+#[test]
+fn somebody_without_privileges_can_mount() {
+    let nobody = |world: &World, script: &str| {
+        let quoted = script.replace('\'', "'\\''");
+        let keep = "HOME=$W/home NAMESPACE=$W/ns W=$W PATH=$PATH USER=nobody";
+        world.run(&format!(
+            "su nobody -s /bin/sh -c \"cd $W/work; export {keep}; \"'{quoted}'"
+        ))
+    };
+    let world = World::new();
+    world.project("");
+    std::fs::create_dir(world.path("m")).unwrap();
+    if !rustix::process::geteuid().is_root() || nobody(&world, "beamtalk --version").1 != 0 {
+        // Without root the other tests of the mount are this one; and the binary may be out of reach.
+        return;
+    }
+    world.value("chmod 755 $W; chown -R nobody $W");
+    let (said, status) = nobody(
+        &world,
+        "beamtalk workspace start && beamtalk agents start && beamtalk agents mount $W/m",
+    );
+    if status != 0 && (said.contains("mount: needs ") || said.contains("not permitted")) {
+        return;
+    }
+    assert_eq!(status, 0, "{said}");
+    let (said, status) = nobody(
+        &world,
+        "echo \"faster => 42\" > $W/m/classes/Fan/faster && beamtalk 9p rpc agent/eval \"Fan spawn faster\"
+         stat -c %U $W/m/classes/Fan/faster; beamtalk agents umount $W/m; ls -A $W/m
+         beamtalk agents stop --kill-sessions > /dev/null; beamtalk workspace stop > /dev/null",
+    );
+    assert_eq!((said.as_str(), status), ("42\nnobody\n", 0));
 }

@@ -94,7 +94,7 @@ const ASKING: &str = r#"
 command: ["/bin/sh", "{CWD}/asking.sh"]
 start: {ready: regex, regex: '^ready> $'}
 idle: {mode: regex, regex: '^ready> $'}
-approval: {pattern: 'Do you want to proceed\? \(y/n\)$'}
+approval: {pattern: 'Do you want to proceed\? \(y/n\)$', approve: ["yes", {key: Enter}], reject: ["no", {key: Enter}]}
 usage: {pattern: 'tokens: (?<in>[0-9,k]+) in (?<out>[0-9,k]+) out cost \$(?<cost>[0-9.]+)'}
 best_effort: true
 "#;
@@ -360,4 +360,193 @@ fn scripts_of_the_classic_server_run_unedited() {
          stat -c '%a %F' $NAMESPACE/anvillm",
         "idle\nidle\necho: hello\n600 socket\n",
     );
+}
+
+/// Mail that asks, a program's own question and a session's are in one place; each is answered once, by whoever is
+/// first, and reaches whoever asked.
+#[test]
+fn what_waits_for_a_person_is_in_one_place_and_answered_once() {
+    let world = asking();
+    let pending = "beamtalk agents approvals --json | python3 -c 'import json,sys
+for r in json.load(sys.stdin): print(r[\"kind\"], r[\"summary\"], r[\"id\"][:3], len(r[\"id\"]))'";
+    let id = "$(beamtalk agents approvals --json | sed 's/.*\"id\":\"\\(ap-[0-9a-f]*\\)\".*/\\1/')";
+    world.check(pending, "");
+    world.check(
+        "beamtalk 9p ls agent/agents/approvals | tr '\\n' ' '; echo",
+        "follow pending \n",
+    );
+    // A program's own question: the keys of its backend answer it.
+    world.value("beamtalk agents prompt demo 'ask me'");
+    world.until("beamtalk agents approvals | grep -q backend");
+    world.check(pending, "backend Do you want to proceed? (y/n) ap- 11\n");
+    world.check(
+        &format!("id={id}; echo 'approve sha256=00' | beamtalk 9p write agent/agents/approvals/$id/answer
+                  echo maybe | beamtalk 9p write agent/agents/approvals/$id/answer; beamtalk agents approvals approve $id > /dev/null
+                  beamtalk agents approvals reject $id; beamtalk agents wait demo --for idle; beamtalk agents output demo | grep -c 'answered yes'"),
+        "beamtalk 9p: write agent/agents/approvals/…/answer: request changed\n\
+         beamtalk 9p: write agent/agents/approvals/…/answer: usage: …\n\
+         beamtalk agents: already answered by owner\n\
+         idle\n1\n",
+    );
+    world.check(pending, "");
+    // Mail that asks is answered by mail.
+    world.check(
+        &format!("printf '{{\"to\":\"user\",\"type\":\"APPROVAL_REQUEST\",\"subject\":\"Deploy?\",\"body\":\"to the moon\"}}' | beamtalk 9p write agent/demo/mail
+                  {pending}; beamtalk agents approvals reject {id} not today; {pending}; beamtalk agents mail inbox user
+                  beamtalk agents mail history user | grep -c 'rejected: not today'"),
+        "mail Deploy? ap- 11\n1\n",
+    );
+    // A session's question waits for its answer.
+    world.check(
+        &format!(
+            "beamtalk 9p rpc agent/demo/ctl 'ask which colour' > $W/said & p=$!
+                  until beamtalk agents approvals | grep -q question; do :; done
+                  beamtalk agents approvals answer {id} deep blue; wait $p; cat $W/said
+                  beamtalk 9p rpc agent/demo/ctl 'ask again' > $W/said 2>&1 & p=$!
+                  until beamtalk agents approvals | grep -q question; do :; done
+                  beamtalk agents approvals reject {id} because; wait $p; cat $W/said; {pending}"
+        ),
+        "deep blue\nbeamtalk 9p: write agent/demo/ctl: not approved: because\n",
+    );
+}
+
+/// Every helper is on the PATH inside the sandbox, explains itself, and does with quotes and line ends what it says.
+#[test]
+fn sessions_have_helpers() {
+    let world = World::started();
+    world.value("beamtalk agents new shell $W/work --alias sh --wait; beamtalk agents new echo $W/work --alias other --wait");
+    for name in [
+        "inbox", "reply", "mail", "ask", "state", "note", "peers", "skills",
+    ] {
+        let said = world.value(&format!("beamtalk agents prompt sh '{name} --help' --wait"));
+        assert!(said.contains(&format!("usage: {name}")), "{name}: {said}");
+    }
+    let said = world.value("beamtalk agents prompt sh 'evaluate --help' --wait");
+    assert!(!said.contains("usage:"), "no workspace is granted: {said}");
+    let peers = world.value("beamtalk agents prompt sh peers --wait");
+    assert!(peers.contains("other") && peers.contains("sh"), "{peers}");
+    let state = world.value("beamtalk agents prompt sh state --wait");
+    assert!(state.contains("running"), "{state}");
+    world.value("beamtalk agents prompt sh \"note \\\"it's \\\\\\\\ 'done'\\\"\" --wait");
+    let notes = world.value("beamtalk 9p read agent/user/inbox/$(beamtalk 9p ls agent/user/inbox | head -1)");
+    assert!(notes.contains("it's \\\\ 'done'"), "{notes}");
+    // By hand, as the session would.
+    world.check(
+        "beamtalk agents mail send --to other --type QUERY_REQUEST --subject 'a \"b\"' hello > /dev/null
+         export AGENT_ID=$(beamtalk 9p read agent/other/info | sed 's/.*\"id\":\"\\([0-9a-f]*\\)\".*/\\1/')
+         export PATH=$(ls -d $W/home/.beamtalk/agents/*/sessions/$AGENT_ID/tmp/bin):$PATH
+         inbox | cut -f2-; id=$(inbox | cut -f1); inbox $id | grep -c hello; reply $id 'two
+lines'; inbox; beamtalk agents mail history user | grep -c 'two.nlines'",
+        "user\tQUERY_REQUEST\ta \\\"b\\\"\n1\n1\n",
+    );
+}
+
+/// Skills and roles are found in the user's configuration, where the user's tools keep them, and in the project; what the
+/// user has a checkout cannot replace, and `.sources` says which it is.
+#[test]
+fn skills_are_found_and_a_checkout_replaces_none_of_the_users() {
+    let world = World::new();
+    let put = |path: &str, name: &str, text: &str| {
+        let path = world.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("---\nname: {name}\ndescription: d\n---\n{text}\n")).unwrap();
+    };
+    put("home/.config/beamtalk/agents/skills/a/SKILL.md", "a", "user");
+    put("work/.agents/skills/a/SKILL.md", "a", "project");
+    put("work/.agents/skills/b/SKILL.md", "b", "project");
+    put("work/.claude/skills/b/SKILL.md", "b", "claude");
+    put("work/.claude/skills/c/SKILL.md", "c", "claude");
+    put("home/.claude/skills/d/SKILL.md", "d", "home");
+    put("work/.kiro/skills/e/SKILL.md", "e", "kiro");
+    put("work/.claude/skills/f/SKILL.md", "../f", "bad");
+    put("work/.agents/roles/tester.md", "tester", "project");
+    put("work/.agents/roles/gardener.md", "gardener", "project");
+    world.project("");
+    world.value("beamtalk workspace start");
+    world.check("beamtalk agents start", "anvilsrv started successfully\n");
+    world.check(
+        "beamtalk 9p ls agent/skills | tr '\\n' ' '; for s in a b c d e; do beamtalk 9p read agent/skills/$s.md | tail -1; done
+         beamtalk 9p read agent/skills/.sources | sed \"s|$W||\"; beamtalk 9p read agent/roles/gardener.md | tail -1
+         beamtalk 9p read agent/roles/tester.md | grep -c project",
+        ".sources a.md b.md c.md d.md e.md user\nproject\nclaude\nhome\nkiro\n\
+         a\t/home/.config/beamtalk/agents/skills/a/SKILL.md\nb\t/work/.agents/skills/b/SKILL.md\n\
+         c\t/work/.claude/skills/c/SKILL.md\nd\t/home/.claude/skills/d/SKILL.md\ne\t/work/.kiro/skills/e/SKILL.md\n\
+         project\n0\n[1]\n",
+    );
+}
+
+/// A stand-in for a command line of another maker: it notes how it was called, takes prompts and slash commands by line
+/// as those document it, and reports its state by hook where they do.
+const STAND_IN: &str = r#"#!/bin/sh
+name=${0##*/}
+echo "$name $*" >> args.log
+hook() { case $name in claude|kiro-cli) beamtalk agents hook "$1" < /dev/null;; esac; }
+echo "welcome to $name"
+while read -r line; do
+  case $line in
+  "") ;;
+  /*|y) echo "command $line" ;;
+  *) hook UserPromptSubmit; echo "said $line"; hook Stop ;;
+  esac
+done
+"#;
+
+/// Every preset is started with the documented flags, gets a prompt and answers it, understands its keys, and goes on with
+/// its conversation after a reboot.
+#[test]
+fn presets_drive_the_programs_they_are_for() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("bin")).unwrap();
+    let presets = [
+        (
+            "claude",
+            "claude --dangerously-skip-permissions",
+            "/clear",
+            Some("-c"),
+        ),
+        (
+            "kiro-cli",
+            "kiro-cli chat --trust-all-tools",
+            "/clear",
+            Some("-r"),
+        ),
+        ("codex", "codex", "/new", Some("resume --last")),
+        ("ollama", "ollama run qwen3:8b", "/clear", None),
+    ];
+    for (name, ..) in presets {
+        let path = world.path("bin").join(name);
+        std::fs::write(&path, STAND_IN).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let start = "PATH=$W/bin:$PATH; export PATH; beamtalk agents start > /dev/null";
+    world.value(start);
+    let mut resumed = Vec::new();
+    for (name, command, clear, resume) in presets {
+        let directory = world.path(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let (said, status) = world.run(&format!(
+            "beamtalk agents new {name} $W/{name} --alias {name} --wait"
+        ));
+        if said.contains("sandbox:") {
+            // Their presets are strict, and this kernel cannot be.
+            continue;
+        }
+        assert_eq!(status, 0, "{name}: {said}");
+        let answer = world.value(&format!("beamtalk agents prompt {name} hello --wait"));
+        assert!(answer.contains("said hello"), "{name}: {answer}");
+        world.value(&format!("beamtalk agents ctl {name} clear"));
+        world.until(&format!(
+            "beamtalk agents output {name} --raw | grep -q 'command {clear}'"
+        ));
+        let called = std::fs::read_to_string(directory.join("args.log")).unwrap();
+        assert_eq!(called.trim_end(), command.trim_end(), "{name}");
+        resumed.push((name, format!("{command} {}", resume.unwrap_or_default())));
+    }
+    world.value("kill -9 $(cat $NAMESPACE/anvilsrv.pid); tmux -S $NAMESPACE/tmux.sock kill-server; true");
+    world.value(start);
+    for (name, command) in resumed {
+        world.until(&format!(
+            "test \"$(tail -1 $W/{name}/args.log | sed 's/ *$//')\" = \"$(echo '{command}' | sed 's/ *$//')\" && test $(wc -l < $W/{name}/args.log) = 2"
+        ));
+    }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Ms;
-use super::lane::Request;
+use super::lane::{Numbers, Request};
 use crate::config::{Config, Step};
 use crate::report::Source;
 
@@ -23,6 +23,8 @@ pub(crate) enum Role {
 pub(crate) struct Run {
     pub(crate) workflow: String,
     pub(crate) role: Role,
+    /// Sets it apart from every other run of the loop.
+    pub(crate) number: u64,
     pub(crate) began: Ms,
     /// What led to it, the first cause first, itself last.
     pub(crate) cause: Vec<String>,
@@ -71,10 +73,12 @@ pub(crate) struct Execution {
     /// Inline workflows whose triggers have had their turn.
     expanded: BTreeSet<String>,
     announced: bool,
+    numbers: Numbers,
 }
 
 impl Frame {
-    fn new(workflow: &str, role: Role, now: Ms, cause: &[String], trigger: Option<usize>) -> Self {
+    fn new(workflow: &str, role: Role, at: (u64, Ms), cause: &[String], trigger: Option<usize>) -> Self {
+        let (number, now) = at;
         let link = match role {
             Role::Top => "workflow",
             Role::Inline => "inline",
@@ -89,6 +93,7 @@ impl Frame {
             run: Run {
                 workflow: workflow.to_owned(),
                 role,
+                number,
                 began: now,
                 cause,
             },
@@ -98,8 +103,9 @@ impl Frame {
 }
 
 impl Execution {
-    pub(crate) fn new(request: Request, now: Ms) -> Self {
-        let top = Frame::new(&request.workflow, Role::Top, now, &request.cause, Some(0));
+    pub(crate) fn new(request: Request, now: Ms, numbers: Numbers) -> Self {
+        let at = (request.number.unwrap_or_else(|| numbers.take()), now);
+        let top = Frame::new(&request.workflow, Role::Top, at, &request.cause, Some(0));
         Self {
             request,
             began: now,
@@ -108,6 +114,7 @@ impl Execution {
             triggered: BTreeSet::new(),
             expanded: BTreeSet::new(),
             announced: false,
+            numbers,
         }
     }
 
@@ -132,7 +139,8 @@ impl Execution {
                     return Next::Perform(step.clone());
                 };
                 let trigger = self.expanded.insert(name.clone()).then_some(0);
-                let inner = Frame::new(name, Role::Inline, now, &frame.run.cause, trigger);
+                let at = (self.numbers.take(), now);
+                let inner = Frame::new(name, Role::Inline, at, &frame.run.cause, trigger);
                 let run = inner.run.clone();
                 self.frames.push(inner);
                 return Next::Begins(run);
@@ -142,7 +150,8 @@ impl Execution {
             {
                 frame.trigger = Some(index + 1);
                 if self.triggered.insert(name.clone()) {
-                    let next = Frame::new(name, Role::Triggered, now, &frame.run.cause, Some(0));
+                    let at = (self.numbers.take(), now);
+                    let next = Frame::new(name, Role::Triggered, at, &frame.run.cause, Some(0));
                     let run = next.run.clone();
                     self.frames.push(next);
                     return Next::Begins(run);
@@ -166,7 +175,7 @@ impl Execution {
     /// Every step in the order it would run if all succeed, with the workflow that holds it.
     pub(crate) fn foresee(config: &Config, workflow: &str) -> Vec<(StepPlace, Step)> {
         let request = Request::new(workflow, Source::Workspace, Vec::new(), Vec::new());
-        let mut execution = Self::new(request, 0);
+        let mut execution = Self::new(request, 0, Numbers::default());
         let mut steps = Vec::new();
         loop {
             match execution.next(config, 0) {

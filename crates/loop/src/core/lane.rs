@@ -1,6 +1,8 @@
 //! The queue of requests: first in, first out, at most one waiting per workflow.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::report::Source;
 
@@ -14,6 +16,18 @@ pub(crate) struct Request {
     pub(crate) cause: Vec<String>,
     /// Who wants to hear how it ended.
     pub(crate) waiters: Vec<u64>,
+    /// Of its run; none while it was not queued.
+    pub(crate) number: Option<u64>,
+}
+
+/// Numbers for runs, each given once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers(Arc<AtomicU64>);
+
+impl Numbers {
+    pub(crate) fn take(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
 }
 
 impl Request {
@@ -24,6 +38,7 @@ impl Request {
             changed,
             cause,
             waiters: Vec::new(),
+            number: None,
         }
     }
 
@@ -39,25 +54,31 @@ impl Request {
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     queue: VecDeque<Request>,
+    pub(crate) numbers: Numbers,
 }
 
 impl Lane {
-    /// Queue a request, or unite it with the one already waiting for the same workflow.
-    pub(crate) fn push(&mut self, request: Request) {
+    /// Queue a request, or unite it with the one already waiting for the same workflow. The answer is the number its
+    /// run will have.
+    pub(crate) fn push(&mut self, mut request: Request) -> u64 {
         if let Some(waiting) = self
             .queue
             .iter_mut()
             .find(|waiting| waiting.workflow == request.workflow)
         {
             waiting.unite(request);
-        } else {
-            self.queue.push_back(request);
+            return *waiting.number.get_or_insert_with(|| self.numbers.take());
         }
+        let number = *request.number.get_or_insert_with(|| self.numbers.take());
+        self.queue.push_back(request);
+        number
     }
 
     /// Queue a request before all others.
     pub(crate) fn push_first(&mut self, mut request: Request) {
         if let Some(waiting) = self.take(&request.workflow) {
+            // Whoever asked for the waiting one was told its number.
+            request.number = waiting.number;
             request.unite(waiting);
         }
         self.queue.push_front(request);
@@ -110,11 +131,15 @@ mod tests {
     #[test]
     fn a_second_request_merges_and_keeps_the_place() {
         let mut lane = Lane::default();
-        lane.push(request("a", &["x"]));
-        lane.push(request("b", &[]));
-        lane.push(request("a", &["c", "x"]));
-        assert_eq!(lane.pop(), Some(request("a", &["c", "x"])));
-        assert_eq!(lane.pop(), Some(request("b", &[])));
+        assert_eq!(lane.push(request("a", &["x"])), 1);
+        assert_eq!(lane.push(request("b", &[])), 2);
+        assert_eq!(lane.push(request("a", &["c", "x"])), 1);
+        let numbered = |number, request| Request {
+            number: Some(number),
+            ..request
+        };
+        assert_eq!(lane.pop(), Some(numbered(1, request("a", &["c", "x"]))));
+        assert_eq!(lane.pop(), Some(numbered(2, request("b", &[]))));
         assert_eq!(lane.pop(), None);
     }
 

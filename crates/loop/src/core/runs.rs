@@ -44,6 +44,7 @@ impl Core {
         };
         Effect::Report(Report::Workflow {
             name: run.workflow.clone(),
+            number: run.number,
             phase,
             source,
             changed: request.map(|request| request.changed.clone()).unwrap_or_default(),

@@ -94,7 +94,7 @@ impl Core {
             format!("workflow '{name}' appears to trigger itself through '{path}'")
         });
         self.revision += 1;
-        let execution = Execution::new(request, now);
+        let execution = Execution::new(request, now, self.lane.numbers.clone());
         let top = execution.top.clone();
         self.running = Some(execution);
         self.run_began(&top, out);
@@ -494,7 +494,8 @@ impl Core {
             let cause = vec!["workspace".to_owned()];
             let mut request = Request::new(workflow, Source::Workspace, changed.into_iter().collect(), cause);
             request.waiters.push(waiter);
-            self.lane.push(request);
+            let number = self.lane.push(request);
+            out.push(Effect::Queued { waiter, number });
             self.revision += 1;
             return;
         };

@@ -102,6 +102,16 @@ impl Shell {
                     }
                 }
             }
+            Effect::Queued { waiter, number } => {
+                let queued = self
+                    .posts
+                    .get_mut(&waiter)
+                    .and_then(|poster| poster.queued.take());
+                if let Some(queued) = queued {
+                    // Who asked may have gone.
+                    let _ = queued.send(number);
+                }
+            }
             Effect::Finished { waiter, result } => {
                 if let Some(done) = self.posts.remove(&waiter).and_then(|poster| poster.done) {
                     drop(done.send(result));

@@ -124,3 +124,24 @@ answer! {
         text: String,
     }
 }
+
+answer! {
+    TreeListAnswer {
+        names: Vec<String>,
+    }
+}
+
+answer! {
+    TreeReadAnswer {
+        data: String,
+        /// Nothing follows.
+        end: bool,
+    }
+}
+
+answer! {
+    TreeWriteAnswer {
+        /// What the file answers; empty if it does not.
+        answer: String,
+    }
+}

@@ -125,3 +125,48 @@ request! {
         code: String,
     }
 }
+
+words! {
+    /// How the bytes of a file are written.
+    TreeEncoding: "text or base64" {
+        #[default]
+        Text "text",
+        Base64 "base64",
+    }
+}
+
+request! {
+    /// The names in a directory below `loop/`.
+    TreeList {
+        /// Names in it are percent-encoded as in the agents' tree.
+        path: String,
+    }
+}
+
+request! {
+    /// A piece of a file below `loop/`.
+    TreeRead {
+        path: String,
+        ;
+        offset: u64,
+        encoding: TreeEncoding,
+    }
+}
+
+request! {
+    /// A file below `loop/` as it grows: `out` until it ends or is interrupted.
+    TreeFollow {
+        path: String,
+        ;
+        /// Where to begin, such as `since 88`.
+        command: String,
+    }
+}
+
+request! {
+    /// Write to a file below `loop/`: commands, or the value of an event.
+    TreeWrite {
+        path: String,
+        data: String,
+    }
+}

@@ -156,6 +156,12 @@ pub enum Event {
         sha256: Option<String>,
         answer: String,
     },
+    /// A file of the loop was written.
+    Tree {
+        path: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
+    },
     Mcp(Box<beamtalk_wire::requests::McpCall>),
     Limit {
         what: String,
@@ -201,6 +207,7 @@ pub const KINDS: &[&str] = &[
     "run",
     "capability_disabled",
     "policy_denied",
+    "tree",
     "mcp",
     "limit",
     "rotate",
@@ -231,6 +238,7 @@ impl Event {
             Self::Run { .. } => "run",
             Self::CapabilityDisabled { .. } => "capability_disabled",
             Self::PolicyDenied { .. } => "policy_denied",
+            Self::Tree { .. } => "tree",
             Self::Mcp(_) => "mcp",
             Self::Approval { .. } => "approval",
             Self::Limit { .. } => "limit",

@@ -203,6 +203,10 @@ fn every_type_is_listed_and_carries_its_fields() {
             what: text(),
             detail: text(),
         },
+        Event::Tree {
+            path: text(),
+            sha256: None,
+        },
         Event::Mcp(Box::default()),
         Event::Limit {
             what: text(),

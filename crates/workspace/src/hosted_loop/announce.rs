@@ -84,7 +84,7 @@ fn items(fact: &Fact<'_>) -> Vec<Item> {
                 Item::new("LoopEventRejected", [name, ("status", status)])
             }]
         }
-        Fact::Report(_) => Vec::new(),
+        Fact::Report(_) | Fact::Output { .. } => Vec::new(),
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) async fn answer(workspace: &Rc<Workspace>, question: Value) -> Result
                 let text = format!("no workflow named '{workflow}'");
                 return Err(ErrorBody::new("loop_unknown_workflow", text));
             }
-            let ended = handle
+            let (_, ended) = handle
                 .request(workflow, changed)
                 .await
                 .map_err(|_| not_running())?;

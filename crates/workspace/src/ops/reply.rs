@@ -9,7 +9,7 @@ use beamtalk_wire::answers::{
     LastResultsAnswer, LoadAnswer, LogAnswer, LoopRunAnswer, Nothing, PrecheckMethodAnswer,
     QuestionKeepAnswer, QuestionTakeAnswer, ReloadAnswer, ReplayAnswer, RestoreAnswer, SaveClassAnswer,
     SaveMethodAnswer, SessionsAnswer, ShowCodegenAnswer, SourceAnswer, TakeAnswer, TranscriptAnswer,
-    ValueAnswer, Warning,
+    TreeListAnswer, TreeReadAnswer, TreeWriteAnswer, ValueAnswer, Warning,
 };
 use beamtalk_wire::{Flag, Head, LoggedEntry};
 use serde::Serialize;
@@ -150,6 +150,9 @@ answers!(
     SessionsAnswer,
     ShowCodegenAnswer,
     TakeAnswer,
+    TreeListAnswer,
+    TreeReadAnswer,
+    TreeWriteAnswer,
     ValueAnswer
 );
 

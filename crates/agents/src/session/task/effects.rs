@@ -1,5 +1,6 @@
 //! Performing what the core decides.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -126,12 +127,19 @@ impl Task {
         self.hub.touch();
         let data = json!({"old_state": old.word(), "new_state": new.word(), "state": new.word()});
         self.hub.events.emit(&self.shared.id, "StateChange", data);
+        if old == State::Waiting {
+            self.hub.approvals.backend_went_on(&self.shared.id);
+        }
         if new == State::Waiting {
             self.hub
                 .events
                 .emit(&self.shared.id, "ApprovalAsked", json!({"kind": "backend"}));
         }
         self.shared.status.send_modify(|status| status.state = new);
+        if let (State::Waiting, Some(pattern)) = (new, &self.backend.approval) {
+            let (hub, session) = (Arc::clone(&self.hub), Arc::clone(&self.shared));
+            tokio::spawn(hub.screen_asks(session, pattern.clone()));
+        }
     }
 
     /// Remember what the program calls its conversation, if it tells.

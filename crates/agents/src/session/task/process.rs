@@ -9,7 +9,7 @@ use rustix::process::{
 };
 
 use super::Task;
-use crate::config::Config;
+use crate::config::{Config, WorkspaceRight};
 use crate::error::refusal;
 use crate::sandbox::Started;
 use crate::secrets::new_token;
@@ -192,6 +192,8 @@ impl Task {
         }
         let io = |error: std::io::Error| (error.to_string(), true);
         files::make_directory(&launch.tmp).map_err(io)?;
+        let evaluates = self.backend.workspace == WorkspaceRight::Write;
+        crate::helpers::write(&launch.tmp, evaluates).map_err(io)?;
         // Left over from the launch before; normally absent.
         drop(std::fs::remove_file(self.shared.directory.join("launch.error")));
         let bytes = serde_json::to_vec(&launch).map_err(|error| (error.to_string(), true))?;

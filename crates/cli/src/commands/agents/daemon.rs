@@ -234,8 +234,10 @@ pub(super) fn status_value(client: &Client) -> (serde_json::Value, Instance) {
                 .tree()
                 .and_then(|tree| Ok(tree.read_text("list")?.lines().count()))
                 .unwrap_or(0);
+            let workspace = std::fs::read_to_string(Places::of(&namespace).workspace());
+            let workspace = workspace.ok().filter(|name| !name.is_empty());
             serde_json::json!({"running": true, "pid": pid.parse::<u64>().ok(),
-                "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": null})
+                "namespace": namespace.display().to_string(), "sessions": sessions, "workspace": workspace})
         }
         _ => serde_json::json!({"running": false, "pid": null,
             "namespace": namespace.display().to_string(), "sessions": 0, "workspace": null}),

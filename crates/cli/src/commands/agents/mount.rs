@@ -4,8 +4,9 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use beamtalk_agents::{Mount, Places, Trust, connect_to};
+use beamtalk_agents::{Mount, Places, Trust, connect_to, is_signalled};
 use rustix::mount::{MountFlags, UnmountFlags};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,14 +56,24 @@ fn usable(directory: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn check_fuse() -> Result<(), Failure> {
-    let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
+    let is_root = rustix::process::geteuid().is_root();
+    // Its helper opens the device for those who may not.
+    let opened = if is_root {
+        std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(DEVICE)
+            .map(drop)
+    } else {
+        std::fs::metadata(DEVICE).map(drop)
+    };
     if let Err(error) = opened {
         return Err(Failure::plain(format!(
             "mount: needs {DEVICE} ({error}); as root, --kernel mounts without it"
         )));
     }
     let has_helper = beamtalk_process::asked(UNMOUNT).arg("-V").output().is_ok();
-    if has_helper || rustix::process::geteuid().is_root() {
+    if has_helper || is_root {
         Ok(())
     } else {
         Err(Failure::plain(format!(
@@ -192,7 +203,62 @@ fn detach(directory: &Path, how: UnmountFlags) -> Result<(), Failure> {
     }
 }
 
+/// How long those that were told to end may take to let go of the directory, and how often it is looked.
+const LETTING_GO: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+
 pub(super) fn umount(client: &Client, directory: &Path) -> Result<Exit, Failure> {
-    detach(directory, UnmountFlags::empty())?;
-    client.done()
+    let limit = Instant::now() + LETTING_GO;
+    loop {
+        let Err(refused) = detach(directory, UnmountFlags::empty()) else {
+            return client.done();
+        };
+        if !refused.message().contains("busy") {
+            return Err(refused);
+        }
+        // Whoever reads what may never come lets go of it only some time after it was told to end.
+        let users = users(directory);
+        let is_ending = users.iter().all(|user| is_signalled(user.pid));
+        if !is_ending || Instant::now() > limit {
+            let names: Vec<String> = users
+                .iter()
+                .map(|user| format!("{} (PID {})", user.name, user.pid))
+                .collect();
+            return Err(Failure::plain(if names.is_empty() {
+                refused.message().to_owned()
+            } else {
+                format!("umount: {} is used by {}", directory.display(), names.join(", "))
+            }));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+struct User {
+    pid: u32,
+    name: String,
+}
+
+/// The processes, as far as they can be seen, that have something below the directory open or work there.
+fn users(directory: &Path) -> Vec<User> {
+    // The directory itself is not asked: its server may be the one that hangs.
+    let Ok(directory) = std::path::absolute(directory) else {
+        return Vec::new();
+    };
+    let is_below =
+        |link: PathBuf| std::fs::read_link(link).is_ok_and(|target| target.starts_with(&directory));
+    let uses = |process: &Path| {
+        let open = std::fs::read_dir(process.join("fd")).into_iter().flatten();
+        is_below(process.join("cwd")) || open.flatten().any(|entry| is_below(entry.path()))
+    };
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        uses(&entry.path()).then(|| User {
+            pid,
+            name: name.trim().to_owned(),
+        })
+    })
+    .collect()
 }

@@ -8,7 +8,11 @@ fn order(text: &str, top: &str) -> Vec<String> {
     let config = check(Path::new("/tmp/devloop.toml"), &text, RemoteBind::Refuse)
         .valid()
         .unwrap();
-    let mut execution = Execution::new(Request::new(top, Source::Watch, Vec::new(), Vec::new()), 0);
+    let mut execution = Execution::new(
+        Request::new(top, Source::Watch, Vec::new(), Vec::new()),
+        0,
+        Numbers::default(),
+    );
     let mut order = Vec::new();
     loop {
         match execution.next(&config, 0) {

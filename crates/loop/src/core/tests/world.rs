@@ -102,6 +102,7 @@ impl World {
                 ..
             })
             | Effect::LoadConfig
+            | Effect::Queued { .. }
             | Effect::Applied(_) => {}
             Effect::Report(Report::Workflow {
                 phase: WorkflowPhase::Start,

@@ -11,12 +11,15 @@ s start        space, Enter prompt   t attach   v follow output
 T stop         c context             A alias    l log
 R restart      o role                / filter   e events
 K kill         i inbox               a archive  m write mail
+Q queue        W worktree            D diff     U usage
 r refresh      d daemon              ? help     q quit
+w what waits for you
 
 j n C-n ↓ next     k p C-p ↑ previous     Esc closes a pane
 
 Texts scroll with the same keys, and with page keys, g and G.
 In the inbox: Enter shows, a approves, x rejects, d completes.
+In what waits: Enter shows, a approves or answers, x rejects.
 In a text field: C-d sends, Esc cancels. Enter sends too, except where
 several lines are wanted: prompts, contexts and mail.
 With the daemon: s starts it, T stops it.";
@@ -51,6 +54,8 @@ pub(super) enum Purpose {
         subject: String,
     },
     Reject(Box<Value>),
+    /// The answer to a question.
+    Reply(Box<Value>),
 }
 
 /// What is chosen from a list.
@@ -294,6 +299,7 @@ impl Model {
             }
             KeyCode::Char('i') => return Action::OpenBox("inbox"),
             KeyCode::Char('a') => return Action::OpenBox("completed"),
+            KeyCode::Char('w') => return Action::OpenBox("approvals"),
             KeyCode::Char('e') => return Action::Show("events".to_owned(), Source::Events),
             KeyCode::Char('r') => return Action::Refresh,
             KeyCode::Char('d') => return Action::Daemon(Daemon::Look),
@@ -321,6 +327,10 @@ impl Model {
             KeyCode::Char('t') => Action::Attach(id),
             KeyCode::Char('v') => Action::Show(format!("output of {id}"), file("output")),
             KeyCode::Char('l') => Action::Show(format!("log of {id}"), file("log")),
+            KeyCode::Char('Q') => Action::Show(format!("queue of {id}"), file("queue")),
+            KeyCode::Char('W') => Action::Show(format!("worktree of {id}"), file("worktree")),
+            KeyCode::Char('D') => Action::Show(format!("diff of {id}"), file("diff")),
+            KeyCode::Char('U') => Action::Show(format!("usage of {id}"), file("usage")),
             _ => Action::None,
         }
     }
@@ -400,6 +410,7 @@ impl Model {
                 directory: text,
             },
             Purpose::Reject(message) => Action::Answer(message, "rejected", text),
+            Purpose::Reply(message) => Action::Answer(message, "answered", text),
             Purpose::MailBody { to, kind, subject } => Action::Send {
                 to,
                 kind,
@@ -507,17 +518,20 @@ impl Model {
             return self.open_text(&title, body);
         }
         let kind = text_of(&message, "type");
-        let asks = matches!(kind.as_str(), "APPROVAL_REQUEST" | "REVIEW_REQUEST");
+        let asks = folder == "approvals" || matches!(kind.as_str(), "APPROVAL_REQUEST" | "REVIEW_REQUEST");
         match code {
             // What is archived has been handled.
-            _ if folder != "inbox" => Action::None,
+            _ if folder == "completed" => Action::None,
+            KeyCode::Char('a') if kind == "question" => {
+                self.open_field(Purpose::Reply(Box::new(message)), "answer", "")
+            }
             KeyCode::Char('a') if asks => Action::Answer(Box::new(message), "approved", String::new()),
             KeyCode::Char('x') if asks => self.open_field(Purpose::Reject(Box::new(message)), "reason", ""),
             KeyCode::Char('a' | 'x') => {
                 "only an approval or review request can be answered so".clone_into(&mut self.status);
                 Action::None
             }
-            KeyCode::Char('d') => Action::Complete(text_of(&message, "id")),
+            KeyCode::Char('d') if folder == "inbox" => Action::Complete(text_of(&message, "id")),
             _ => Action::None,
         }
     }

@@ -189,7 +189,7 @@ impl<'a> Remote<'a> {
                 Ok(String::new())
             }
             Action::OpenBox(folder) => {
-                let messages = messages(self.connect()?, &format!("user/{folder}"))?;
+                let messages = in_folder(self.connect()?, folder)?;
                 model.panes.push(Pane::Inbox {
                     folder,
                     messages,
@@ -209,8 +209,13 @@ impl<'a> Remote<'a> {
                 Ok(format!("sent to {to}"))
             }
             Action::Answer(message, verdict, reason) => {
-                self.answer(&message, verdict, &reason)?;
-                self.complete(model, &text_of(&message, "id"))?;
+                if message.get("sha256").is_some() {
+                    self.decide(&message, verdict, &reason)?;
+                    self.show_left(model)?;
+                } else {
+                    self.answer(&message, verdict, &reason)?;
+                    self.complete(model, &text_of(&message, "id"))?;
+                }
                 Ok(verdict.to_owned())
             }
             Action::Complete(id) => {
@@ -258,20 +263,60 @@ impl<'a> Remote<'a> {
         Ok(self.connect()?.write("user/mail", bytes.as_bytes())?)
     }
 
+    /// Answer what waits for a person. A yes is for what was shown.
+    fn decide(&mut self, request: &Value, verdict: &str, text: &str) -> Result<(), Failure> {
+        let line = match verdict {
+            "approved" => format!("approve sha256={}", text_of(request, "sha256")),
+            "answered" => format!("answer {text}"),
+            _ => format!("reject {text}"),
+        };
+        let path = format!("approvals/{}/answer", text_of(request, "id"));
+        Ok(self.connect()?.write(&path, line.as_bytes())?)
+    }
+
     /// Mark a message as handled and show what is left.
     fn complete(&mut self, model: &mut Model, id: &str) -> Result<(), Failure> {
         let tree = self.connect()?;
         tree.write("user/ctl", format!("complete {id}").as_bytes())?;
-        let left = messages(tree, "user/inbox")?;
+        self.show_left(model)
+    }
+
+    fn show_left(&mut self, model: &mut Model) -> Result<(), Failure> {
         if let Some(Pane::Inbox {
-            messages, selected, ..
+            messages,
+            selected,
+            folder,
         }) = model.panes.last_mut()
         {
+            let left = in_folder(self.connect()?, folder)?;
             *selected = (*selected).min(left.len().saturating_sub(1));
             *messages = left;
         }
         Ok(())
     }
+}
+
+/// The messages of a box of the user, or what waits for an answer in the same form.
+fn in_folder(tree: &Attachment, folder: &str) -> Result<Vec<Value>, Failure> {
+    if folder != "approvals" {
+        return messages(tree, &format!("user/{folder}"));
+    }
+    let text = tree.read_text("approvals/pending")?;
+    let requests = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+    Ok(requests.map(|request: Value| as_message(&request)).collect())
+}
+
+fn as_message(request: &Value) -> Value {
+    let parts = ["summary", "command", "diff"].map(|key| text_of(request, key));
+    let body: Vec<&str> = parts
+        .iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
+    json!({
+        "id": request.get("id"), "from": request.get("session"), "type": request.get("kind"),
+        "subject": request.get("summary"), "body": body.join("\n\n"), "sha256": request.get("sha256"),
+    })
 }
 
 fn row(record: &Value) -> Row {
