@@ -54,7 +54,7 @@ enum Command {
     New(commands::new::Arguments),
     /// Compile a project, or a single file.
     Build(commands::build::Arguments),
-    /// Report everything the compiler finds, writing nothing.
+    /// Report everything the compiler finds, building nothing.
     Check(commands::check::Arguments),
     /// Run a class method as a program.
     Run(commands::run::Arguments),

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Warnings and hints fail the check.
     #[arg(long)]
     warnings_as_errors: bool,
-    /// Say after the findings how their types came about, and what each code means, with a wrong and a right example.
+    /// Say after the findings how their types came about and what each code means.
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
