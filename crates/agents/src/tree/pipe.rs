@@ -54,7 +54,9 @@ impl TreeNode {
             LoopRight::Control => "control",
         };
         let program = std::env::current_exe().map_err(|_| Refusal::INTERNAL)?;
-        let mut child = Command::new(program)
+        #[expect(clippy::disallowed_methods, reason = "the server ends with the file")]
+        let mut command = Command::new(program);
+        let mut child = command
             .args([
                 "mcp",
                 "--door",

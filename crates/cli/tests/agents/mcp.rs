@@ -317,3 +317,77 @@ fn a_client_in_a_session_speaks_through_its_door() {
     assert!(said.contains("\"protocolVersion\":\"2025-11-25\""), "{said}");
     world.value("beamtalk workspace stop --force");
 }
+
+/// The agents' tools are the same over HTTP: a token that may change has the owner's level, one that only reads sees
+/// neither mailboxes nor approvals nor the audit.
+#[test]
+fn the_tools_of_the_agents_are_reached_by_http() {
+    let world = World::started();
+    std::fs::write(
+        world.path("work/beamtalk.toml"),
+        "[package]\nname = \"orbit\"\nversion = \"0.1.0\"\n",
+    )
+    .unwrap();
+    world.value("beamtalk workspace start --mcp-http");
+    let status: Value = serde_json::from_str(&world.value("beamtalk --json workspace status")).unwrap();
+    let port = u16::try_from(status["port"].as_u64().unwrap()).unwrap();
+    let token = |policy: &str| {
+        world.value(&format!(
+            "beamtalk workspace token create t-{policy} --mcp {policy} 2>/dev/null"
+        ))
+    };
+    let call = |secret: &str, tool: &str, arguments: Value| -> Value {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {secret}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
+        let json = text
+            .lines()
+            .find(|line| line.starts_with('{'))
+            .unwrap_or_else(|| panic!("{text}"));
+        let answer: Value = serde_json::from_str(json).unwrap();
+        let text = answer["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"));
+        serde_json::from_str(text).unwrap()
+    };
+    let (wide, narrow) = (token("edit"), token("read-only"));
+    let work = world.path("work").display().to_string();
+    let made = call(&wide, "create_session", json!({"backend": "echo", "cwd": work}));
+    let id = made["id"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned();
+    let listed = call(&narrow, "list_sessions", json!({}));
+    assert_eq!(listed["sessions"][0]["id"], id.as_str(), "{listed}");
+    assert!(call(&wide, "mail_history", json!({"agent_id": "user"}))["messages"].is_array());
+    for (tool, arguments) in [
+        ("mail_history", json!({"agent_id": "user"})),
+        ("mail_history", json!({"agent_id": id})),
+        ("read_file", json!({"path": "agents/audit"})),
+        ("list_files", json!({"path": "agents/user"})),
+    ] {
+        let refused = call(&narrow, tool, arguments.clone());
+        assert_eq!(
+            refused["error"]["message"], "permission denied",
+            "{tool} {arguments}"
+        );
+    }
+    let denied = call(&narrow, "create_session", json!({"backend": "echo", "cwd": work}));
+    assert_eq!(denied["error"]["kind"], "policy_denied");
+    // Who comes by HTTP is no session.
+    let nobody = call(&wide, "set_state", json!({"state": "idle"}));
+    assert_eq!(nobody["error"]["kind"], "agents");
+    world.value("beamtalk workspace stop --force");
+}

@@ -138,7 +138,11 @@ fn the_tools_are_those_of_the_specification() {
             let property = &schema["output"]["properties"][plain];
             assert!(!property.is_null(), "{} gives {plain}", tool.name);
             let is_data = property["x-beamtalk-origin"] == "data";
-            assert_eq!(is_data, plain != name, "{} {plain}", tool.name);
+            assert!(
+                is_data || plain == name,
+                "{} {plain} is not marked as data",
+                tool.name
+            );
         }
     }
 }

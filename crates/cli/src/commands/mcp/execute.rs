@@ -2,6 +2,7 @@
 //! afterwards.
 
 use std::fs;
+use std::io::Write;
 use std::time::Duration;
 
 use beamtalk_mcp::{HostError, Program, TreeAct};
@@ -42,7 +43,8 @@ pub(super) async fn execute(tree: &Tree, program: Program) -> Result<(String, i6
         .tempdir()
         .map_err(failed)?;
     let place = directory.path();
-    fs::write(place.join(CODE), &program.code).map_err(failed)?;
+    let mut file = fs::File::create_new(place.join(CODE)).map_err(failed)?;
+    file.write_all(program.code.as_bytes()).map_err(failed)?;
     let order = TreeAct::Ask {
         path: "agents/ctl".to_owned(),
         text: format!("new shell '{}' 'sandbox={}'", place.display(), program.sandbox),

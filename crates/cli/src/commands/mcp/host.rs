@@ -445,7 +445,11 @@ impl Host for Workspace {
     }
 
     fn own_session(&self) -> Option<String> {
-        std::env::var("AGENT_ID").ok().filter(|id| !id.is_empty())
+        match &self.reach {
+            // A daemon that a session started speaks for whoever asks, not for that session.
+            Reach::Inside { .. } => None,
+            Reach::Outside { .. } => std::env::var("AGENT_ID").ok().filter(|id| !id.is_empty()),
+        }
     }
 
     fn inside(&self, path: &str) -> Result<String, HostError> {
