@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The workspace against its figures, and against a Jupyter kernel in the same run.
 
-usage: run.py [BINARY] [--quick] [--terminal | --house]
+usage: run.py [BINARY] [--quick] [--terminal | --house | --loops]
 
-`--terminal` measures the rows of a person at a terminal alone, `--house` those of the loop and the agents in the image.
+`--terminal` measures the rows of a person at a terminal alone, `--house` those of the loop and the agents in the image,
+`--loops` those of loops at the prompt.
 
 Starts workspaces of its own in a temporary state directory. The Jupyter rows need `ipykernel` (pip install
 ipykernel) for the python that runs this; without it they are left out.
@@ -128,6 +129,15 @@ LOOPS = [
      "k := 0. [k < 1000000] whileTrue: [k := k + 1]. k"),
     ("whileTrue: over a variable of the session", "k := N. [k < 1000000] whileTrue: [k := k + 1]. k",
      "k := 0. [k < 1000000] whileTrue: [k := k + 1]. k"),
+    ("1 to: 1000000 do: over a variable of the session", "s := N. 1 to: 1000000 do: [:k | s := s + k]. s",
+     "s := 0. 1 to: 1000000 do: [:k | s := s + k]. s"),
+    ("the same with floats", "s := N / 3. 1 to: 1000000 do: [:k | s := s + (k / 3)]. s",
+     "s := 1 / 3. 1 to: 1000000 do: [:k | s := s + (k / 3)]. s"),
+    ("nested loops over a variable of the session",
+     "s := N. 1 to: 1000 do: [:k | 1 to: 1000 do: [:m | s := s + (k * m)]]. s",
+     "s := 0. 1 to: 1000 do: [:k | 1 to: 1000 do: [:m | s := s + (k * m)]]. s"),
+    ("(1 to: 1000000) do: with a block that assigns one", "s := N. (1 to: 1000000) do: [:k | s := s + k]. s",
+     "s := 0. (1 to: 1000000) do: [:k | s := s + k]. s"),
     ("1 to: 1000000 do:", "[sum := N. 1 to: 1000000 do: [:k | sum := sum + k]. sum] value",
      "sum := 0. 1 to: 1000000 do: [:k | sum := sum + k]. sum"),
     ("1000000 timesRepeat:", "[sum := N. 1000000 timesRepeat: [sum := sum + 3]. sum] value",
@@ -464,6 +474,10 @@ def main():
     home = tempfile.mkdtemp(prefix="bt")
     os.chmod(home, 0o700)
     try:
+        if "--loops" in sys.argv:
+            beamtalk("workspace", "start", "--persistent", home=home, directory=directory)
+            loops(Client(home))
+            return 0 if all(is_kept for *_, is_kept in rows) else 1
         commands(directory)
         terminal()
         house()

@@ -163,3 +163,15 @@ crossing() ->
     spawn_link(fun() -> Parent ! {answer, Sent(1), Sent(1)} end),
     receive {answer, 101, 102} -> ok end,
     100 = beamtalk_cell:read(Total).
+
+%% An operation that fails leaves the variables a loop held with their latest values.
+held_variables_are_written_back_test() ->
+    beamtalk_support:start(),
+    Count = beamtalk_cell:new(1),
+    Total = beamtalk_cell:new(2.5),
+    ?assertEqual({1, 2.5}, beamtalk_cell:computed({Count, Total})),
+    ?assertEqual(none, beamtalk_cell:computed({Count, beamtalk_cell:session('never assigned')})),
+    ?assertEqual(3, beamtalk_cell:operate('+', 1, 2, {Count, Total}, {7, 8})),
+    ?assertEqual(1, beamtalk_cell:read(Count)),
+    ?assertError(badarith, beamtalk_cell:operate('/', 1, 0, {Count, Total}, {7, 8})),
+    ?assertEqual({7, 8}, {beamtalk_cell:read(Count), beamtalk_cell:read(Total)}).

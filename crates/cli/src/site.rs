@@ -54,7 +54,12 @@ impl Site {
             pages.insert(format!("source/{path}.html"), source_page(self, path, text));
         }
         for (name, text) in self.guide.iter().filter(|(name, _)| *name != "index") {
-            let body = markdown::page(text, &|name| self.link(name, "../"));
+            // Pages of the guide lie beside each other.
+            let link = |name: &str| {
+                let address = self.link(name, "../")?;
+                Some(address.strip_prefix("../guide/").unwrap_or(&address).to_owned())
+            };
+            let body = markdown::page(text, &link);
             let path = format!("guide/{name}.html");
             let title = self.guide_title(name);
             let page = Page::new(self, &title, &path).with_body(&body).to_string();

@@ -212,10 +212,9 @@ fn safe(target: &str, link: &Link<'_>) -> Option<String> {
     } else {
         format!("#{}", address(fragment))
     };
-    let page = if path.ends_with(".md") {
-        link(path.rsplit('/').next().unwrap_or(path))?
-    } else {
-        address(path)
+    let page = match path.strip_suffix(".md") {
+        Some(_) => link(path.rsplit('/').next().unwrap_or(path))?,
+        None => address(path),
     };
     Some(format!("{page}{fragment}"))
 }

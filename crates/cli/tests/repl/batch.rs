@@ -114,6 +114,65 @@ fn a_stream_is_read_one_input_at_a_time() {
     place.stop();
 }
 
+/// Changes are named with one colon, differences say which side is disk and which image, times have parts of a millisecond, and
+/// the classes of the image are checked with what was patched in.
+#[test]
+fn what_commands_say_about_a_changed_class() {
+    let place = Place::with_project();
+    place.write(
+        "src/Account.bt",
+        "Object subclass: Account\n  class deposit: amount => amount\n",
+    );
+    let input = "Account class >> deposit: amount => 3\n:diff\n:time Account deposit: 1\n:recheck image\n";
+    let done = place.run_with_input(&["repl"], input).expect_code(0);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(
+        lines[..3],
+        [
+            "Account class>>deposit: (pending, :flush writes src/Account.bt)",
+            "--- src/Account.bt\tdisk",
+            "+++ src/Account.bt\timage",
+        ],
+        "{done:?}"
+    );
+    assert!(lines.contains(&"+  class deposit: amount => 3"), "{done:?}");
+    let [.., time, checked] = lines.as_slice() else {
+        panic!("{done:?}")
+    };
+    let number = time.strip_suffix(" ms").unwrap();
+    assert!(number.contains('.') && number.parse::<f64>().is_ok(), "{done:?}");
+    assert!(checked.ends_with(", 1 finding"), "{done:?}");
+    assert!(done.stderr.contains("Unused parameter `amount`"), "{done:?}");
+    place.stop();
+}
+
+/// An input that means nothing says what is wrong with it: two parameters of one name, a class that is not there, a `^` whose
+/// input is over. A loop that fails leaves its variables as they were when it failed.
+#[test]
+fn faults_of_inputs_name_their_reason() {
+    let place = Place::new();
+    let fails = |inputs: &[&str], reason: &str| {
+        let words = inputs.iter().flat_map(|input| ["-e", *input]);
+        let words: Vec<&str> = std::iter::once("repl").chain(words).collect();
+        let done = place.run(&words).expect_code(1);
+        assert!(done.stderr.starts_with(reason), "{done:?}");
+    };
+    fails(&["[:x :x | x]"], "Error: Two parameters are named `x`\n");
+    fails(
+        &["Intger parse: 3"],
+        "Error: Class 'Intger' not found. Did you mean 'Integer'?\n",
+    );
+    fails(
+        &["f := [:x | ^x]", "f value: 3"],
+        "Error: '^' has nowhere to return to",
+    );
+    let input = "n := 0. left := 3. out := [1 to: 10 do: [:i | n := i. n := n * 10 / (left := left - 1)]] on: Error do: [:e | e kind]. \
+                 #(n, left, out)";
+    let done = place.run(&["eval", input]).expect_code(0);
+    assert_eq!(done.stdout, "#(3, 0, #type_error)\n", "{done:?}");
+    place.stop();
+}
+
 #[test]
 fn an_ephemeral_workspace_ends_with_its_command() {
     let place = Place::new();
