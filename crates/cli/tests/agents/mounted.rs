@@ -205,7 +205,9 @@ fn somebody_without_privileges_can_mount() {
     let nobody = |world: &World, script: &str| {
         let quoted = script.replace('\'', "'\\''");
         let keep = "HOME=$W/home NAMESPACE=$W/ns W=$W PATH=$PATH USER=nobody";
-        world.run(&format!("su nobody -s /bin/sh -c \"cd $W/work; export {keep}; \"'{quoted}'"))
+        world.run(&format!(
+            "su nobody -s /bin/sh -c \"cd $W/work; export {keep}; \"'{quoted}'"
+        ))
     };
     let world = World::new();
     world.project("");
