@@ -20,7 +20,8 @@ pub(crate) use backend::{
 };
 pub use layers::Layers;
 pub(crate) use layers::{Access, Layer, Network, Wanted};
-pub use library::{Item, Library};
+pub(crate) use library::Item;
+pub use library::Library;
 pub(crate) use template::Templates;
 
 use crate::error::{Fatal, refusal};

@@ -103,6 +103,7 @@ impl Library {
     }
 
     /// The same with what a project has beside it. What the user has, a checkout cannot replace.
+    #[must_use]
     pub fn of_project(&self, root: &Path) -> Self {
         let mut library = self.clone();
         if variable(ROLES).is_none() {

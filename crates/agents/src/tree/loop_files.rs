@@ -308,7 +308,7 @@ impl LoopNode {
 #[derive(Default)]
 struct Gained {
     text: VecDeque<u8>,
-    ended: Option<Option<Refusal>>,
+    ended: Option<Result<(), Refusal>>,
 }
 
 /// What came for one open file.
@@ -326,15 +326,15 @@ impl Follower {
         if fits {
             gained.text.extend(text.as_bytes());
         } else {
-            gained.ended = Some(Some(refusal("output trimmed")));
+            gained.ended = Some(Err(refusal("output trimmed")));
         }
         drop(gained);
         self.signal.bump();
         fits
     }
 
-    fn end(&self, refused: Option<Refusal>) {
-        lock(&self.gained).ended.get_or_insert(refused);
+    fn end(&self, ended: Result<(), Refusal>) {
+        lock(&self.gained).ended.get_or_insert(ended);
         self.signal.bump();
     }
 }
@@ -354,7 +354,7 @@ impl FollowFeed {
         let (node, follower) = (Arc::clone(&self.node), Arc::clone(&self.follower));
         self.task = Some(tokio::spawn(async move {
             let ended = follow(&node, command, &follower).await;
-            follower.end(ended.err());
+            follower.end(ended);
         }));
     }
 }
@@ -379,7 +379,7 @@ async fn follow(node: &LoopNode, command: Option<String>, follower: &Follower) -
     loop {
         match pending.next().await {
             Ok(Reply::Output(text)) if follower.push(&text) => {}
-            Ok(Reply::Output(_)) | Ok(Reply::NeedsInput(_)) => return Ok(()),
+            Ok(Reply::Output(_) | Reply::NeedsInput(_)) => return Ok(()),
             Ok(Reply::Done(message)) => {
                 let ended = Answered::<Nothing>::read(message).body;
                 return ended
@@ -397,8 +397,8 @@ impl Feed for FollowFeed {
         let mut gained = lock(&self.follower.gained);
         if gained.text.is_empty() {
             return match &gained.ended {
-                Some(Some(refused)) => Taken::Failed(refused.clone()),
-                Some(None) => Taken::End,
+                Some(Err(refused)) => Taken::Failed(refused.clone()),
+                Some(Ok(())) => Taken::End,
                 None if self.node.tree.hub.is_stopping() => Taken::End,
                 None => Taken::Nothing,
             };

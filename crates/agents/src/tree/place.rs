@@ -562,7 +562,7 @@ impl TreeNode {
         let session = self.hub.session(id).ok()?;
         let name = session.with_record(|record| record.backend.clone());
         let config = self.hub.config();
-        config.backend(&name).ok().map(|backend| answer(&backend))
+        config.backend(&name).ok().map(answer)
     }
 }
 

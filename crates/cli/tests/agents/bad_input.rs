@@ -38,7 +38,7 @@ fn two_writers_of_one_method_leave_one_of_their_texts_and_both_in_the_log() {
     world.check(
         "for w in 1 2; do (for i in 1 2 3 4 5; do beamtalk 9p write agent/classes/Fan/speed \"speed => $w$i\" || echo failed; done) & done; wait
          beamtalk 9p read agent/changes/log | grep -c speed; beamtalk 9p read agent/classes/Fan/speed | grep -cE '^speed => (15|25)$'
-         test \"$(beamtalk 9p rpc agent/eval 'Fan spawn speed')\" = \"$(beamtalk 9p read agent/classes/Fan/speed | sed 's/.* //')\" && echo same",
+         test \"$(beamtalk 9p rpc agent/eval 'Fan spawn speed')\" = \"$(beamtalk 9p read agent/classes/Fan/speed | tail -1 | sed 's/.* //')\" && echo same",
         "10\n1\nsame\n",
     );
 }
@@ -75,4 +75,30 @@ fn wild_sessions_harm_nobody() {
     world.run("beamtalk agents prompt wild 'kill -9 $PPID; kill -9 $$' --wait");
     world.until("beamtalk agents state wild | grep -qE 'idle|error|stopped|starting'");
     world.check("beamtalk agents prompt calm again --wait", "echo: again\n");
+}
+
+/// A repository without commits is refused with the reason; a detached head and submodules are worked with, hooks are not
+/// run, and what has no branch to go back to says so.
+#[test]
+fn odd_repositories_are_worked_with_or_refused() {
+    let world = World::started();
+    world.value(
+        "export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=a GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b
+         git init -q -b main $W/empty; git init -q -b main $W/one; git -C $W/one commit -q --allow-empty -m one
+         cp -r $W/one $W/det; git -C $W/det checkout -q --detach
+         cp -r $W/one $W/sup; git -C $W/sup -c protocol.file.allow=always submodule --quiet add $W/one sub; git -C $W/sup commit -qm sub
+         printf '#!/bin/sh\\ntouch %s/hooked\\n' $W > $W/sup/.git/hooks/post-checkout; cp $W/sup/.git/hooks/post-checkout $W/sup/.git/hooks/post-commit
+         chmod +x $W/sup/.git/hooks/*",
+    );
+    world.check(
+        "beamtalk agents new echo $W/empty --worktree",
+        "beamtalk agents: invalid base: main is no commit\n[1]\n",
+    );
+    world.value("beamtalk agents new echo $W/det --worktree --alias det --wait; beamtalk agents new echo $W/sup --worktree --alias sup --wait");
+    world.check(
+        "beamtalk 9p read agent/det/worktree | grep -c '\"base\":null'; beamtalk agents ctl det merge > /dev/null 2>&1; echo $?
+         echo x > $(ls -d $W/home/.beamtalk/agents/*/worktrees/$(beamtalk 9p read agent/sup/tmux | sed 's/.*://')/tree)/new
+         beamtalk agents ctl sup merge && git -C $W/sup show main:new; ls $W/hooked 2>/dev/null; beamtalk agents list | wc -l",
+        "1\n1\nx\n3\n",
+    );
 }

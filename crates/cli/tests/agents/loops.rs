@@ -129,7 +129,7 @@ print(run[\"workflow\"], run[\"ok\"], run[\"cause\"], [s[\"action\"] for s in ru
     );
     // State is read and never written; events are posted under the loop's own checks.
     world.check(
-        "beamtalk 9p ls agent/loop/state; beamtalk 9p read agent/loop/state/a%2Fb
+        "beamtalk 9p ls agent/loop/state | grep %; beamtalk 9p read agent/loop/state/a%2Fb
          beamtalk 9p write agent/loop/state/a%2Fb 1; beamtalk 9p write -c agent/loop/state/new 1
          beamtalk 9p write agent/loop/events/page NO; echo /about | beamtalk 9p write agent/loop/events/page
          beamtalk 9p read agent/loop/state/page; beamtalk 9p write agent/loop/events/nope /x; beamtalk 9p read agent/loop/events/page",

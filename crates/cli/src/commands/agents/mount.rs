@@ -56,24 +56,14 @@ fn usable(directory: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn check_fuse() -> Result<(), Failure> {
-    let is_root = rustix::process::geteuid().is_root();
-    // Its helper opens the device for those who may not.
-    let opened = if is_root {
-        std::fs::File::options()
-            .read(true)
-            .write(true)
-            .open(DEVICE)
-            .map(drop)
-    } else {
-        std::fs::metadata(DEVICE).map(drop)
-    };
+    let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
     if let Err(error) = opened {
         return Err(Failure::plain(format!(
             "mount: needs {DEVICE} ({error}); as root, --kernel mounts without it"
         )));
     }
     let has_helper = beamtalk_process::asked(UNMOUNT).arg("-V").output().is_ok();
-    if has_helper || is_root {
+    if has_helper || rustix::process::geteuid().is_root() {
         Ok(())
     } else {
         Err(Failure::plain(format!(
