@@ -21,6 +21,7 @@ load(Units, Args) ->
     end.
 
 perform(Units, Args) ->
+    beamtalk_code:load_waiting(),
     [beamtalk_package:describe(#{name => Name, version => Version, dependencies => Dependencies, source => Root,
                                  is_project => Name =:= maps:get(<<"project">>, Args, nil)})
      || {Name, #{<<"root">> := Root, <<"version">> := Version, <<"dependencies">> := Dependencies}}

@@ -10,14 +10,13 @@
 -module(beamtalk_code).
 
 -export([prepare_beam/3, prepare_compiled/2, prepare_forms/1, metadata/1, module_of/1,
-         current/0, load/1, load_later/1, compile_forms/1, unload/1, slot/2]).
+         current/0, load/1, load_later/1, load_waiting/0, compile_forms/1, unload/1, slot/2]).
 
 -export_type([prepared/0]).
 
 %% For each slot, probes of its current and of its older version.
 -define(PROBES, beamtalk_probes).
-%% When code that was not called is loaded, in milliseconds after the start, and how many modules at once.
--define(LATER, 1000).
+%% How many modules are loaded in the background at once.
 -define(AT_ONCE, 20).
 -define(OPTIONS, [binary, return_errors, nowarn_unused_vars, nowarn_export_all, no_spawn_compiler_process]).
 
@@ -154,16 +153,24 @@ load(Modules) ->
         {error, Reasons} -> {error, {load_failed, Reasons}}
     end.
 
-%% Modules whose code the VM finds on its path when it is first called; whatever nobody has called after a while is
-%% loaded in the background, a few at a time, so that the image does not depend on files for long.
+%% Modules whose code the VM finds on its path when it is first called. Whatever nobody calls is loaded in the background,
+%% a few at a time and behind everything else, so that the image does not depend on files for long.
 -spec load_later([{module(), binary()}]) -> ok.
 load_later(Modules) ->
     ets:insert(?PROBES, [{Module, later, Beam} || {Module, Beam} <- Modules]),
     spawn(fun() ->
         process_flag(priority, low),
-        receive after ?LATER -> load_rest([Module || {Module, _} <- Modules]) end
+        load_rest([Module || {Module, _} <- Modules])
     end),
     ok.
+
+%% Load at once what waits in the background: files are about to change, or have.
+-spec load_waiting() -> ok.
+load_waiting() ->
+    case ets:match(?PROBES, {'$1', later, '_'}) of
+        [] -> ok;
+        Waiting -> load_rest(lists:append(Waiting))
+    end.
 
 load_rest([]) -> ok;
 load_rest(Modules) ->
