@@ -144,7 +144,7 @@ print(run[\"workflow\"], run[\"ok\"], run[\"cause\"], [s[\"action\"] for s in ru
     world.check(
         "beamtalk 9p read agent/loop/graph.json | python3 -c 'import json,sys; g=json.load(sys.stdin)
 print(len(g[\"nodes\"]), {e[\"kind\"] for e in g[\"edges\"]} == {\"entry\", \"uses\"})'",
-        "7 True\n",
+        "6 True\n",
     );
 }
 
