@@ -231,15 +231,23 @@ pub(super) fn edit(arguments: &Arguments, path: &str) -> Result<(), Failure> {
         .arg(&copy)
         .status()?;
     let after = std::fs::read(&copy)?;
-    if !status.success() || after == before {
+    if after == before {
         std::fs::remove_file(&copy)?;
+    }
+    let kept = |failure: Failure| match failure {
+        Failure::Failed(why) if after != before => {
+            Failure::Failed(format!("{why}\nyour text is in {}", copy.display()))
+        }
+        other => other,
+    };
+    if !status.success() {
+        let failed = format!("edit {path}: the editor failed ({status}), nothing was written");
+        return Err(kept(Failure::Failed(failed)));
+    }
+    if after == before {
         return Ok(());
     }
-    if let Err(failure) = store(&remote, &after) {
-        let told = format!("your text is in {}\n", copy.display());
-        std::io::stderr().write_all(told.as_bytes())?;
-        return Err(failure);
-    }
+    store(&remote, &after).map_err(kept)?;
     Ok(std::fs::remove_file(&copy)?)
 }
 
