@@ -72,11 +72,11 @@ export(Fields) ->
     Path =:= <<>> andalso fail(invalid_parameter, "the field 'path' must not be empty"),
     Events = lists:reverse(filtered(Fields)),
     Lines = [[beamtalk_json:'class generate:'(nil, Event), $\n] || Event <- Events],
-    Temporary = <<Path/binary, ".tmp">>,
-    case write(Temporary, Path, Lines) of
+    case write(Path, Lines) of
         ok -> #{path => filename:absname(Path), count => length(Events)};
+        {error, eexist} ->
+            fail(target_exists, [Path, " exists already, and an export replaces nothing"], nil, #{<<"path">> => Path});
         {error, Reason} ->
-            _ = file:delete(Temporary),
             fail(write_failed, ["cannot write ", Path, ": ", file:format_error(Reason)], nil, #{<<"path">> => Path})
     end.
 
@@ -84,10 +84,15 @@ default_path() ->
     Time = calendar:system_time_to_rfc3339(erlang:system_time(second), [{offset, "Z"}]),
     iolist_to_binary(["traces-", string:replace(Time, ":", "", all), ".jsonl"]).
 
-write(Temporary, Path, Lines) ->
-    case file:write_file(Temporary, Lines) of
-        ok -> file:rename(Temporary, Path);
-        Error -> Error
+%% Only a file that is new: the path may come from somebody who has not seen what is there.
+write(Path, Lines) ->
+    case file:open(Path, [write, exclusive, raw]) of
+        {ok, File} ->
+            Written = file:write(File, Lines),
+            ok = file:close(File),
+            Written =:= ok orelse file:delete(Path),
+            Written;
+        {error, _} = Error -> Error
     end.
 
 %%% Logs and health

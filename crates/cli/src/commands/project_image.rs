@@ -31,7 +31,21 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
         Scope::Changed
     };
     let policy = policy(&package, Warnings::Shown);
-    let (built, faults) = build::build_what_compiles(terminal, &package, scope, &policy)?;
+    // What the image is told to have been made from must be what it was made from, or an edit in between would be
+    // taken for its base and written over: a build under which files changed is made again.
+    let mut round = 0;
+    let (built, faults, texts) = loop {
+        let before = texts(&package)?;
+        let (built, faults) = build::build_what_compiles(terminal, &package, scope, &policy)?;
+        round += 1;
+        let is_settled = same(&before, &texts(&package)?);
+        if is_settled {
+            break (built, faults, before);
+        }
+        if round == ROUNDS {
+            anyhow::bail!("files keep changing while they are built; try again when they rest");
+        }
+    };
     for fault in faults {
         terminal.print(serde_json::json!({"code": "", "severity": "error", "message": fault}))?;
     }
@@ -56,7 +70,7 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
             .applications
             .extend(plan.native_applications.iter().cloned());
     }
-    for (package, plan) in package.in_order().zip(&built.plans) {
+    for ((package, plan), texts) in package.in_order().zip(&built.plans).zip(texts) {
         let root = &package.project.root;
         let is_left_out = |shown: &str| {
             plan.broken.contains(shown) || plan.doubles.iter().any(|double| double.path == shown)
@@ -85,9 +99,8 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
                 is_strict: manifest.has_strict_dependencies,
             });
         }
-        for path in package.sources()? {
+        for (path, text) in texts {
             let module_path = build::plan::module_path(&path, root);
-            let text = source::Text::find(&path, root);
             if is_left_out(&text.shown) || text.fault().is_some() {
                 image.broken.push(path);
                 continue;
@@ -103,4 +116,31 @@ pub(crate) fn run(terminal: &mut Terminal, arguments: &Arguments) -> anyhow::Res
     }
     terminal.print(serde_json::json!({ "image": image }))?;
     Ok(Exit::Success)
+}
+
+/// How often a build is made again because files changed under it.
+const ROUNDS: usize = 20;
+
+type Texts = Vec<Vec<(PathBuf, source::Text)>>;
+
+/// The sources of every package as they are now.
+fn texts(package: &Package) -> anyhow::Result<Texts> {
+    let texts = package.in_order().map(|each| {
+        let paths = each.sources()?.into_iter();
+        Ok(paths
+            .map(|path| {
+                let text = source::Text::find(&path, &each.project.root);
+                (path, text)
+            })
+            .collect())
+    });
+    texts.collect()
+}
+
+fn same(one: &Texts, other: &Texts) -> bool {
+    let told = |(path, text): &(PathBuf, source::Text)| (path.clone(), text.hash.clone());
+    one.iter()
+        .flatten()
+        .map(told)
+        .eq(other.iter().flatten().map(told))
 }

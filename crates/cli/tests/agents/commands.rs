@@ -294,31 +294,29 @@ fn a_workspace_that_is_not_there_is_not_served() {
 fn people_work_with_the_tree_as_with_files() {
     let world = World::with_workspace();
     world.check(
-        "cd $W; printf 'quick => 9' > quick.txt; beamtalk 9p cp ./quick.txt agent/classes/Fan/quick
-         beamtalk 9p cp agent/classes/Fan/quick ./back.txt; cat back.txt; echo; beamtalk 9p cp agent/classes/Fan/quick -; echo
-         beamtalk 9p rpc agent/eval 'Fan spawn quick'; beamtalk 9p cp ./none agent/classes/Fan/none",
-        "quick => 9\nquick => 9\n9\nbeamtalk 9p: read ./none: No such file or directory (os error 2)\n[1]\n",
+        "cd $W; printf 'whirl => 9' > whirl.txt; beamtalk 9p cp ./whirl.txt agent/classes/Fan/whirl
+         beamtalk 9p cp agent/classes/Fan/whirl ./back.txt; cat back.txt; echo; beamtalk 9p cp agent/classes/Fan/whirl -; echo
+         beamtalk 9p rpc agent/eval 'Fan spawn whirl'; beamtalk 9p cp ./none agent/classes/Fan/none",
+        "whirl => 9\nwhirl => 9\n9\nbeamtalk 9p: read ./none: No such file or directory (os error 2)\n[1]\n",
     );
     world.check(
-        "beamtalk 9p find agent/classes/Fan 'qu*'; beamtalk 9p tree agent/classes/Fan | grep -cx '  quick'
-         beamtalk 9p grep '=> [0-9]$' agent/classes/Fan/quick; beamtalk 9p grep nowhere agent/classes/Fan/quick",
-        "agent/classes/Fan/quick\n1\nagent/classes/Fan/quick:1:quick => 9\nbeamtalk 9p: no line matches 'nowhere'\n[1]\n",
+        "beamtalk 9p find agent/classes/Fan 'wh*'; beamtalk 9p tree agent/classes/Fan | grep -cx '  whirl'
+         beamtalk 9p grep '=> [0-9]$' agent/classes/Fan/whirl; beamtalk 9p grep nowhere agent/classes/Fan/whirl",
+        "agent/classes/Fan/whirl\n1\nagent/classes/Fan/whirl:1:whirl => 9\nbeamtalk 9p: no line matches 'nowhere'\n[1]\n",
     );
     let (said, status) = world.run("beamtalk 9p grep '(' agent/classes/Fan; exit $?");
     assert!(status == 2 && said.contains("unclosed group"), "{status} {said}");
     world.check(
-        "EDITOR='sed -i s/9/10/' beamtalk 9p edit agent/classes/Fan/quick; beamtalk 9p read agent/classes/Fan/quick; echo
-         EDITOR=true beamtalk 9p edit agent/classes/Fan/quick; ls $TMPDIR/beamtalk-*-quick.bt 2>/dev/null
-         EDITOR=false beamtalk 9p edit agent/classes/Fan/quick",
-        "quick => 10\nbeamtalk 9p: edit agent/classes/Fan/quick: the editor failed (exit status: 1), nothing was written\n[1]\n",
+        "EDITOR='sed -i s/9/10/' beamtalk 9p edit agent/classes/Fan/whirl; beamtalk 9p read agent/classes/Fan/whirl; echo
+         EDITOR=true beamtalk 9p edit agent/classes/Fan/whirl; ls $TMPDIR/beamtalk-*-whirl.bt 2>/dev/null
+         EDITOR=false beamtalk 9p edit agent/classes/Fan/whirl",
+        "whirl => 10\nbeamtalk 9p: edit agent/classes/Fan/whirl: the editor failed (exit status: 1), nothing was written\n[1]\n",
     );
     // Neither a text that does not compile nor one whose editor died is lost.
-    for editor in [
-        "sed -i 's/10/10 +/'",
-        "f() { echo '// more' >> \"$1\"; false; }; f",
-    ] {
+    world.run("echo 'echo // more >> $1; exit 1' > $W/dying");
+    for editor in ["sed -i s/10/10:=/", "sh $W/dying"] {
         let (said, status) = world.run(&format!(
-            "EDITOR={editor:?} beamtalk 9p edit agent/classes/Fan/quick"
+            "EDITOR=\"{editor}\" beamtalk 9p edit agent/classes/Fan/whirl"
         ));
         let kept = said
             .lines()
@@ -326,12 +324,12 @@ fn people_work_with_the_tree_as_with_files() {
             .and_then(|line| line.strip_prefix("your text is in "));
         let text = std::fs::read_to_string(kept.unwrap_or_else(|| panic!("{said}"))).unwrap();
         assert!(
-            status == 1 && (text.contains("10 +") || text.contains("// more")),
+            status == 1 && (text.contains("10:=") || text.contains("// more")),
             "{text}"
         );
         std::fs::remove_file(kept.unwrap_or_default()).unwrap();
     }
-    world.check("beamtalk 9p read agent/classes/Fan/quick", "quick => 10\n");
+    world.check("beamtalk 9p read agent/classes/Fan/whirl", "whirl => 10\n");
     world.check(
         "beamtalk 9p cat -f agent/transcript.follow > $W/told & p=$!
          until grep -q seven $W/told; do beamtalk 9p write agent/transcript seven; done; kill $p; grep -om1 seven $W/told",

@@ -281,3 +281,53 @@ fn the_loaded_classes_are_on_record_while_the_workspace_runs_and_after_it_was_ki
     kill(u32::try_from(info["pid"].as_u64().expect("a pid")).expect("a pid"));
     assert_eq!(classes(&home), ["Base", "Derived", "More", "User"]);
 }
+
+/// An edit made while the workspace starts is what the image runs, or it is a conflict; it is never written over.
+#[test]
+fn an_edit_during_the_start_is_never_lost() {
+    for delay in [50, 150, 300, 600] {
+        let home = Home::new("editstart");
+        orbit(&home);
+        let file = home.project().join("src/base.bt");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(delay));
+                std::fs::write(&file, "Object subclass: Base\n  class one => 4711\n").expect("the edit");
+            });
+            home.start(&[]);
+        });
+        block_on(async {
+            let connection = home.connect().await;
+            let runs = eval(&connection, "Base one").await["value"].clone();
+            let saved = json!({"class": "Base", "side": "class", "source": "one => 3"});
+            request(&connection, "save-method", saved).await;
+            let flushed = request(&connection, "flush", json!({})).await;
+            let text = std::fs::read_to_string(&file).expect("the file");
+            let is_kept =
+                text.contains("4711") && flushed["conflicts"].as_array().is_some_and(|c| !c.is_empty());
+            assert!(runs == 4711 || is_kept, "{delay} ms: {runs} {text} {flushed:?}");
+        });
+    }
+}
+
+/// Exporting traces replaces nothing.
+#[test]
+fn an_export_of_traces_is_a_new_file() {
+    let home = Home::new("exporttraces");
+    orbit(&home);
+    home.start(&[]);
+    block_on(async {
+        let connection = home.connect().await;
+        for path in ["src/base.bt", "beamtalk.toml"] {
+            let before = std::fs::read(home.project().join(path)).expect("the file");
+            let refused = request(&connection, "export-traces", json!({"path": path})).await;
+            assert_eq!(kind(&refused), "target_exists");
+            assert_eq!(
+                std::fs::read(home.project().join(path)).expect("the file"),
+                before
+            );
+        }
+        let exported = request(&connection, "export-traces", json!({"path": "new.jsonl"})).await;
+        assert_eq!(exported["count"], 0);
+    });
+}
