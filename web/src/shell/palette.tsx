@@ -96,9 +96,12 @@ function entriesFor(text: string, actions: Action[]): Entry[] {
     text: TITLES[pane], detail: `g ${Object.keys(LETTERS).find((letter) => LETTERS[letter] === pane) ?? ""}`, run: () => reveal(pane, true),
   }));
   const presets = Object.keys(PRESETS).map((name) => ({ text: `Layout: ${name}`, detail: "preset", run: () => { layout.value = structuredClone(PRESETS[name] ?? layout.value); } }));
+  // A link may have named what is not there: that is no place.
+  const isKnown = (kind: string, name: string): boolean =>
+    kind === "class" ? classes.includes(name.replace(/\.class$/u, "")) : selectors.some(([selector]) => selector === name);
   const places = recent.value.flatMap((hash) => {
     const parts = parseRoute(hash)?.parts ?? [];
-    return parts.length < 2 ? [] : [{ text: parts.slice(1).join(" "), detail: `recent ${parts[0] ?? ""}`, run: () => go(...parts) }];
+    return parts.length < 2 || !isKnown(parts[0] ?? "", parts[1] ?? "") ? [] : [{ text: parts.slice(1).join(" "), detail: `recent ${parts[0] ?? ""}`, run: () => go(...parts) }];
   });
   return best(text, [...(text === "" ? places.slice(0, 3) : []), ...panes, ...acts, ...(text === "" ? [] : places), ...presets, ...(text === "" ? [] : classEntries(text))], (one) => one.text);
 }
