@@ -63,17 +63,12 @@ summary(Module, Beam) ->
 
 install_later(Modules) ->
     Classes = [Class || {_, _, #{meta := #{class := Class}}} <- Modules],
-    answered(try_register(Modules), fun() -> #{<<"classes">> => names([], Classes)} end).
-
-try_register(Modules) ->
-    try beamtalk_class:load_later(Modules)
-    catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
-    end.
+    answered(attempt(fun() -> beamtalk_class:load_later(Modules) end), fun() -> #{<<"classes">> => names([], Classes)} end).
 
 install(Modules) ->
     Classes = [Class || {_, _, #{class := Class}} <- Modules],
     Shapes = beamtalk_migration:shapes(Classes ++ late(Modules)),
-    answered(try_load(Modules), fun() ->
+    answered(attempt(fun() -> beamtalk_class:load_compiled(Modules) end), fun() ->
         maps:merge(#{<<"classes">> => names(Modules, Classes)}, migrated(Shapes, Modules))
     end).
 
@@ -83,8 +78,8 @@ answered({error, Reason}, _) ->
     {error, beamtalk_bridge_error:new(<<"reload_failed">>, "the code could not be loaded",
                                       beamtalk_bridge_error:details(#{reason => Reason}))}.
 
-try_load(Modules) ->
-    try beamtalk_class:load_compiled(Modules)
+attempt(Load) ->
+    try Load()
     catch Class:Reason:Stack -> {error, beamtalk_error:from_caught(Class, Reason, Stack)}
     end.
 

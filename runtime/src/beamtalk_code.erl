@@ -9,7 +9,7 @@
 %% state go on with (beamtalk_former) is not loaded over either.
 -module(beamtalk_code).
 
--export([prepare_beam/3, prepare_compiled/2, prepare_forms/1, metadata/1, module_of/1,
+-export([prepare_beam/3, prepare_compiled/2, prepare_forms/1, metadata/1, literal/3, module_of/1,
          current/0, load/1, load_later/1, load_waiting/0, compile_forms/1, unload/1, slot/2]).
 
 -export_type([prepared/0]).
@@ -107,14 +107,17 @@ prepare_as(Slot, Forms) ->
         {error, _} = Error -> Error
     end.
 
-%% The metadata function is a literal, so it can be read without loading.
 -spec metadata([term()]) -> map() | unknown.
-metadata(Forms) ->
-    case [Body || {function, _, '__beamtalk_meta', 0, [{clause, _, [], [], Body}]} <- Forms] of
+metadata(Forms) -> literal('__beamtalk_meta', Forms, unknown).
+
+%% What a function without parameters answers, where it is a literal: it can be read without loading.
+-spec literal(atom(), [term()], term()) -> term().
+literal(Name, Forms, Default) ->
+    case [Body || {function, _, Function, 0, [{clause, _, [], [], Body}]} <- Forms, Function =:= Name] of
         [Body] ->
-            {value, Meta, _} = erl_eval:exprs(Body, erl_eval:new_bindings()),
-            Meta;
-        [] -> unknown
+            {value, Value, _} = erl_eval:exprs(Body, erl_eval:new_bindings()),
+            Value;
+        [] -> Default
     end.
 
 -spec compile_forms([term()]) -> {ok, module(), binary()} | {error, term()}.

@@ -17,20 +17,12 @@ chunk(Forms) ->
     case beamtalk_code:module_of(Forms) of
         none -> [];
         Module ->
-            Summary = #{meta => light(literal('__beamtalk_meta', Forms, none), Forms),
-                        protocol => literal('__beamtalk_protocol', Forms, none),
-                        home => literal('__beamtalk_home', Forms, Module),
-                        extensions => literal('__beamtalk_extensions', Forms, [])},
+            Literal = fun(Name, Default) -> beamtalk_code:literal(Name, Forms, Default) end,
+            Summary = #{meta => light(Literal('__beamtalk_meta', none), Forms),
+                        protocol => Literal('__beamtalk_protocol', none),
+                        home => Literal('__beamtalk_home', Module),
+                        extensions => Literal('__beamtalk_extensions', [])},
             [{extra_chunks, [{<<?CHUNK>>, term_to_binary(Summary, [deterministic])}]}]
-    end.
-
-%% These functions answer literals, so they can be read without loading.
-literal(Name, Forms, Default) ->
-    case [Body || {function, _, Function, 0, [{clause, _, [], [], Body}]} <- Forms, Function =:= Name] of
-        [Body] ->
-            {value, Value, _} = erl_eval:exprs(Body, erl_eval:new_bindings()),
-            Value;
-        [] -> Default
     end.
 
 light(none, _) -> none;
