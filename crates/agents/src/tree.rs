@@ -128,6 +128,18 @@ impl TreeNode {
         refused
     }
 
+    /// Record that a file of the workspace is opened, or that it was denied.
+    fn opened(&self, request: OpenRequest, checked: Result<(), Refusal>) -> Result<(), Refusal> {
+        if let Err(refused) = checked {
+            return Err(self.denied("open", refused));
+        }
+        if request.write || self.caller.root || self.hub.config().audit.reads {
+            let op = if request.write { "open" } else { "read" };
+            self.hub.audit.write(self.entry(op).with("result", "ok"))?;
+        }
+        Ok(())
+    }
+
     /// A part of the image, if there is a workspace to ask.
     fn image(&self, name: &str) -> Option<Arc<dyn Node>> {
         let place = self

@@ -508,14 +508,7 @@ impl Node for LoopNode {
     fn open(&self, request: OpenRequest) -> Answer<Box<dyn OpenFile>> {
         let node = Arc::new(self.clone());
         Box::pin(async move {
-            if let Err(refused) = node.check_open(request) {
-                return Err(node.tree.denied("open", refused));
-            }
-            let hub = &node.tree.hub;
-            if request.write || node.tree.caller.root || hub.config().audit.reads {
-                let op = if request.write { "open" } else { "read" };
-                hub.audit.write(node.tree.entry(op).with("result", "ok"))?;
-            }
+            node.tree.opened(request, node.check_open(request))?;
             node.open_file(request).await
         })
     }
